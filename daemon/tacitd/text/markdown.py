@@ -134,7 +134,8 @@ def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:
         return data, False
     if _is_same_text(old, new):
         return data, True
-    if text.items_with(new):
+    mine = {item.start for item in items}
+    if any(item.start not in mine for item in text.items_with(new)):
         return take_line(data, old), True
     return _check_spliced(text.with_item(items[0], new).to_bytes(), new), True
 

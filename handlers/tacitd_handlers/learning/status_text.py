@@ -44,8 +44,8 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     for root, number in status["untrusted"].items():
         what = "1 line" if number == 1 else f"{number} lines"
         yield (
-            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust {root}` "
-            f"shows them, `tacitd trust --undo {root}` does not ask again"
+            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them. Read them: `tacitd trust {root}` "
+            f"puts them into every session there, `tacitd trust --undo {root}` does not ask again"
         )
     for what in status["rules_problems"]:
         yield f"! {what}"

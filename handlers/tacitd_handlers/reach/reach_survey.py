@@ -129,8 +129,8 @@ def _add_project(survey: _Survey) -> None:
     if not loaded and not os.path.lexists(path) and _count_items(source):
         why = f"{path} does not exist"
         hint = (
-            "it is made while the daemon runs, unless the lines came with the repository, or reach.project_rules or "
-            "projects.write is off"
+            "it is made while the daemon runs, unless reach.project_rules or projects.write is off; for lines that came "
+            f"with the repository, read them, then run `tacitd trust {survey.main}`"
         )
         survey.problems.append(ReachProblem("", what, why, hint))
     if loaded and survey.is_git and is_tracked(survey.tree, path):
@@ -145,7 +145,7 @@ def _add_project(survey: _Survey) -> None:
                     "reach.twice",
                     f"{what} are loaded twice",
                     why,
-                    f"remove the import from {survey.tree / name}",
+                    f"remove the import from {survey.tree / name}; `tacitd link --remove {survey.tree}` does it if tacitd wrote it",
                 )
             )
 

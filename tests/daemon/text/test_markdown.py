@@ -162,6 +162,8 @@ def test_swapping() -> None:
     assert swap_line(b"- old\n- new\n", "old", "new") == (b"- new\n", True)
     assert swap_line(b"- old\n", "old", "old") == (b"- old\n", True)
     assert swap_line(b"- long\n  line\n- b\n", "long line", "new") == (b"- new\n- b\n", True)
+    assert swap_line(b"- long\n  line\n- b\n", "long line", "long") == (b"- long\n- b\n", True)
+    assert swap_line(b"- long\n  line\n- long\n", "long line", "long") == (b"- long\n", True)
 
 
 def test_lines_and_their_headings() -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support_learning import PNPM, SHORT, git
 from support_mirrors import MirrorBench
+from tacitd.files.operations import Operation
+from tacitd.files.write_checks import real_target
 from tacitd_handlers.learning.inventory import list_learned
 from tacitd_handlers.learning.mirrors.mirror_files import OLD_POINTER
 
@@ -199,6 +202,32 @@ def test_a_line_that_is_added_to_a_cut_off_mirror_is_not_lost(bench: MirrorBench
     assert bench.bullets == bench.shown() == [PNPM, MINE]
 
 
+def test_a_comment_of_two_lines_moves(bench: MirrorBench) -> None:
+    """The source keeps it, although no mirror shows it."""
+    bench.learn_line(PNPM)
+    bench.edit(bench.mirror(), f"- {PNPM}\n", f"- {PNPM}\n\n<!-- a note\nto myself -->\n")
+    assert "<!-- a note\nto myself -->" in bench.learned and bench.status["rules_problems"] == []
+
+
+def test_a_wrapped_bullet_that_is_shortened_stays(bench: MirrorBench) -> None:
+    """Its first line is the new text, which is not another bullet of the source."""
+    bench.learn_line(PNPM)
+    bench.edit(bench.files.learned_file, f"- {PNPM}\n", f"- {PNPM}\n- {MINE}\n  or a Saturday\n")
+    bench.edit(bench.mirror(), "  or a Saturday\n")
+    assert bench.bullets == bench.shown() == [PNPM, MINE]
+
+
+def test_text_that_cannot_be_moved_stays_in_the_mirror(bench: MirrorBench) -> None:
+    """An indented block below a bullet is neither a bullet nor text of its own."""
+    bench.learn_line(PNPM)
+    edited = bench.mirror().read_text().replace(f"- {PNPM}\n", f"- {PNPM}\n\n    make all\n")
+    bench.mirror().write_text(edited)
+    bench.notice(bench.mirror())
+    bench.start_session()
+    assert "make all" in bench.mirror().read_text() + bench.learned and bench.bullets == [PNPM]
+    assert "'make all' would be lost" in bench.status["rules_problems"][0]
+
+
 def test_an_edit_is_held_while_git_works(bench: MirrorBench) -> None:
     """During a merge or rebase nothing is concluded; afterwards the edit counts."""
     bench.learn_line(PNPM)
@@ -333,6 +362,40 @@ def test_a_read_only_mirror_holds_no_line_up(bench: MirrorBench) -> None:
     bench.mirror().chmod(0o600)
     bench.notice()
     assert bench.shown() == [PNPM, SHORT]
+
+
+def test_a_mirror_that_cannot_be_changed_is_named(
+    bench: MirrorBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`status` says why sessions do not load the newest line."""
+    bench.learn_line(PNPM)
+
+    def refuse(operation: Operation, *more: Any) -> Path:
+        if operation.path == bench.mirror():
+            raise PermissionError(1, "Operation not permitted")
+        return real_target(operation, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tacitd.files.transaction.real_target", refuse)
+        bench.learn_line(SHORT)
+        bench.notice()
+        assert bench.bullets == [PNPM, SHORT] and bench.shown() == [PNPM]
+        assert bench.status["rules_problems"] == [
+            f"{bench.mirror()} could not be changed: it or its directory is not writable"
+        ]
+    bench.notice()
+    assert bench.shown() == [PNPM, SHORT] and bench.status["rules_problems"] == []
+
+
+def test_a_record_that_cannot_be_written_holds_no_line_up(bench: MirrorBench) -> None:
+    """The record belongs to the mirrors: learning goes on without them, and `status` names it."""
+    (record,) = (bench.tools().home / "mirrors").glob("*.json")
+    record.unlink()
+    record.mkdir()
+    bench.learn_line(PNPM)
+    bench.learn_line(SHORT)
+    assert bench.bullets == [PNPM, SHORT]
+    assert list(bench.degraded) == [f"learning.mirror:{bench.root}"]
 
 
 def test_a_huge_source_with_everything_in_it(bench: MirrorBench) -> None:

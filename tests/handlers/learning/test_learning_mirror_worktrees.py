@@ -11,6 +11,8 @@ from support_learning import PNPM, SHORT, git
 from support_mirrors import MirrorBench
 from tacitd.files.worktrees import worktree_list
 
+MINE = "Never push on a Friday"
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> MirrorBench:
@@ -101,6 +103,19 @@ def test_shared_files_are_mirrored_from_each_branch_s_own(bench: MirrorBench, li
     assert bench.shown(tree=linked) == [PNPM] and clean(bench.root, linked)
     bench.edit(bench.mirror(tree=linked), f"- {PNPM}\n")
     assert PNPM not in (linked / "LEARNED.md").read_text() and bench.bullets == bench.shown() == [PNPM]
+
+
+def test_a_person_s_line_of_another_branch_is_shown_too(bench: MirrorBench, linked: Path) -> None:
+    """It was typed on this machine, so no trust is needed where git brings it to."""
+    bench.learn_line(PNPM)
+    bench.edit(bench.files.learned_file, f"- {PNPM}\n", f"- {PNPM}\n- {MINE}\n")
+    bench.write = "shared"
+    git(bench.root, "add", "-f", "LEARNED.md")
+    git(bench.root, "commit", "-qm", "share")
+    git(linked, "merge", "-q", "main")
+    bench.notice()
+    bench.start_session()
+    assert bench.shown(tree=linked) == bench.shown() == [PNPM, MINE]
 
 
 def test_a_work_tree_of_a_bare_repository_is_its_own_project(bench: MirrorBench) -> None:

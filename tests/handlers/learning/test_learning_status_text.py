@@ -53,8 +53,8 @@ def test_what_wants_something_done_begins_with_a_mark() -> None:
     }
     assert list(format_status_lines(status))[2:] == [
         "1 lines that you removed were learned again: `tacitd learned --withheld`",
-        "! 2 lines of /a/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust /a` shows them, "
-        "`tacitd trust --undo /a` does not ask again",
+        "! 2 lines of /a/LEARNED.md came with the project, so its sessions do not load them. Read them: `tacitd trust /a` puts "
+        "them into every session there, `tacitd trust --undo /a` does not ask again",
         "! /a/.claude is a link",
         "! x",
     ]

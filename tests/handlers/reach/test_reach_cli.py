@@ -95,6 +95,7 @@ def test_a_linked_worktree_has_its_own_copies(cli: Cli, shop: Shop) -> None:
     subprocess.run([*git, "worktree", "add", "-q", str(linked)], check=True)
     assert loads(cli, linked) == ALL[:1]
     assert "does not exist" in whys(cli, linked)[0]
+    assert f"`tacitd trust {shop.root}`" in ask(cli, linked)["missing"][0]["hint"]
 
 
 def test_without_a_claude_md_newer_clients_load_the_modules_own_file_too(cli: Cli, shop: Shop) -> None:
@@ -134,6 +135,7 @@ def test_an_import_beside_the_rules_is_named(cli: Cli, shop: Shop) -> None:
     (shop.root / "CLAUDE.md").write_text("# Shop\n\n@LEARNED.md\n")
     (missing,) = ask(cli, shop.root)["missing"]
     assert missing["id"] == "reach.twice" and "remove the import" in missing["hint"]
+    assert f"`tacitd link --remove {shop.root}`" in missing["hint"]
 
 
 def test_a_committed_file_is_not_tacitds(cli: Cli, shop: Shop) -> None:

@@ -6,6 +6,7 @@ line was cut off or overwritten, so what is missing in it was not deleted; what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -15,6 +16,8 @@ from tacitd.text.markdown import lines_of
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
 from tacitd_handlers.learning.headings import GENERAL
 from tacitd_handlers.learning.mirrors.mirror_text import find_matter_end
+
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,28 @@ def _is_whole(text: str, now: str) -> bool:
     ends = [line for line in text.split("\n") if line.startswith("<!-- ") and line.endswith(" -->")]
     lines = [line.rstrip() for line in now.split("\n")]
     return bool(ends) and ends[0] in lines and ends[-1] in lines[lines.index(ends[0]) + 1 :]
+
+
+def find_lost_line(written: Sequence[str], now: str, edit: MirrorEdit, source: str) -> str | None:
+    """Return the first line of a person's that would be nowhere after an edit was moved; None if each is kept.
+
+    `source`: its text with the edit. Headings of added bullets may be called differently there.
+    """
+    known, whole = {line.strip() for text in written for line in text.split("\n")}, "\n".join(written)
+    kept = f"{_bare_words(source)}\n{_bare_words(source, comments=True)}"
+    mine = [line for line in now.replace("\r\n", "\n").split("\n") if line.strip() not in known]
+    if edit.cut:  # what is left of a line that was cut is not the person's
+        mine = [line for line in mine if line.replace("\ufffd", "").strip() not in whole]
+    headings = {_bare_words(one.heading) for one in edit.added}
+    mine = [line for line in mine if not (line.startswith("#") and _bare_words(line) in headings)]
+    mine += [*(one.text for one in edit.added), *(one.new for one in edit.reworded)]
+    return next((line for line in mine if _bare_words(line) not in kept), None)
+
+
+def _bare_words(text: str, *, comments: bool = False) -> str:
+    """The words without list marks, heading marks, backticks and closed comments, which a bullet in a source may lack."""
+    text = text if comments else _COMMENT.sub(" ", text)
+    return " ".join(word for word in text.replace("`", "").split() if word.strip("-*+#"))
 
 
 def _list_bullets(text: str, title: str) -> list[tuple[str, str]]:

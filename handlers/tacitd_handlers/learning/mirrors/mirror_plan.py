@@ -21,7 +21,12 @@ from tacitd.files.operations import (
     WithdrawFile,
     digest_of,
 )
-from tacitd_handlers.learning.mirrors.mirror_edits import MirrorEdit, find_edit, to_source
+from tacitd_handlers.learning.mirrors.mirror_edits import (
+    MirrorEdit,
+    find_edit,
+    find_lost_line,
+    to_source,
+)
 from tacitd_handlers.learning.mirrors.mirror_files import (
     FoundMirror,
     MirrorTarget,
@@ -60,8 +65,8 @@ def plan_edits(survey: MirrorSurvey, plan: MirrorPlan) -> None:
         if found.state != "edited":
             continue
         edit = _read_edit(survey, target, found, plan)
-        if edit:
-            _move_edit(survey, target, edit, plan)
+        if edit is not None:
+            _move_edit(survey, target, found, edit, plan)
 
 
 def _read_edit(
@@ -84,9 +89,14 @@ def _read_edit(
         return None
 
 
-def _move_edit(survey: MirrorSurvey, target: MirrorTarget, edit: MirrorEdit, plan: MirrorPlan) -> None:
+def _move_edit(
+    survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror, edit: MirrorEdit, plan: MirrorPlan
+) -> None:
     """Add the operations of one edit, or hold the mirror if its source cannot take them."""
     source = target.source
+    written, now = survey.record.texts_of(target.path), (found.data or b"").decode("utf-8", "replace")
+    if not edit and find_lost_line(written, now, edit, "") is None:
+        return
     if source not in survey.sources or not source.parent.is_dir():
         plan.held.add(target.path)
         plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}")
@@ -98,6 +108,9 @@ def _move_edit(survey: MirrorSurvey, target: MirrorTarget, edit: MirrorEdit, pla
             fitting = _fit_operation(operation, data)
             data, _ = fitting.apply(data)
             made.append(fitting)
+        after = (data or b"").decode("utf-8", "replace")
+        if (lost := find_lost_line(written, now, edit, after)) is not None:
+            raise FileRefusedError(f"{lost.strip()!r} would be lost, so move it by hand")
     except FileRefusedError as error:
         plan.held.add(target.path)
         plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}: {error.what}")

@@ -75,17 +75,18 @@ class MirrorSurvey:
         words = " ".join(words.split())
         if words in self.own.lines.get(target.name, ()):
             return True
-        return not target.folder and (self.trusted or self._is_from_here(target, words))
+        return not target.folder and (self.trusted or self._is_from_here(words))
 
     def may_show_heading(self, target: MirrorTarget, words: str) -> bool:
         """The same for a heading."""
         if words in self.own.headings:
             return True
-        return not target.folder and (self.trusted or self._is_from_here(target, words))
+        return not target.folder and (self.trusted or self._is_from_here(words))
 
-    def _is_from_here(self, target: MirrorTarget, words: str) -> bool:
-        seen = self.record.sources.get(str(target.source))
-        return seen is not None and seen.lines.get(hash_line(words)) is True
+    def _is_from_here(self, words: str) -> bool:
+        # In any of the work trees: git brings a line that was typed in one of them to the others.
+        key = hash_line(words)
+        return any(seen.lines.get(key) is True for seen in self.record.sources.values())
 
     def render_target(
         self, target: MirrorTarget, sources: Mapping[Path, bytes | None], *, make_empty: bool

@@ -155,16 +155,29 @@ class Mirrors:
         hidden = why_shown_by_git(project)
         plan_changes(survey, after, plan, again=True, make_empty=make_empty, hidden=hidden)
         plan.problems += survey.problems
+        # What keeps a person's edit in a mirror is found by `follow`.
+        plan.problems += [one for one in record.problems if any(str(path) in one for path in plan.held)]
         self._announce(record, plan)
         hiding = _build_hiding(project) if plan.texts else []
         return JoinedMirrors(tuple(hiding), tuple(plan.changes), tuple(_list_outside(project, plan.changes)))
 
     def settle(self, project: Project) -> None:
-        """After a transaction: keep for each mirror the text that is there now. Raises OSError."""
+        """After a transaction: keep for each mirror the text that is there now, and name those that were not changed.
+
+        The transaction is done, so a failure is only logged: the record still names the texts before and after it.
+        """
+        try:
+            self._settle(project)
+        except OSError as error:
+            logger.warning("the record of the mirrors of {} is not up to date: {}", project.root, error)
+
+    def _settle(self, project: Project) -> None:
         record, trees = self._records.load(project.root), list_trees(project)
         for path, texts in list(record.written.items()):
             tree = _tree_of(path, trees)
             found = inspect_mirror(path, tree, record.texts_of(path)) if tree is not None else ABSENT
+            if tree is not None and _is_unchanged(found, texts):
+                record.problems.append(f"{path} could not be changed: it or its directory is not writable")
             if found.state == "ours" and found.data != OLD_POINTER.encode():
                 record.written[path] = [(found.data or b"").decode("utf-8", "replace")]
             elif found.state == "absent" and (tree is None or "" in texts):
@@ -249,7 +262,7 @@ class Mirrors:
         key = f"mirrors:{project.root}:{record.transactions}:{tools.clock.now()}"
         also = _list_outside(project, operations)
         tools.history.run_transaction(project.root, operations, cause, key, also=also)
-        self.settle(project)
+        self._settle(project)
 
     def _announce(self, record: MirrorRecord, plan: MirrorPlan) -> None:
         """Write into the record which texts the mirrors may have from now on. Raises OSError."""
@@ -265,6 +278,13 @@ class Mirrors:
         self._records.save(record)
         with self._lock:
             self._shown[record.root] = record
+
+
+def _is_unchanged(found: FoundMirror, texts: Sequence[str]) -> bool:
+    """Whether a mirror does not have the last of the texts that it may have, although nobody else changed it."""
+    if len(texts) < 2 or found.state not in ("ours", "absent"):
+        return False
+    return (found.data or b"") != texts[-1].encode()
 
 
 def sort_mirrors(record: MirrorRecord) -> tuple[list[Path], list[Path]]:
