@@ -147,13 +147,20 @@ class ContinuityHandler(BaseHandler):
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
+        if now.prompts:  # what a crash leaves in the file is known afterwards as written by tacitd
+            now = replace(now, telling=tuple(dict.fromkeys([*now.telling, *make_state_notes(now)])))
         self._store.save_progress(now)
         if not now.prompts:
             return now
         self._store.change_session(now.session, lambda before: render.render_session(before, now))
         # What is in the file now must not be written again: a person may remove it there.
         written = replace(
-            now, told=now.summary, told_notes=now.notes, told_state=make_state_notes(now), decisions=()
+            now,
+            told=now.summary,
+            told_notes=now.notes,
+            told_state=make_state_notes(now),
+            telling=(),
+            decisions=(),
         )
         if written != now:
             self._store.save_progress(written)

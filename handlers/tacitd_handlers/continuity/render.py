@@ -33,7 +33,7 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     if before is None:  # also one that was removed, because it was old, and whose session goes on
-        now = replace(now, told="", told_notes=(), told_state=())
+        now = replace(now, told="", told_notes=(), told_state=(), telling=())
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -48,7 +48,7 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
     have = made["context"]
     others = add_notes(
-        [one for one in have if one not in now.told_state],
+        [one for one in have if one not in now.told_state and one not in now.telling],
         (one for one in now.notes if one not in now.told_notes),
     )
     made["context"] = add_state_notes(have, others, now.told_state, make_state_notes(now), MAX_CONTEXT_NOTES)

@@ -85,6 +85,8 @@ class TranscriptProgress:
     """How often each file was edited, by path: relative to `cwd` if it is below it."""
     told_state: tuple[str, ...] = ()
     """The notes of the state (`state_notes`) that were written to the file last."""
+    telling: tuple[str, ...] = ()
+    """Notes of the state that may be in the file too: a write of it was begun, and did not end."""
     turns: int = 0
     """The number of the assistant's texts."""
     upto: int = 0
@@ -228,6 +230,6 @@ def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
     calls = tuple(ToolCall(**one) for one in data["open"])
     known = {one.name for one in fields(TranscriptProgress)}
     rest = {key: value for key, value in data.items() if key in known} | {"items": items, "open": calls}
-    for name in ("notes", "told_notes", "told_state", "decisions", "ids", "typed"):
+    for name in ("notes", "told_notes", "told_state", "telling", "decisions", "ids", "typed"):
         rest[name] = tuple(data.get(name, ()))
     return TranscriptProgress(**rest)

@@ -11,7 +11,9 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.session_schema import check_session
+from tacitd_handlers.continuity.store import SessionStore
 
 
 def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
@@ -212,6 +214,32 @@ def test_the_state_of_the_session_is_in_notes(world: World) -> None:
         "mine", "Assistant at the end: I use Postgres. Is password: [secret] right?",
         'Last prompt: yes (asked: "Shall I use Postgres?")',
         "Files edited: a.py (2), b.py", "Branch: fix/login",
+    ]  # fmt: skip
+
+
+def test_a_crash_leaves_no_old_note_of_the_state(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC P-26: notes that a crash left in the file are replaced as the session goes on; a person's note stays."""
+    save, saves = SessionStore.save_progress, list[TranscriptProgress]()
+
+    def ends_after_the_first(store: SessionStore, now: TranscriptProgress) -> None:
+        saves.append(now)
+        if len(saves) > 1:  # the file of the session is written
+            raise OSError(5, "killed")
+        save(store, now)
+
+    world.type("s1", "one")
+    world.say("s1", "Old text.")
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionStore, "save_progress", ends_after_the_first)
+        world.settle()
+    assert "Last prompt: one" in world.file("s1")["context"]
+    world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "mine"]})
+    world.say("s1", "New text.")
+    world.type("s1", "two")
+    world.restart()
+    world.settle(600)
+    assert world.file("s1")["context"] == [
+        "mine", "Assistant before the last prompt: New text.", "Last prompt: two", "Prompt before: one",
     ]  # fmt: skip
 
 
