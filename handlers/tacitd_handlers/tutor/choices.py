@@ -30,9 +30,14 @@ def find_choice(question: Question, text: str) -> int | None:
     """The index of the choice that the text names by its letter, by its text, or by both; None if it names none."""
     said = text.strip()
     both = _LETTER_AND_TEXT.fullmatch(said)
-    for at, choice in enumerate(question.choices):
-        if normalise_answer(choice) == normalise_answer(said):
-            return at
+    if said in question.choices:
+        return question.choices.index(said)
+    # Two choices may differ in case or quotes only (`HEAD` and `head`): then only a letter or the exact text names one.
+    alike = [
+        at for at, choice in enumerate(question.choices) if normalise_answer(choice) == normalise_answer(said)
+    ]
+    if len(alike) == 1:
+        return alike[0]
     letter = _LETTER.fullmatch(said) or both
     if letter is None:
         return None

@@ -94,7 +94,7 @@ def map_(project: str | None, as_json: bool) -> None:
                 row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
                 rows.append(row | {"graded": one.graded, "mastered": one.is_mastered})
             continue
-        click.secho(f"{file.path.stem}{': ' if graph.title else ''}{graph.title}", bold=True)
+        click.secho(f"{escape_output(file.path.stem)}{': ' if graph.title else ''}{graph.title}", bold=True)
         for line, mark in format_map(book, file.key, graph):
             click.secho(f"  {line}", fg=COLOURS[mark])
     if as_json:
@@ -145,7 +145,8 @@ def suggest(project: str | None) -> None:
         if file.parsed.graph is not None:
             for one in suggest_nodes(book, file.key, file.parsed.graph, store.clock.now()):
                 kind = "repeat" if one.is_retest else "learn "
-                click.echo(f"{kind}  {file.path.stem}/{one.node.id}: {one.node.title} ({one.why})")
+                name = f"{escape_output(file.path.stem)}/{one.node.id}"
+                click.echo(f"{kind}  {name}: {one.node.title} ({one.why})")
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor grade")

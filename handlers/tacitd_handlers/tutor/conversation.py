@@ -149,8 +149,15 @@ class _Leader:
         return self._offer_again(f"The model's answer could not be used ({failed.fault}).")
 
     def _offer_again(self, why: str) -> ConversationEnd | None:
-        self._screen.show_note(f"{why} Press Enter to try again; /skip goes on, /end ends the session.")
+        is_grading = self._session.state.step is Step.GRADE
+        others = (
+            "/end saves, and it is graded later" if is_grading else "/skip goes on, /end ends the session"
+        )
+        self._screen.show_note(f"{why} Press Enter to try again; {others}.")
         said = self._screen.read_answer("")
+        if is_grading and said in (LearnerCommand.END, LearnerCommand.SKIP):
+            # Neither changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
+            return ConversationEnd(self._session.state)
         match said:
             case LearnerCommand.LEAVE:
                 return ConversationEnd(self._session.state)

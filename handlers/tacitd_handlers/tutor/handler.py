@@ -23,6 +23,7 @@ from tacitd_handlers.tutor.graph_library import list_graphs
 from tacitd_handlers.tutor.mastery import compute_mean
 from tacitd_handlers.tutor.overview import build_overview, list_retests
 from tacitd_handlers.tutor.session_model import Closed, GradingFailed
+from tacitd_handlers.tutor.session_policy import can_be_closed
 from tacitd_handlers.tutor.session_records import ReplayedSession
 from tacitd_handlers.tutor.store import TutorStore, read_overview
 from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
@@ -103,10 +104,11 @@ class TutorHandler(BaseHandler):
         """Close sessions that nobody continued for thirty days (SPEC T-24)."""
         now = store.clock.now()
         for found in store.list_sessions():
-            if found.state.is_open and EXPIRED_AFTER <= now - found.last <= IMPLAUSIBLE:
+            if can_be_closed(found.state) and EXPIRED_AFTER <= now - found.last <= IMPLAUSIBLE:
                 try:
                     with store.open_session(found.state.plan.session) as session:
-                        session.record_event(Closed("expired"))
+                        if can_be_closed(session.state):
+                            session.record_event(Closed("expired"))
                 except (UnavailableError, UsageError):
                     continue
         return Done()

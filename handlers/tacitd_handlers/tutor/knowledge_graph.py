@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -140,7 +141,7 @@ def _node_faults(
         count = f"{len(node.objectives)} objectives; {FEWEST} to {MOST} fit a session"
         yield GraphFault(f"the node {node.id} has {count}", node.line, is_warning=True)
     ids = [one.id for one in node.objectives]
-    for id in sorted({one for one in ids if ids.count(one) > 1}):
+    for id in _find_repeated(ids):
         yield GraphFault(f"the node {node.id} has the objective {id} twice", node.line)
     for one in node.objectives:
         if len(one.text) > LONGEST_OBJECTIVE:
@@ -148,6 +149,9 @@ def _node_faults(
             yield GraphFault(f"an objective of {node.id} has {size}: {one.text[:40]}…", node.line)
     if len(node.title) > LONGEST_TITLE:
         yield GraphFault(f"the title of {node.id} has more than {LONGEST_TITLE} characters", node.line)
+    # Each repetition would add the same objectives to every prompt once more.
+    for id in _find_repeated(node.prerequisites):
+        yield GraphFault(f"the node {node.id} has the prerequisite {id} twice", node.line)
     for id in node.prerequisites:
         if id not in lines:
             yield GraphFault(
@@ -157,6 +161,10 @@ def _node_faults(
         if section.id not in references:
             what = f"the node {node.id} names the reference {section.id}, which is not in `references`"
             yield GraphFault(what, node.line)
+
+
+def _find_repeated(ids: Sequence[str]) -> list[str]:
+    return sorted(id for id, count in Counter(ids).items() if count > 1)
 
 
 def find_cycle(nodes: Sequence[GraphNode]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from tacitd_handlers.tutor.handler import refresh_overview
 from tacitd_handlers.tutor.model_access import system_access
 from tacitd_handlers.tutor.plain_screen import PlainScreen
 from tacitd_handlers.tutor.session_estimate import estimate_session
-from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed
+from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, Step
 from tacitd_handlers.tutor.session_planning import describe_change, plan_session
 from tacitd_handlers.tutor.session_records import ReplayedSession
 from tacitd_handlers.tutor.store import TutorSession, TutorStore
@@ -131,11 +131,11 @@ def discard_session(id: str | None) -> int:
     """Close a session without a test. Raises UsageError, UnavailableError."""
     store = open_tutor_store()
     with store.open_session(id or _choose_session(store)) as session:
-        session.record_event(Closed("discarded"))
-        if session.state.is_open:
+        if session.state.step is Step.GRADE:
             raise UsageError(
                 "the test of this session is handed in and waits for its grade", "`tacitd tutor grade`"
             )
+        session.record_event(Closed("discarded"))
     refresh_overview(store)
     echo_message("closed without a test; mastery is unchanged")
     return OK
@@ -153,6 +153,8 @@ def grade_sessions(id: str | None) -> int:
     for found in waiting:
         plan = found.state.plan
         with store.open_session(plan.session) as session:
+            if not session.state.needs_grading:
+                continue  # the daemon has graded it since the sessions were listed
             outcome = run_grading(session.state, system_access(plan.project), Event())
             if isinstance(outcome, NoAnswer):
                 echo_message(

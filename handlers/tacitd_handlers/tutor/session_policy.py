@@ -75,12 +75,16 @@ def advance(state: SessionState, event: SessionEvent) -> SessionState:
             tries = state.grading_tries + 1
             return replace(state, step=step, ungraded=reason or "no reason is known", grading_tries=tries)
         case Closed(outcome):
-            # A test that was handed in is graded, however long that takes.
-            if not state.is_open or state.step is Step.GRADE:
+            if not can_be_closed(state):
                 return state
             return replace(state, step=Step.FINISHED, outcome=outcome)
         case _:
             assert_never(event)
+
+
+def can_be_closed(state: SessionState) -> bool:
+    """Whether the session can be closed without a test. One whose test was handed in is graded, however long that takes."""
+    return state.is_open and state.step is not Step.GRADE
 
 
 def find_known_verdict(state: SessionState) -> Judged | None:

@@ -214,3 +214,10 @@ def test_words_of_a_route() -> None:
         "quiz", "summary", "summary", "skip", "skip", None,
     ]  # fmt: skip
     assert is_yes("Yes, please") is False and is_yes("Yes!") and not is_yes("why")
+
+
+def test_choices_that_differ_in_case_only() -> None:
+    """SPEC T-19: the key and a letter name their own choice, not the first one that is alike."""
+    odd = Question("Which name?", "mcq", ("head", "HEAD"), "HEAD")
+    assert judge_choice(odd, "b") is True and judge_choice(odd, "a") is False
+    assert find_choice(odd, "Head") is None and format_choice(odd, odd.answer) == "B) HEAD"

@@ -9,7 +9,10 @@ import pytest
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from support_tutor import TYPED, client_rules, write_course
+from tacitd.clock import SystemClock
 from tacitd.files.locks import acquire_lock
+from tacitd_handlers.tutor.store import TutorStore
+from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
 
 
 @pytest.fixture
@@ -161,3 +164,25 @@ def test_before_anything_was_learned(cli: Cli) -> None:
     assert cli.run("tutor", "history").err.startswith("no sessions yet")
     assert cli.run("tutor", "grade").code == 0 and cli.run("tutor", "start", "nowhere").code == 2
     assert not (cli.home / ".local/share").exists()
+
+
+def test_a_session_that_was_graded_meanwhile_is_not_graded_again(
+    cli: Cli, project: Path, claude: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The daemon may grade between the listing and the lock: no second call is paid for."""
+    claude.rules([rule for rule in client_rules() if "grader" not in rule["match"]])
+    cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
+    seen = TutorStore(find_tutor_paths({"HOME": str(cli.home)}), SystemClock()).list_sessions()
+    claude.rules(client_rules())
+    assert cli.run("tutor", "grade").code == 0
+    calls = len(claude.calls())
+    monkeypatch.setattr(TutorStore, "list_sessions", lambda self: seen)
+    monkeypatch.setattr("tacitd_handlers.tutor.session_commands.refresh_overview", lambda store: None)
+    assert cli.run("tutor", "grade").code == 0 and len(claude.calls()) == calls
+
+
+def test_the_name_of_a_graph_file_is_escaped(cli: Cli, project: Path) -> None:
+    """A cloned repository chooses the names of its files."""
+    (project / "tutor" / "course.yaml").rename(project / "tutor" / "a\x1b]0;title\x07.yaml")
+    for command in ("map", "suggest"):
+        assert "\x07" not in cli.run("tutor", command, cwd=project).out

@@ -173,3 +173,12 @@ def test_line_mode_reads_one_answer_a_line(capsys: pytest.CaptureFixture[str]) -
     assert said[3:] == [LearnerCommand.SKIP, "last", LearnerCommand.LEAVE]
     screen.show_text("\x1b[31mred")
     assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("said", [LearnerCommand.SKIP, LearnerCommand.END])
+def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_path: Path) -> None:
+    """SPEC T-21: neither command has an effect during grading, so both leave; the daemon grades the saved test."""
+    reply = failing("grader", NoAnswer(Why.CANCELLED, "cancelled"), times=1)
+    end, screen = lead(tmp_path, [*WHOLE, said], reply)
+    assert end.state.step is Step.GRADE and not end.waits
+    assert any("/end saves, and it is graded later" in line for line in screen.shown)

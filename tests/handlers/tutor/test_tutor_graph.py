@@ -187,3 +187,10 @@ def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> Non
 def test_a_file_that_is_missing_is_a_fault(tmp_path: Path) -> None:
     """STYLE habit 6: what happened, without a traceback."""
     assert "No such file" in read_graph(tmp_path / "none.yaml").parsed.errors[0].what
+
+
+def test_a_prerequisite_that_is_named_twice() -> None:
+    """Each repetition would add the same objectives to every prompt."""
+    two = "{node_id: b, title: B, objectives: [x], prerequisites: [a, a]}"
+    found = parse_graph(f"nodes:\n  - {{node_id: a, title: A, objectives: [x]}}\n  - {two}\n", "graph")
+    assert [(one.what, one.line) for one in found.errors] == [("the node b has the prerequisite a twice", 3)]

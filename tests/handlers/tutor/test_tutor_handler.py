@@ -200,3 +200,12 @@ def test_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with HandlerBench(tmp_path, make_plugin(), model=model, settings=settings, clock=FakeClock()) as made:
         made.call("tutor.ask", agent="grader", prompt="x", ticket="t")
     assert model.asked[0].limit == PurposeLimit(usd=0.3) and model.asked[0].tier == "accurate"
+
+
+def test_the_log_of_a_test_that_waits_for_its_grade_names_no_close(bench: HandlerBench) -> None:
+    """SPEC T-17, T-24: a session that does not expire has no record that says so."""
+    state = lead_to(bench, Step.GRADE)
+    bench.clock.advance(31 * DAY)
+    bench.run_job("expire")
+    log = find_tutor_paths(bench.environ).sessions / f"{state.plan.session}.jsonl"
+    assert "expired" not in log.read_text()
