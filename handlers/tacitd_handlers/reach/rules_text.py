@@ -29,7 +29,7 @@ HEAD_START = "<!-- Written by tacitd from "
 HEAD = f"{HEAD_START}your profile and your global lessons. Delete a line to withdraw it; lines that you add stay. -->"
 TITLE = "# The person you work with"
 MARK = "- "
-_IMPORT = re.compile(r"(?<!\S)@\S+")
+_IMPORT = re.compile(r"(?<![\w`.+/-])@\S+")
 
 
 @dataclass(frozen=True, slots=True)

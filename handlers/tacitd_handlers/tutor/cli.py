@@ -200,15 +200,16 @@ def show(ctx: click.Context, file: str) -> None:
     from tacitd_handlers.tutor.tutor_paths import GRAPHS
 
     path = Path(file).absolute()
-    root = find_project_root(path.parent)
-    found = read_graph(path, root if path.parent == root / GRAPHS else None)
+    root, store = find_project_root(path.parent), _open_store()
+    is_project_s = path.parent == root / GRAPHS != store.paths.directory
+    found = read_graph(path, root if is_project_s else None)
     known = found.parsed.graph
     if known is None:
         for fault in found.parsed.errors:
             echo_message(f"{escape_output(file)}:{fault.line}: {escape_output(fault.what)}")
         ctx.exit(FAILED)
         return
-    for line, mark in format_map(_open_store().read_mastery(), found.key, known):
+    for line, mark in format_map(store.read_mastery(), found.key, known):
         click.secho(line, fg=COLOURS[mark])
     for node in known.nodes:
         click.echo(f"\n{node.id}: {node.title}")

@@ -29,6 +29,7 @@ import yaml
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import (
     LONGEST_NAME,
+    LONGEST_REFERENCE,
     GraphFault,
     GraphNode,
     KnowledgeGraph,
@@ -188,6 +189,8 @@ class _GraphReader:
         for item in self._items(given, "references"):
             found = self._fields(item, {"id", "title", "where"}, "a reference")
             one = Reference(*(self._text(found.get(key), key) for key in ("id", "title", "where")))
+            if any(len(text) > LONGEST_REFERENCE for text in (one.id, one.title, one.where)):
+                self._fault(f"a reference has a field of more than {LONGEST_REFERENCE} characters", item)
             if one.id:
                 yield one
             else:

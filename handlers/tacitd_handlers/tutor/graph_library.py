@@ -56,7 +56,9 @@ def find_project_root(directory: Path) -> Path:
 
 def list_graphs(paths: TutorPaths, project: Path | None) -> list[GraphFile]:
     """The graphs of a project, of the data directory, and the samples, in this order. Raises nothing."""
-    found = list(_read_project(project)) if project is not None else []
+    # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
+    is_own = project is not None and project / GRAPHS == paths.directory
+    found = list(_read_project(project)) if project is not None and not is_own else []
     found += [read_graph(path) for path in _graph_paths(paths.directory)]
     return [*found, *_read_samples()]
 

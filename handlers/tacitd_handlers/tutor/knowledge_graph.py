@@ -18,6 +18,10 @@ FEWEST, MOST = 5, 7
 """Objectives of a node; another number is a warning, none is an error (SPEC T-01)."""
 LONGEST_OBJECTIVE = 500
 """Characters of an objective. It is part of every prompt about its node."""
+MOST_SECTIONS = 20
+"""References of one node. Each is in every prompt of the tutor, which costs money."""
+LONGEST_REFERENCE = 500
+"""Characters of each field of a reference, for the same reason."""
 LONGEST_TITLE = 120
 LONGEST_NAME = 64
 """Characters of a node's id."""
@@ -157,7 +161,17 @@ def _node_faults(
             yield GraphFault(
                 f"the node {node.id} has the prerequisite {id}, which is not in the graph", node.line
             )
+    if len(node.sections) > MOST_SECTIONS:
+        count = f"{len(node.sections)} references; at most {MOST_SECTIONS} are allowed"
+        yield GraphFault(f"the node {node.id} names {count}", node.line)
+    for name in _find_repeated([f"{section.id} {section.where}".strip() for section in node.sections]):
+        yield GraphFault(f"the node {node.id} names the reference {name} twice", node.line)
     for section in node.sections:
+        if len(section.where) > LONGEST_REFERENCE:
+            what = (
+                f"a section of the reference {section.id[:40]} has more than {LONGEST_REFERENCE} characters"
+            )
+            yield GraphFault(what, node.line)
         if section.id not in references:
             what = f"the node {node.id} names the reference {section.id}, which is not in `references`"
             yield GraphFault(what, node.line)

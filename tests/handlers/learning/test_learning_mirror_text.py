@@ -59,6 +59,7 @@ def test_a_word_that_would_be_an_import_is_in_backticks() -> None:
     assert render("- a ` b @x\n").strip() == "- a ` b `` @x ``"
     assert render("- a `b`\n@x `` y\n").strip().split("\n") == ["- a `b`", "``` @x ``` `` y"]
     assert render("@LEARNED.md\n").strip() == "`@LEARNED.md`"
+    assert render("- **@~/x.md** and [@/etc/x](y)\n").strip() == "- **`@~/x.md**` and [`@/etc/x](y)`"
 
 
 @examples(300)

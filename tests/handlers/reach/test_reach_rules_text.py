@@ -34,6 +34,7 @@ def test_words_with_an_at_sign_are_no_imports() -> None:
     """Claude Code imports the file that `@name` names; in backticks it does not."""
     assert quote_imports("use @scope/pkg and @../x.md") == "use `@scope/pkg` and `@../x.md`"
     assert quote_imports("mail a@b.c, run `npm i @x/y` now") == "mail a@b.c, run `npm i @x/y` now"
+    assert quote_imports("**@~/x.md** (@y)") == "**`@~/x.md**` (`@y)`"
     assert quote_imports("an open ` and @x") == "an open ' and `@x`"
     assert quote_imports(quote_imports("@a @b")) == "`@a` `@b`"
 

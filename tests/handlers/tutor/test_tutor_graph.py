@@ -194,3 +194,33 @@ def test_a_prerequisite_that_is_named_twice() -> None:
     two = "{node_id: b, title: B, objectives: [x], prerequisites: [a, a]}"
     found = parse_graph(f"nodes:\n  - {{node_id: a, title: A, objectives: [x]}}\n  - {two}\n", "graph")
     assert [(one.what, one.line) for one in found.errors] == [("the node b has the prerequisite a twice", 3)]
+
+
+def test_references_that_would_fill_every_prompt() -> None:
+    """Each reference of a node is in every prompt: their length, their number and repetitions are limited."""
+    node = "{node_id: a, title: A, objectives: [x], references_sections: %s}"
+    text = "references:\n  - {id: r, title: R, where: %s}\nnodes:\n  - " + node
+    many = "[" + ", ".join(f"{{rid: r, loc: {number}}}" for number in range(21)) + "]"
+    for where, sections, what in (
+        ("w" * 501, "[r]", "a reference has a field of more than 500 characters"),
+        ("here", "[r, r]", "the node a names the reference r twice"),
+        ("here", many, "the node a names 21 references; at most 20 are allowed"),
+        (
+            "here",
+            "[{rid: r, loc: %s}]" % ("l" * 501),
+            "a section of the reference r has more than 500 characters",
+        ),
+    ):
+        found = parse_graph(text % (where, sections), "graph")
+        assert [one.what for one in found.errors] == [what]
+    assert parse_graph(text % ("here", "[r, {rid: r, loc: 2}]"), "graph").errors == ()
+
+
+def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
+    """It is called `tutor` too: a graph of one's own is listed once, also if asked for from the directory above it."""
+    store = make_store(tmp_path)
+    store.paths.directory.mkdir(parents=True, exist_ok=True)
+    (store.paths.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
+    graphs = list_graphs(store.paths, store.paths.directory.parent)
+    assert [file.key for file in graphs if not file.is_sample] == ["own"]
+    assert find_node(graphs, "zed").node.id == "zed"

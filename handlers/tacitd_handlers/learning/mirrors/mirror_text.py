@@ -19,7 +19,7 @@ LIMIT = 36_000
 MayShow = Callable[[str], bool]
 """Given a line without its list mark, or a whole code block: whether it may be in the mirror."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_IMPORT = re.compile(r"(?<!\S)@\S+")
+_IMPORT = re.compile(r"(?<![\w`.+/-])@\S+")
 
 
 class UnitKind(Enum):
