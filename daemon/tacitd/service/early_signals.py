@@ -23,12 +23,12 @@ def prepare_start(arguments: Sequence[str]) -> None:
     """
     if not _starts_a_daemon(arguments):
         return
+    _default(signal.SIGINT)  # first, because an interrupt meanwhile would print a traceback
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # what `unregister` goes back to, at the very end
     if sys.stderr is not None:
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     if not {"--service", "--detached"}.isdisjoint(arguments):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    _default(signal.SIGINT)
 
 
 @contextmanager
