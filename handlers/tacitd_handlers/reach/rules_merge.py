@@ -121,13 +121,14 @@ def find_own_lines(memory: RulesMemory, current: FileText) -> tuple[str, ...]:
 def merge_lines(memory: RulesMemory, current: FileText, new: Sequence[str]) -> list[str]:
     """Return `new` with the person's lines of the current file at their places.
 
-    The place of a line is after the nearest line of tacitd's before it that is still there. At the end of the file it stays
-    at the end.
+    The place of a line is after the nearest line of tacitd's before it that is still there, and after the person's lines
+    before it. At the end of the file it stays at the end.
     """
     base = memory.base
     ours = {line.rstrip() for line in base if line.strip()}
     torn = _torn_line(memory, current)
     placed: dict[int, list[str]] = {}
+    least = 0
     before = [line.rstrip() for line in base]
     matcher = SequenceMatcher(None, before, [line.rstrip() for line in current.lines], autojunk=False)
     for tag, start, _, begin, end in matcher.get_opcodes():
@@ -135,7 +136,9 @@ def merge_lines(memory: RulesMemory, current: FileText, new: Sequence[str]) -> l
             added = [x for x in current.lines[begin:end] if x.rstrip() not in ours and x != torn]
             if any(line.strip() for line in added):
                 at = len(new) if end == len(current.lines) else _find_place(before, start, new)
-                placed.setdefault(at, []).extend(added)
+                # New lines may stand in another order than the old ones; a person's lines keep theirs.
+                least = max(at, least)
+                placed.setdefault(least, []).extend(added)
     merged: list[str] = []
     for at in range(len(new) + 1):
         merged += placed.get(at, [])
