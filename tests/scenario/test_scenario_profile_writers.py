@@ -60,10 +60,6 @@ print(count)
 """
 
 
-@pytest.mark.xfail(
-    reason="a save from an older buffer in the moment of a write may still undo an earlier change, about once in six runs",
-    strict=False,
-)
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 def test_two_writers_and_a_hand(

@@ -252,11 +252,11 @@ class ProfileStore:
             nonlocal found
             old = self._new_profile() if before is None else check_document(before, UserProfile, path)
             found = settle_intent(intent, old, exists=before is not None)
-            if before is not None and found.since not in (intent.since, intent.at):
-                # Trigger: a save from an older buffer since the change was planned. Why: it undid earlier changes too, and
-                # our new `lastUpdated` would hide that. Outcome: they are applied again together with this change.
+            if before is not None:
+                # Trigger: a save from an older buffer, since the last check. Why: it undid earlier changes, and the new
+                # `lastUpdated` would hide that. Outcome: they are applied again together with this change.
                 lost = besides.find_overwritten(old, beside, self.clock.now())
-                found = replace(found, ops=(*lost, *found.ops))
+                found = replace(found, ops=(*(op for op in lost if op not in found.ops), *found.ops))
             new = apply_ops(old, found.ops)
             return None if new == old else self._with_head(new, intent.at)
 

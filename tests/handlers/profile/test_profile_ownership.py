@@ -99,6 +99,33 @@ def test_an_older_buffer_that_is_saved_twice(box: Box) -> None:
     assert box.profile["bio"] == "mine"
 
 
+@pytest.mark.parametrize("moment", range(1, 5))
+def test_an_older_buffer_that_is_saved_while_a_change_is_planned(box: Box, moment: int) -> None:
+    """P-08: it undoes an earlier change at any moment between our reads of the profile; that change is not lost."""
+    box.clock = FakeClock(os.stat(box.root).st_mtime)
+    box.put("profile.json", {"bio": "mine"})
+    buffer = box.profile
+    box.store.set_value("tools.editor", "vim")
+
+    class Between(FaultyDisk):
+        reads = 0
+
+        def open_read(self, path: Path) -> int:
+            if path == box.directory / "profile.json":
+                self.reads += 1
+                if self.reads == moment:
+                    box.put("profile.json", buffer)
+            return super().open_read(path)
+
+    at = box.store
+    disk = Between()
+    at.disk = disk
+    at.set_value("work.role", "dev")
+    assert disk.reads >= moment
+    box.store.finish_pending()
+    assert (box.profile["tools"], box.profile["work"]) == ({"editor": "vim"}, {"role": "dev"})
+
+
 # --- arrays ------------------------------------------------------------------------------------------------------
 
 
