@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,23 @@ def describe_transaction(done: Transaction, undone_by: str = "") -> dict[str, An
     }
 
 
+def summarise_transaction(done: Transaction) -> str:
+    """Return what a transaction changed as one clause without the lines' text: `LEARNED.md +2 -1, AGENTS.md +1`.
+
+    Files that were changed as a whole are named without numbers; of more than four files, three are named.
+    """
+    added, removed = Counter[str](), Counter[str]()
+    files = [_shorten_path(path, done.root) for path in done.written]
+    for line in _list_changed_lines(done):
+        added[line["file"]] += bool(line["added"])
+        removed[line["file"]] += bool(line["removed"])
+    named = [
+        f"{file}{f' +{added[file]}' if added[file] else ''}{f' -{removed[file]}' if removed[file] else ''}"
+        for file in (files if len(files) <= 4 else files[:3])
+    ]
+    return ", ".join(named) + (f" and {len(files) - 3} more files" if len(files) > 4 else "")
+
+
 def _list_changed_lines(done: Transaction) -> Iterator[dict[str, str]]:
     for operation, effect in zip(done.operations, done.effects, strict=True):
         changed = operation.find_changed_lines(effect)
@@ -63,7 +81,7 @@ def _list_changed_lines(done: Transaction) -> Iterator[dict[str, str]]:
 
 def _list_changed_files(done: Transaction) -> Iterator[dict[str, str]]:
     for operation, effect in zip(done.operations, done.effects, strict=True):
-        if effect.did in ("written", "appended", "removed"):
+        if effect.did in ("written", "appended", "removed", "arranged"):
             yield {"file": _shorten_path(operation.path, done.root), "did": effect.did}
 
 

@@ -83,6 +83,15 @@ def find_repository(directory: Path) -> Repository | None:
     return None
 
 
+def find_project_root(directory: Path) -> Path:
+    """The root of the project that a directory belongs to: the git top level, the main worktree's in a linked one,
+    otherwise the directory itself. The directory need not exist; links are resolved.
+    """
+    here = next((each for each in (directory, *directory.parents) if each.is_dir()), directory)
+    found = find_repository(Path(os.path.realpath(here)))
+    return found.top if found is not None else Path(os.path.realpath(directory))
+
+
 def git_dir(root: Path) -> Path | None:
     """Given a work tree's top level, return the git directory with its `info/exclude`; None without git."""
     found = _repository_at(root)

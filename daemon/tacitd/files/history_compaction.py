@@ -7,7 +7,8 @@ operations that still count are kept:
 - those that explain a line that tacitd added and did not remove (provenance, tombstones, undo);
 - those that explain a line that another kept operation changed, so that each line's history is either kept or absent;
 - each line that was put into an exclude file, and each file that was made once;
-- the last operation in each directory and the last change of each Markdown file, so that their leftovers are found.
+- the last operation in each directory and the last change of each Markdown file, so that their leftovers are found;
+- the last order of the lines of each Markdown file, by which lines are recognised that a person moved.
 
 Not kept: transactions that were given up, records of parts once all is done, and the text of a generated file once it
 is written.
@@ -23,6 +24,7 @@ from typing import Any
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.operations import (
     AppendLine,
+    ArrangeLines,
     Effect,
     LineOperation,
     MakeFile,
@@ -124,6 +126,8 @@ def _find_last_of_each(steps: Mapping[_Step, tuple[Operation, Effect]]) -> Itera
     last: dict[tuple[object, ...], _Step] = {}
     for step, (operation, effect) in steps.items():
         last["directory", operation.path.parent] = step
+        if isinstance(operation, ArrangeLines) and effect.did != "nothing":
+            last["arranged", operation.path] = step
         match operation:
             case LineOperation() if effect.did != "nothing":
                 last["lines", operation.path] = step

@@ -19,8 +19,9 @@ from typing import Any, ClassVar, Literal, Self, get_args
 
 from tacitd.errors import FileRefusedError
 from tacitd.text import markdown
+from tacitd.text.markdown_text import normalise_heading
 
-Did = Literal["nothing", "put", "swapped", "taken", "written", "appended", "removed"]
+Did = Literal["nothing", "put", "swapped", "taken", "arranged", "written", "appended", "removed"]
 _DIDS: dict[str, Did] = {did: did for did in get_args(Did)}
 
 
@@ -31,7 +32,8 @@ class Effect:
 
     did: Did = "nothing"
     heading: str = ""
-    """For a line that was taken or swapped, the heading that it was under."""
+    """For a line that was taken or swapped, the heading that it was under; for one that was put, the heading that was made
+    for it, "" if the file had it."""
 
     def to_record(self) -> list[str]:
         """`["taken", "Coding"]`, or `["put"]` without a heading."""
@@ -81,15 +83,19 @@ class Operation(ABC):
         return ChangedLines()
 
     def to_record(self) -> dict[str, str]:
-        """`{"op": "put", "path": "/…/LEARNED.md", "heading": …, "line": …, "title": …}`."""
-        return {"op": self.name, **{each.name: str(getattr(self, each.name)) for each in fields(self)}}
+        """`{"op": "put", "path": "/…/LEARNED.md", "heading": …, "line": …, "title": …}`, without fields at their default."""
+        values = {each.name: (str(getattr(self, each.name)), each.default) for each in fields(self)}
+        return {
+            "op": self.name,
+            **{name: text for name, (text, default) in values.items() if text != default},
+        }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Decode the fields. Raises ValueError if one is missing."""
         values: dict[str, Any] = {}
         for field in fields(cls):
-            value = record.get(field.name)
+            value = record.get(field.name, field.default)
             if not isinstance(value, str):
                 raise ValueError(f"operation {cls.name!r} without a {field.name}")
             values[field.name] = Path(value) if field.name == "path" else value
@@ -115,15 +121,19 @@ class PutLine(LineOperation):
     heading: str
     line: str
     title: str
+    later: str = ""
+    """The headings that come after this one, one on each line, so that a new section gets its place."""
 
     def reverse(self, effect: Effect, title: str) -> Operation | None:
-        return TakeLine(self.path, self.line) if effect.did == "put" else None
+        return TakeLine(self.path, self.line, effect.heading) if effect.did == "put" else None
 
     def find_changed_lines(self, effect: Effect) -> ChangedLines:
         return ChangedLines(put=self.line) if effect.did == "put" else ChangedLines()
 
     def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
-        return markdown.put_line(data, self.heading, self.line, self.title), Effect("put")
+        made = _made_heading(data, self.heading)
+        after = markdown.put_line(data, self.heading, self.line, self.title, self.later.splitlines())
+        return after, Effect("put", made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +150,7 @@ class SwapLine(LineOperation):
     def reverse(self, effect: Effect, title: str) -> Operation | None:
         match effect.did:
             case "put":
-                return TakeLine(self.path, self.new)
+                return TakeLine(self.path, self.new, effect.heading)
             case "swapped":
                 return SwapLine(self.path, self.new, self.old, self.heading, self.title)
             case _:
@@ -161,16 +171,18 @@ class SwapLine(LineOperation):
             after, found = markdown.swap_line(data, self.old, self.new)
             if found:
                 return after, Effect("swapped", heading)
-        return markdown.put_line(data, self.heading, self.new, self.title), Effect("put")
+        made = _made_heading(data, self.heading)
+        return markdown.put_line(data, self.heading, self.new, self.title), Effect("put", made)
 
 
 @dataclass(frozen=True, slots=True)
 class TakeLine(LineOperation):
-    """Remove the bullet `line`."""
+    """Remove the bullet `line`, and the heading `section` if nothing is left below it."""
 
     name = "take"
 
     line: str
+    section: str = ""
 
     def reverse(self, effect: Effect, title: str) -> Operation | None:
         if effect.did != "taken":
@@ -181,8 +193,28 @@ class TakeLine(LineOperation):
         return ChangedLines(taken=self.line) if effect.did == "taken" else ChangedLines()
 
     def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
-        after = None if data is None else markdown.take_line(data, self.line)
-        return after, Effect("taken", _heading_of(data, self.line))
+        after, (effect,) = _take_all([self], data)
+        return after, effect
+
+
+@dataclass(frozen=True, slots=True)
+class ArrangeLines(LineOperation):
+    """Put the bullets `order` (one on each line) into this order, each in its list; other lines keep their places.
+
+    `before`: the order in which they were, for undoing it.
+    """
+
+    name = "arrange"
+
+    order: str
+    before: str
+
+    def reverse(self, effect: Effect, title: str) -> Operation | None:
+        return ArrangeLines(self.path, self.before, self.order) if effect.did == "arranged" else None
+
+    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
+        after = None if data is None else markdown.arrange_lines(data, self.order.splitlines())
+        return after, Effect("arranged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +314,7 @@ _CLASSES: tuple[type[Operation], ...] = (
     PutLine,
     SwapLine,
     TakeLine,
+    ArrangeLines,
     WriteFile,
     MakeFile,
     AppendLine,
@@ -313,22 +346,53 @@ def _is_alone(operation: Operation) -> bool:
 def apply_all(operations: Sequence[Operation], data: bytes | None) -> tuple[bytes | None, list[Effect]]:
     """Apply operations on one file one after the other; return its new bytes and the effect of each.
 
-    Lines that are put one after the other are spliced in one pass: otherwise each would parse the whole file again. Raises
-    FileRefusedError if one of them is refused.
+    Lines that are put or taken one after the other are spliced in one pass: otherwise each would parse the whole file
+    again. Raises FileRefusedError if one of them is refused.
     """
     effects: list[Effect] = []
-    for is_put, run in groupby(operations, key=lambda each: isinstance(each, PutLine)):
-        if is_put:
+    for kind, run in groupby(operations, key=type):
+        if kind is PutLine:
             puts = [each for each in run if isinstance(each, PutLine)]
             for title, same in groupby(puts, key=lambda each: each.title):
-                lines = [(each.heading, each.line) for each in same]
-                data, added = markdown.put_lines(data, lines, title)
-                effects += [Effect("put") if is_added else NOTHING for is_added in added]
-            continue
-        for each in run:
-            data, effect = each.apply(data)
-            effects.append(effect)
+                run_of_puts = list(same)
+                lines = [(each.heading, each.line) for each in run_of_puts]
+                later = {each.heading: each.later.splitlines() for each in run_of_puts}
+                known = set(markdown.list_headings(data))
+                data, added = markdown.put_lines(data, lines, title, later)
+                effects += _describe_puts(run_of_puts, added, known)
+        elif kind is TakeLine:
+            data, taken = _take_all([each for each in run if isinstance(each, TakeLine)], data)
+            effects += taken
+        else:
+            for each in run:
+                data, effect = each.apply(data)
+                effects.append(effect)
     return data, effects
+
+
+def _take_all(operations: Sequence[TakeLine], data: bytes | None) -> tuple[bytes | None, list[Effect]]:
+    if data is None:
+        return None, [NOTHING] * len(operations)
+    lines, sections = [each.line for each in operations], [each.section for each in operations]
+    after, headings = markdown.take_lines(data, lines, sections)
+    return after, [NOTHING if heading is None else Effect("taken", heading) for heading in headings]
+
+
+def _describe_puts(puts: Sequence[PutLine], added: Sequence[bool], known: set[str]) -> list[Effect]:
+    """The effect of each put, given the headings that the file had before."""
+    effects: list[Effect] = []
+    for each, is_added in zip(puts, added, strict=True):
+        is_new = normalise_heading(each.heading) not in known
+        effects.append(Effect("put", each.heading if is_new else "") if is_added else NOTHING)
+        if is_added:
+            known.add(normalise_heading(each.heading))
+    return effects
+
+
+def _made_heading(data: bytes | None, heading: str) -> str:
+    """The heading if the file does not have it, so that a line under it makes it; otherwise ""."""
+    known = markdown.list_headings(data)
+    return "" if normalise_heading(heading) in known else markdown.clean_line(heading)
 
 
 def read_operation(record: Mapping[str, Any]) -> Operation:

@@ -66,8 +66,10 @@ class History:
         *,
         guards: EditGuards = UNGUARDED,
         sleep: Callable[[float], None] = time.sleep,
+        on_done: Callable[[Transaction], None] = lambda done: None,
     ) -> None:
-        """`sleep` (seconds) waits for files that just changed."""
+        """`sleep` (seconds) waits for files that just changed. `on_done` is called after each transaction that changed a
+        file, in the thread that ran it; it must not raise."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
@@ -75,6 +77,7 @@ class History:
         self._sleep = sleep
         self.on_busy: Callable[[], None] = lambda: None
         """Called when a transaction has to wait for a file that is being edited. Any thread."""
+        self._on_done = on_done
         self._lock = threading.RLock()
         self._folded = FoldedHistory()
         self._stamp: tuple[int, ...] | None = None
@@ -392,6 +395,8 @@ class History:
             self._note_waiting(begun, error)
             raise
         self._folded.complete(done)
+        if done.written:
+            self._on_done(done)
         return done
 
     def _record_part(self, begun: Transaction, effects: Sequence[Effect]) -> None:

@@ -10,14 +10,19 @@ a bullet added at the end would not be found again, and would be added on every 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import accumulate
 
-_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*?)(?:[ \t]+#+)?[ \t]*$")
+_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*)$")
 _NO_PARAGRAPH = re.compile(r"[ \t]*(?:>|<|\d+[.)][ \t])")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_BULLET = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*?)[ \t]*$")
+_BULLET = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*)$")
+"""For a line without white space at its end: a pattern that allows it takes quadratic time for a long run of spaces."""
+_LONGEST_HEADING = 50
+"""Maximum lines of an underlined heading. A longer paragraph is none, so that a file of underlines takes linear time."""
 _FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
@@ -57,7 +62,7 @@ def lines_as_blocks(lines: list[str]) -> list[MarkdownLine]:
     """Given the lines of a file without their newlines, return what each of them is."""
     found: list[MarkdownLine] = []
     at = _front_matter(lines)
-    last = _last_ends(lines)
+    last = _LastEnds.find_in(lines)
     found.extend(MarkdownLine(text, LineKind.OPAQUE) for text in lines[:at])
     while at < len(lines):
         end = _opaque_until(lines, at, last)
@@ -79,31 +84,50 @@ def _front_matter(lines: list[str]) -> int:
     return 0
 
 
-def _last_ends(lines: list[str]) -> dict[str, int]:
-    """The last line that can end a comment or a fence of either kind.
+@dataclass(frozen=True, slots=True)
+class _LastEnds:
+    """The last lines that can end a comment or a fence.
 
     An opening below it is never closed, so nothing searches the rest of the file for it. Without this, a file with many
     unclosed openings would take quadratic time.
     """
-    last = {"`": -1, "~": -1, "<": -1}
-    for at, text in enumerate(lines):
-        if "-->" in text:
-            last["<"] = at
-        bare = text.strip()
-        if bare.startswith(("```", "~~~")) and not bare.strip(bare[0]):
-            last[bare[0]] = at
-    return last
+
+    comment: int
+    fences: dict[str, tuple[list[int], list[int]]]
+    """By kind of fence, its lengths in ascending order, and for each the last line with this length or a longer one."""
+
+    @classmethod
+    def find_in(cls, lines: list[str]) -> _LastEnds:
+        comment, ends = -1, dict[str, dict[int, int]]()
+        for at, text in enumerate(lines):
+            if "-->" in text:
+                comment = at
+            bare = text.strip()
+            if bare.startswith(("```", "~~~")) and not bare.strip(bare[0]):
+                ends.setdefault(bare[0], {})[len(bare)] = at
+        fences: dict[str, tuple[list[int], list[int]]] = {}
+        for kind, found in ends.items():
+            lengths = sorted(found)
+            latest = list(accumulate((found[one] for one in reversed(lengths)), max))
+            fences[kind] = (lengths, latest[::-1])
+        return cls(comment, fences)
+
+    def can_close(self, at: int, fence: str) -> bool:
+        """Whether a line after this one can close a fence that is opened there."""
+        lengths, latest = self.fences.get(fence[0], ([], []))
+        first = bisect_left(lengths, len(fence))
+        return first < len(lengths) and latest[first] > at
 
 
-def _opaque_until(lines: list[str], at: int, last: dict[str, int]) -> int:
+def _opaque_until(lines: list[str], at: int, last: _LastEnds) -> int:
     """The end (exclusive) of the code or comment that begins at this line; `at` itself if none begins."""
     text = lines[at]
-    bullet = _BULLET.match(text)
+    bullet = _BULLET.match(text.rstrip(" \t"))
     fence = _FENCE.match(bullet["text"] if bullet else text)
-    if fence and at < last[fence["fence"][0]]:
+    if fence and last.can_close(at, fence["fence"]):
         floor = count_columns(bullet["indent"]) if bullet else -1
         return _fence_end(lines, at, fence["fence"], floor)
-    if at <= last["<"] and text.lstrip().startswith("<!--"):
+    if at <= last.comment and text.lstrip().startswith("<!--"):
         return _comment_end(lines, at)
     return at
 
@@ -114,7 +138,8 @@ def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
     `floor`: the indentation of that bullet in columns, -1 without one.
     """
     closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
-    for end, text in enumerate(lines[at + 1 :], start=at + 1):
+    for end in range(at + 1, len(lines)):  # a slice would copy the rest of the file
+        text = lines[end]
         if floor >= 0 and text.strip() and count_columns(text) <= floor:
             return at
         if closing.match(text):
@@ -124,8 +149,8 @@ def _fence_end(lines: list[str], at: int, fence: str, floor: int) -> int:
 
 def _comment_end(lines: list[str], at: int) -> int:
     begin = lines[at].index("<!--") + 4
-    for end, text in enumerate(lines[at:], start=at):
-        if "-->" in (text[begin:] if end == at else text):
+    for end in range(at, len(lines)):
+        if "-->" in (lines[end][begin:] if end == at else lines[end]):
             return end + 1
     return at
 
@@ -133,7 +158,7 @@ def _comment_end(lines: list[str], at: int) -> int:
 def _inside(lines: list[str], in_item: bool) -> list[MarkdownLine]:
     """The lines of code or of a comment. Those of a bullet are MORE, so that nothing is inserted between them and it."""
     first = lines[0]
-    bullet = _BULLET.match(first)
+    bullet = _BULLET.match(first.rstrip(" \t"))
     if bullet:
         rest = [MarkdownLine(text, LineKind.MORE, indent=count_columns(text)) for text in lines[1:]]
         return [_bullet(first, bullet), *rest]
@@ -150,16 +175,22 @@ def _classify_line(text: str, before: list[MarkdownLine]) -> MarkdownLine:
         return under
     if _RULE.match(text):
         return MarkdownLine(text, LineKind.OPAQUE)
-    heading = _HEADING.match(text)
+    heading = _HEADING.match(text.rstrip(" \t"))
     # "#tag" is a word and not a heading, but "##Heading" without a space is common in older Markdown.
     if heading and (heading["gap"] or not heading["title"] or len(heading["marks"]) > 1):
-        title = heading["title"] if heading["gap"] else heading["title"].rstrip("# \t")
+        title = _without_closing(heading["title"]) if heading["gap"] else heading["title"].rstrip("# \t")
         return MarkdownLine(text, LineKind.HEADING, level=len(heading["marks"]), title=title)
-    bullet = _BULLET.match(text)
+    bullet = _BULLET.match(text.rstrip(" \t"))
     if bullet:
         return _bullet(text, bullet)
     more = _in_item(before) and (indent > 0 or before[-1].kind is not LineKind.BLANK)
     return MarkdownLine(text, LineKind.MORE if more else LineKind.TEXT, indent=indent)
+
+
+def _without_closing(title: str) -> str:
+    """A heading's words without the number signs that may follow them."""
+    bare = title.rstrip("#")
+    return bare.rstrip(" \t") if bare != title and bare.endswith((" ", "\t")) else title
 
 
 def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
@@ -167,10 +198,10 @@ def _underline(text: str, before: list[MarkdownLine]) -> MarkdownLine | None:
     if not _UNDERLINE.match(text):
         return None
     begin = len(before)
-    while begin and before[begin - 1].kind is LineKind.TEXT:
+    while begin and before[begin - 1].kind is LineKind.TEXT and len(before) - begin <= _LONGEST_HEADING:
         begin -= 1
     paragraph = before[begin:]
-    if not paragraph or paragraph[0].indent > 3:
+    if not paragraph or len(paragraph) > _LONGEST_HEADING or paragraph[0].indent > 3:
         return None
     if any(_NO_PARAGRAPH.match(line.text) for line in paragraph):
         return None

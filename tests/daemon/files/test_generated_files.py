@@ -79,7 +79,7 @@ def test_what_cannot_be_done_holds_nothing_up(root: Path, how: str) -> None:
         path.write_text("file")
         path = path / "below.md"
     put = PutLine(root / "LEARNED.md", "Coding", "a", "T")
-    assert run(root, rewrite(path, None), put, WithdrawFile(path, "x")) == (Effect("put"),)
+    assert run(root, rewrite(path, None), put, WithdrawFile(path, "x")) == (Effect("put", heading="Coding"),)
     assert not (root.parent / "elsewhere").exists() and not history(root).pending
 
 

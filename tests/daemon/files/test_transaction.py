@@ -375,7 +375,7 @@ def test_undo_takes_back_lines_and_keeps_what_came_later(root: Path) -> None:
     )
     undone = running.undo_transaction(first.id)
     assert learned.read_text() == "# Learned\n\n## Coding\n- old\n- later\n"
-    assert (root / "api" / "AGENTS.md").read_text() == "# api\n\n## Testing\n"
+    assert (root / "api" / "AGENTS.md").read_text() == "# api\n"
     assert undone.cause == {"undo": first.id}
     assert running.undo_transaction(first.id) == undone
     running.undo_transaction(undone.id)

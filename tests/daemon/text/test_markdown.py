@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from hypothesis import assume, example, given
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.files import has_line, lines_of, put_line, swap_line, take_line
-from tacitd.text.markdown import put_lines
+from tacitd.text.markdown import clean_line, put_lines, take_lines
 
 
 def put(text: str, line: str = "new", heading: str = "A") -> str:
@@ -252,6 +253,32 @@ def test_put_then_take_is_the_identity(data: bytes, line: str) -> None:
     # At the end, or with a blank line before an underlined heading, the splice is more than one line.
     assume(len(after.split(b"\n")) == len(data.split(b"\n")) + 1)
     assert take_line(after, line) == data
+
+
+def take_one_by_one(data: bytes, lines: list[str]) -> tuple[bytes, list[str | None]]:
+    """What taking lines means: each is found and removed in what the one before left."""
+    found: list[str | None] = []
+    for line in lines:
+        heading = next((h for h, text in lines_of(data) if text.split() == clean_line(line).split()), "")
+        after = take_line(data, line)
+        found.append(heading if after != data else None)
+        data = after
+    return data, found
+
+
+@given(FILES, st.lists(WORDS, max_size=5), st.randoms(use_true_random=False))
+@examples(300)
+def test_taking_lines_at_once_is_taking_one_after_the_other(
+    data: bytes, others: list[str], random: Random
+) -> None:
+    """A person deletes a whole section: one pass over the file. A bullet stays if only its nested ones went with it."""
+    lines = [text for _, text in lines_of(data) if random.random() < 0.7] + others
+    after, found = take_lines(data, lines)
+    taken = [text for text, heading in zip(lines, found, strict=True) if heading is not None]
+    assert take_one_by_one(data, taken) == (after, [heading for heading in found if heading is not None])
+    for text in lines:
+        if text not in taken and has_line(data, text):
+            assert take_line(data, text) == data
 
 
 @given(FILES, WORDS, WORDS)

@@ -1,0 +1,73 @@
+"""The address that identifies a repository: its remote, without what differs between clones. Reads files only.
+
+Two clones of one repository have the same normalised address, whether they use ssh or https and whatever user or token is in
+the URL. The address is used to recognise a project; nothing is fetched from it. No process is started.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tacitd.files.git import Repository
+
+_SECTION = re.compile(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_ANY_SECTION = re.compile(r"^\s*\[")
+_URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
+_SCHEME = re.compile(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
+_SHORT_FORM = re.compile(r"^(?:[^/@:]+@)?(\[[0-9a-f:]+\]|[^/:@\s]+):(?!/)(.+)$", re.IGNORECASE)
+"""`git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
+_LIMIT = 1 << 20
+
+
+def read_remote(repository: Repository) -> str:
+    """Return the normalised address of a repository's remote `origin`, otherwise of its first remote; "" without one."""
+    try:
+        with (repository.common_dir / "config").open("rb") as file:
+            text = os.fsdecode(file.read(_LIMIT))
+    except (OSError, ValueError):
+        return ""
+    urls = _list_urls(text)
+    url = urls.get("origin") or next((urls[name] for name in sorted(urls)), "")
+    return normalise_remote(url, repository.top)
+
+
+def normalise_remote(url: str, base: Path | None = None) -> str:
+    """Return `github.com/me/app` for any form of the address, or a path for a repository on this machine; "" for none.
+
+    Scheme, user, password, port, query, `.git` and case are left out. `base`: the directory that a relative path starts at.
+    """
+    url = url.strip().strip("\"'")
+    if not url:
+        return ""
+    with_scheme = _SCHEME.match(url)
+    if with_scheme and with_scheme[1].casefold() != "file":
+        address, _, path = re.split(r"[?#]", with_scheme[2], maxsplit=1)[0].partition("/")
+        return _join(re.sub(r":\d*$", "", address.rpartition("@")[2]), path)
+    short = None if with_scheme else _SHORT_FORM.match(url)
+    if short and len(short[1]) > 1:
+        return _join(short[1], short[2])
+    local = with_scheme[2] if with_scheme else url
+    place = os.path.realpath((base or Path("/")) / Path(local).expanduser())
+    return place.removesuffix("/.git").removesuffix(".git").rstrip("/")
+
+
+def _join(host: str, path: str) -> str:
+    parts = [part for part in path.casefold().split("/") if part not in ("", ".")]
+    joined = "/".join([host.casefold().rstrip("."), *parts])
+    return joined.removesuffix(".git").rstrip("/")
+
+
+def _list_urls(config: str) -> dict[str, str]:
+    """The first URL of each remote, by its name."""
+    found: dict[str, str] = {}
+    name = None
+    for line in config.splitlines():
+        if section := _SECTION.match(line):
+            name = section[1]
+        elif _ANY_SECTION.match(line):
+            name = None
+        elif name is not None and (url := _URL.match(line)) and url[1]:
+            found.setdefault(name, url[1])
+    return found

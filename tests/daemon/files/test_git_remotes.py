@@ -1,0 +1,79 @@
+"""The address that identifies a repository (SPEC E-30)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tacitd.files.git import find_repository
+from tacitd.files.git_remotes import normalise_remote, read_remote
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/me/app",
+        "https://github.com/Me/App.git",
+        "https://github.com/me/app/",
+        "http://github.com/me/app.git",
+        "https://me:ghp_token@github.com/me/app.git",
+        "https://x-access-token:ghs_token@GitHub.com/me/app",
+        "git@github.com:me/app.git",
+        "github.com:me/app",
+        "ssh://git@github.com/me/app.git",
+        "ssh://git@github.com:22/me/app.git",
+        "git://github.com/me/app.git",
+        "git+ssh://git@github.com/me/app",
+        "https://github.com/me/app.git?token=x#y",
+    ],
+)
+def test_clones_of_one_repository_have_one_address(url: str) -> None:
+    assert normalise_remote(url) == "github.com/me/app"
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("https://github.com/you/app.git", "github.com/you/app"),
+        ("https://gitlab.com/me/app.git", "gitlab.com/me/app"),
+        ("git@host:group/sub/app.git", "host/group/sub/app"),
+        ("ssh://git@[::1]:2222/me/app", "[::1]/me/app"),
+        ("/srv/git/app.git", "/srv/git/app"),
+        ("file:///srv/git/app.git", "/srv/git/app"),
+        ("../app", "/home/u/app"),
+        ("", ""),
+        ("  ", ""),
+    ],
+)
+def test_other_addresses(url: str, address: str) -> None:
+    assert normalise_remote(url, Path("/home/u/clone")) == address
+
+
+def repository(root: Path, config: str | bytes) -> str:
+    (root / ".git").mkdir(parents=True)
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git/config").write_bytes(config.encode() if isinstance(config, str) else config)
+    found = find_repository(root)
+    assert found is not None
+    return read_remote(found)
+
+
+def test_origin_is_the_remote_that_counts(tmp_path: Path) -> None:
+    """Otherwise the first by name; a section with another name has no remote."""
+    both = '[remote "fork"]\n\turl = git@h:me/fork\n[remote "origin"]\n\turl = https://h/me/app\n\turl = https://h/second\n'
+    assert repository(tmp_path / "a", both) == "h/me/app"
+    two = '[remote "z"]\nurl=git@h:me/z\n[branch "main"]\nurl = https://h/no\n[remote "b"]\n  URL = https://u:p@h/me/b\n'
+    assert repository(tmp_path / "b", two) == "h/me/b"
+    assert repository(tmp_path / "c", "[core]\n\tbare = false\n") == ""
+
+
+def test_a_config_that_cannot_be_read_has_no_remote(tmp_path: Path) -> None:
+    """Bad input: bytes, a directory in its place, and no file."""
+    assert repository(tmp_path / "a", b"\xff\xfe[remote\0") == ""
+    found = find_repository(tmp_path / "a")
+    assert found is not None
+    (tmp_path / "a/.git/config").unlink()
+    assert read_remote(found) == ""
+    (tmp_path / "a/.git/config").mkdir()
+    assert read_remote(found) == ""

@@ -1,0 +1,78 @@
+"""Blanking words in tacitd's own files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd.files.log import Log
+from tacitd.files.purge import BLANK, blank_value, purge_texts
+
+WORDS = "use pnpm, never npm"
+
+
+def test_a_log_is_written_anew_while_another_object_appends(tmp_path: Path) -> None:
+    """Keys and values are blanked, other records stay byte for byte, and the other object's appends are kept."""
+    log = Log(tmp_path / "deep" / "a.jsonl")
+    log.append({"n": 1, "words": [WORDS, f"he said: {WORDS}!"], "by": {WORDS: 1}})
+    log.append({"n": 2, "words": ["npm"]})
+    assert purge_texts(tmp_path, [WORDS]) == [log.path]
+    log.append({"n": 3})
+    assert list(log.read()) == [
+        {"n": 1, "words": [BLANK, f"he said: {BLANK}!"], "by": {BLANK: 1}},
+        {"n": 2, "words": ["npm"]},
+        {"n": 3},
+    ]
+    assert purge_texts(tmp_path, [WORDS]) == []
+
+
+def test_other_files_keep_their_length(tmp_path: Path) -> None:
+    """A process may have them open; a document of JSON stays one, also where the words are escaped in it."""
+    text, document = tmp_path / "tacitd.log", tmp_path / "status.json"
+    words = 'use "pnpm" für alles'
+    text.write_text(f"learned: {words}\nend\n")
+    document.write_text(json.dumps({"made": [words]}))
+    sizes = [text.stat().st_size, document.stat().st_size]
+    assert purge_texts(tmp_path, [words]) == [document, text]
+    assert [text.stat().st_size, document.stat().st_size] == sizes
+    assert "pnpm" not in text.read_text() and text.read_text().endswith("\nend\n")
+    assert "pnpm" not in json.loads(document.read_text())["made"][0]
+
+
+def test_a_short_text_is_blanked_only_as_a_whole() -> None:
+    """`pnpm` is a part of paths and of other words."""
+    found = {"a": "pnpm", "path": "/home/pnpm/x", "list": ["use pnpm"]}
+    assert blank_value(found, ["pnpm"]) == {"a": BLANK, "path": "/home/pnpm/x", "list": ["use pnpm"]}
+
+
+def test_links_and_empty_texts_change_nothing(tmp_path: Path) -> None:
+    """A link could lead out of the directory."""
+    outside = tmp_path / "outside.jsonl"
+    outside.write_text(json.dumps({"w": WORDS}) + "\n")
+    inside = tmp_path / "state"
+    inside.mkdir()
+    (inside / "link.jsonl").symlink_to(outside)
+    assert purge_texts(inside, [WORDS]) == [] and WORDS in outside.read_text()
+    assert purge_texts(tmp_path, ["", " "]) == []
+
+
+@examples(100)
+@given(
+    st.recursive(
+        st.one_of(st.none(), st.integers(), st.text(max_size=30), st.just(WORDS), st.just(f"x {WORDS} y")),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=5), inner, max_size=4)
+        ),
+        max_leaves=12,
+    )
+)
+def test_nothing_of_the_words_is_left_in_any_value(value: object) -> None:
+    """And a value without them is as before."""
+    text = json.dumps(value)
+    after = blank_value(value, [WORDS])
+    assert WORDS not in json.dumps(after)
+    assert WORDS in text or after == value
