@@ -20,6 +20,7 @@ position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `handled_upto`,
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -115,6 +116,8 @@ class Consumer:
     """The commits with messages to other handlers, in the order of the log."""
     skipped_records: int = 0
     """The number of records in the log that could not be parsed."""
+    moved: deque[Path] = field(default_factory=deque)
+    """The transcripts whose position changed since the engine counted the lag. Appended to in any thread."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _commits: Commits = field(default_factory=Commits)
     _first_start_saved: bool = True
@@ -305,14 +308,19 @@ class Consumer:
 
     def _reset_at(self, path: Path, at: float) -> None:
         stream = self.get_cursor(path)
-        stream.reset_to_start()
+        self._set_back(stream)
         stream.logged_at, stream.saved_state = at, stream.get_state()
+
+    def _set_back(self, stream: Cursor) -> None:
+        stream.reset_to_start()
+        self.moved.append(stream.path)
 
     def skip_to(self, stream: Cursor, position: Position) -> None:
         """Move the position past records without interest, in memory only. `save_positions` writes it; until then a
         crash costs only reading again."""
         with self.lock:
             stream.offset, stream.crc = position.offset, position.crc
+        self.moved.append(stream.path)
 
     def drop_prompts(self, ids: Sequence[str]) -> None:
         """Count these prompts as handled, as a person asked. Durable when this returns."""
@@ -325,7 +333,7 @@ class Consumer:
     def reset_cursor(self, stream: Cursor) -> None:
         """Read another file at this path from its first byte. Handled prompts are still recognised."""
         with self.lock:
-            stream.reset_to_start()
+            self._set_back(stream)
 
     def commit(
         self,
@@ -355,6 +363,7 @@ class Consumer:
                 commit = self._commits.append_once(self.log, record)
                 self._note_handled(keys)
             stream.offset, stream.crc, stream.handled_upto = at.offset, at.crc, at.offset
+            self.moved.append(stream.path)
             if commit is not None:
                 stream.saved_state, stream.logged_at = stream.get_state(), commit.at
             return commit
@@ -426,7 +435,7 @@ class Consumer:
 
     def _apply_rewind(self, path: Path, floor: float, only: tuple[str, ...], at: float) -> None:
         stream = self.get_cursor(path)
-        stream.reset_to_start()
+        self._set_back(stream)
         everything = not only or (stream.scan_since is not None and not stream.scan_projects)
         stream.scan_projects = () if everything else tuple(sorted({*stream.scan_projects, *only}))
         stream.scan_since = floor if stream.scan_since is None else min(floor, stream.scan_since)

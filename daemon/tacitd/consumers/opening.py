@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from loguru import logger
@@ -14,7 +14,7 @@ from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.errors import TacitdError, describe_os_error
 from tacitd.files.log import Log
-from tacitd.handler import Degradation, Plugin, Tools
+from tacitd.handler import Commit, Degradation, Plugin, Tools
 
 
 def make_consumers(
@@ -35,9 +35,14 @@ def make_consumers(
     return made, broken
 
 
-def open_consumer(consumer: Consumer, tools: Tools) -> Degradation | None:
-    """Open a handler with its commits, and compact its log. Return what is wrong if it cannot be opened."""
-    commits = consumer.replay_log()
+def open_consumer(
+    consumer: Consumer, tools: Tools, on_commit: Callable[[Commit], None] = lambda commit: None
+) -> Degradation | None:
+    """Open a handler with its commits, and compact its log. Return what is wrong if it cannot be opened.
+
+    `on_commit` gets each commit too, oldest first.
+    """
+    commits = _observe_commits(consumer.replay_log(), on_commit)
     try:
         consumer.handler.open(commits, tools)
         deque(commits, maxlen=0)  # positions are read with the commits: the handler may not have read all
@@ -48,6 +53,12 @@ def open_consumer(consumer: Consumer, tools: Tools) -> Degradation | None:
     except OSError as error:
         logger.warning("{} stays long: {}", consumer.log.path, error)
     return None
+
+
+def _observe_commits(commits: Iterator[Commit], on_commit: Callable[[Commit], None]) -> Iterator[Commit]:
+    for commit in commits:
+        on_commit(commit)
+        yield commit
 
 
 def _describe_broken(name: str, error: Exception) -> Degradation:

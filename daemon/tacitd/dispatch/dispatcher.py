@@ -32,8 +32,8 @@ from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import Assignment, LaneKey, WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import PAUSED, Refusals
-from tacitd.events import Event, NoProject, Project, SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Later
+from tacitd.events import Due, Event, NoProject, Project, SessionEnded, SessionStarted, TranscriptGrew
+from tacitd.handler import COMPACTION, Later
 from tacitd.model.port import Why
 from tacitd.sources.transcript import Tail
 
@@ -95,6 +95,15 @@ class Dispatcher:
         """Queue an event without records, for every handler or for one of them, and watch the sources of its project."""
         self.watched_files.watch_project(getattr(event, "project", None))
         self.work_queue.post_event(event, only)
+
+    def post_compaction(self, path: Path, session: str, project: Project | NoProject) -> None:
+        """A client is about to compact a session: each handler with the job `COMPACTION` handles the transcript now, and then
+        that job."""
+        for name, consumer in self.consumers.items():
+            if any(job.name == COMPACTION for job in consumer.plugin.jobs):
+                self.work_queue.make_due(self.work_queue.get_item(consumer, path))
+                place = project if isinstance(project, Project) else None
+                self.post_event(Due(COMPACTION, place, session), only=name)
 
     def make_all_due(self) -> None:
         """For `sync`: stop gathering, and retry once everything that is parked without a known time."""

@@ -38,8 +38,8 @@ def lane_of_event(event: Event) -> str:
 def make_event_key(event: Event) -> tuple[str, ...]:
     """The key of an event. A second event with the same key replaces the first."""
     match event:
-        case Due(job, project):
-            return ("Due", job, str(project.root) if project else "")
+        case Due(job, project, session):
+            return ("Due", job, str(project.root) if project else "", session)
         case SourceChanged(project, path):
             return ("SourceChanged", str(project.root), str(path))
         case Told(id=id):

@@ -19,6 +19,7 @@ from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.runner import HandlerRunner, Settled, check_advance, get_position
 from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite, WorkItem
+from tacitd.dispatch.work_notes import WorkNotes
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import PAUSED
 from tacitd.errors import TacitdError
@@ -40,6 +41,7 @@ class Outcomes:
     rescue: RescueLog
     dead_letters: DeadLetters
     statuses: StatusCache
+    notes: WorkNotes
     stopping: bool = False
     """Nothing is started or parked any more."""
 
@@ -126,6 +128,7 @@ class Outcomes:
         match decide_retry(item.parked, later, records, now, monotonic, self.backoff, halved=halved):
             case Parked() as parked:
                 item.parked = parked
+                self.notes.note_parked(item, parked)
                 self.work_queue.schedule_wake(item, parked.due)
                 self.work_queue.note_change(item)
                 # A fork may hand over these prompts meanwhile, unless they were handled (`pending_write`), or a person

@@ -198,7 +198,7 @@ class TranscriptPool:
             with consumer.lock:  # a worker may be committing: offset and mark change together
                 is_replaced = bool(cursor.offset) and not is_valid(path, cursor.position)
                 if is_replaced:
-                    cursor.reset_to_start()
+                    consumer.reset_cursor(cursor)
             if is_replaced:
                 self._on_rewritten(path)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tacitd.consumers.consumer import Consumer
@@ -20,7 +20,8 @@ from tacitd.handler import Degradation, load_hook
 INTERVAL = 1.0
 """Seconds between two renewals of one part, if nobody asks for it."""
 PATIENCE = 2.0
-"""Seconds for which a caller waits for a part that is being renewed. After that it gets the old one, with its time."""
+"""Seconds for which a caller waits for a part that is being renewed. After that it gets the old one, with its time, and
+later callers get it at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,10 @@ class _Renewal:
     included: int = 0
     """The change that the last renewal included."""
     running: bool = False
+    began_at: float = math.inf
+    """When the running renewal asked the handler: monotonic seconds."""
+    is_late: bool = False
+    """A caller waited for it in vain. Nobody waits for it again before it has returned."""
     renewed_at: float = -math.inf
     """Monotonic seconds."""
 
@@ -60,6 +65,7 @@ class StatusCache:
         monotonic: Callable[[], float],
         workers_for: Callable[[str, int], WorkerPool] = ThreadPool,
     ) -> None:
+        self.patience = PATIENCE
         self._workers_for = workers_for
         self._consumers = consumers
         self._now, self._monotonic = now, monotonic
@@ -68,8 +74,15 @@ class StatusCache:
         self._idle = threading.Condition()
 
     def get_part(self, name: str) -> StatusPart:
-        """What this handler reported last."""
-        return self._parts.get(name, StatusPart())
+        """What this handler reported last, with a degradation if it does not return."""
+        part, renewal = self._parts.get(name, StatusPart()), self._renewals.get(name)
+        if renewal is None or not self._is_late(renewal):
+            return part
+        what = (
+            f"the handler {name} does not answer when it is asked for its status; what is shown of it is old"
+        )
+        hint = "`tacitd restart` starts it again; the rest of the status is valid"
+        return replace(part, fault=Degradation("handler.status", what, hint))
 
     def note_outcome(self, name: str) -> None:
         """Something became of a handler's work: renew its part, now or, within a second of the last time, when asked."""
@@ -82,17 +95,30 @@ class StatusCache:
         for name in list(self._consumers):
             self._start(name, self._mark_changed(name))
 
-    def refresh(self, seconds: float = PATIENCE) -> bool:
-        """Renew all parts, and wait for that, at most for so many seconds; return whether all are new.
+    def refresh(self, seconds: float | None = None) -> list[str]:
+        """Renew all parts, and wait for that, at most for so many seconds (None: two); return the handlers whose part is an old one.
 
         All of them, because a part also depends on what no outcome announces: a person's choice, the rights of a file.
+        Nobody waits for a handler that has been asked for more than two seconds already: it may never return.
         """
+        seconds = self.patience if seconds is None else seconds
         self.renew_all()
         with self._idle:
             wanted = {name: one.changes for name, one in self._renewals.items()}
-            return self._idle.wait_for(
-                lambda: all(self._renewals[name].included >= count for name, count in wanted.items()), seconds
-            )
+            late = {name for name, one in self._renewals.items() if self._is_late(one)}
+
+            def list_old() -> list[str]:
+                return [name for name, count in wanted.items() if self._renewals[name].included < count]
+
+            self._idle.wait_for(lambda: late.issuperset(list_old()), seconds)
+            old = list_old()
+            if seconds >= self.patience:
+                for name in old:
+                    self._renewals[name].is_late = self._renewals[name].running
+            return old
+
+    def _is_late(self, one: _Renewal) -> bool:
+        return one.running and (one.is_late or self._monotonic() - one.began_at >= self.patience)
 
     def close(self) -> None:
         """Renew all parts a last time, for the snapshot, and end the threads. One that hangs is left behind."""
@@ -127,12 +153,13 @@ class StatusCache:
                 if one.included >= one.wanted:
                     one.running = False
                     return
-                target = one.changes
+                target, one.began_at = one.changes, self._monotonic()
             consumer = self._consumers.get(name)
             if consumer is not None:
                 self._parts[name] = _ask_handler(consumer, self._now())
             with self._idle:
                 one.renewed_at, one.included = self._monotonic(), target
+                one.began_at, one.is_late = math.inf, False
                 self._idle.notify_all()
 
 

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -96,14 +96,49 @@ class MinuteFull:
     """Seconds until there is room again, by the monotonic clock."""
 
 
+@dataclass(frozen=True, slots=True)
+class RunningCall:
+    """A call that was begun and has not ended."""
+
+    purpose: str
+    project: str
+    """Root of the project; "" if there is none."""
+    since: float
+    """Seconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """A call that ended, for a person who watches."""
+
+    purpose: str
+    project: str
+    usd: float
+    """US dollars."""
+    assumed: bool
+    """Whether the cost is assumed, because the client reported none."""
+    why: str
+    """"": it was answered; otherwise why not."""
+    model: str
+
+
 class Budget:
     """The caps, applied to a log of calls. Thread-safe."""
 
-    def __init__(self, log: Records, caps: Caps, clock: Clock) -> None:
+    def __init__(
+        self,
+        log: Records,
+        caps: Caps,
+        clock: Clock,
+        on_ended: Callable[[EndedCall], None] = lambda call: None,
+    ) -> None:
+        """`on_ended` is called after each call, in the thread that made it; it must not raise."""
         self._log = log
         self._caps = caps
         self._clock = clock
         self._lock = threading.RLock()
+        self._on_ended = on_ended
+        self._running: dict[str, RunningCall] = {}
         self._minute: list[float] = []
         self._tally = SpendTotals()
         self._unwritten: list[dict[str, Any]] = []
@@ -167,6 +202,7 @@ class Budget:
                 self._log.flush()
             self._tally.fold_record(begun)
             self._minute.append(self._clock.monotonic())
+            self._running[call] = RunningCall(purpose, project, at)
             return call
 
     def end_call(
@@ -185,7 +221,7 @@ class Budget:
         waits in memory for `save_unwritten`.
         """
         with self._lock:
-            ended = {
+            ended: dict[str, Any] = {
                 "id": call,
                 "at": self._clock.now(),
                 "state": "ended",
@@ -197,6 +233,14 @@ class Budget:
                 **({"model": model} if model else {}),
             }
             self._record(ended)
+            begun = self._running.pop(call, None)
+        if begun is not None:
+            self._on_ended(EndedCall(begun.purpose, begun.project, ended["usd"], usd is None, why, model))
+
+    def list_running(self) -> list[RunningCall]:
+        """The calls of this process that have not ended, oldest first."""
+        with self._lock:
+            return list(self._running.values())
 
     def mark_discarded(self, call: str) -> None:
         """Record that a call's answer was discarded, so that its parts may be asked for again.

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from tacitd.clock import local_date
-from tacitd.model.spend_totals import ASSUMED_USD
+from tacitd.model.spend_totals import ASSUMED_USD, read_number
 
 GroupBy = Literal["day", "project", "purpose", "model"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
@@ -62,7 +62,7 @@ def report_spending(records: Iterable[Mapping[str, Any]], by: GroupBy, since: fl
             case _:
                 pass
     for id, call in begun.items():
-        if _read_number(call, "at") >= since:
+        if read_number(call.get("at")) >= since:
             end = ended.get(id)
             name = _name_group(call, end, by)
             _add_call(rows.setdefault(name, SpendRow(name)), call, end)
@@ -87,7 +87,7 @@ def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
 def _name_group(call: Mapping[str, Any], end: Mapping[str, Any] | None, by: GroupBy) -> str:
     match by:
         case "day":
-            return local_date(_read_number(call, "at"))
+            return local_date(read_number(call.get("at")))
         case "model":
             return str((end or {}).get("model") or f"({call.get('tier') or 'unknown'} tier)")
         case _:
@@ -104,23 +104,42 @@ def _add_call(row: SpendRow, call: Mapping[str, Any], end: Mapping[str, Any] | N
             row.unanswered + 1,
         )
         return
-    usd = _read_number(end, "usd")
+    usd = read_number(end.get("usd"))
     row.usd += usd
     row.assumed_usd += usd if end.get("assumed") else 0.0
     row.unanswered += bool(end.get("why"))
-    row.tokens_in += int(_read_number(end, "in"))
-    row.tokens_out += int(_read_number(end, "out"))
+    row.tokens_in += int(read_number(end.get("in")))
+    row.tokens_out += int(read_number(end.get("out")))
+
+
+def find_calls(records: Iterable[Mapping[str, Any]], keys: Container[str]) -> list[dict[str, Any]]:
+    """The calls with these keys, oldest first: `purpose`, `model`, `at` (seconds since 1970, UTC), `usd` and whether that is
+    `assumed`, tokens `in` and `out`. A call of several parts has the key with `:1` and so on.
+    """
+    begun: dict[str, Mapping[str, Any]] = {}
+    found: list[dict[str, Any]] = []
+    for record in records:
+        id, key = str(record.get("id")), str(record.get("key", ""))
+        if record.get("state") == "begun" and (key in keys or key.rpartition(":")[0] in keys):
+            begun[id] = record
+        elif record.get("state") == "ended" and id in begun:
+            call = begun[id]
+            numbers = {name: int(read_number(record.get(name))) for name in ("in", "out")}
+            found.append(
+                {
+                    "purpose": str(call.get("purpose", "")),
+                    "model": str(record.get("model", "")) or str(call.get("tier", "")),
+                    "at": read_number(call.get("at")),
+                    "usd": read_number(record.get("usd")),
+                    "assumed": bool(record.get("assumed")),
+                    **numbers,
+                }
+            )
+    return found
 
 
 def _add_total(row: SpendRow, record: Mapping[str, Any]) -> None:
-    row.calls += int(_read_number(record, "calls"))
-    row.usd += _read_number(record, "usd")
-    row.tokens_in += int(_read_number(record, "in"))
-    row.tokens_out += int(_read_number(record, "out"))
-
-
-def _read_number(record: Mapping[str, Any], name: str) -> float:
-    """The field if it is a finite number from 0 to 1e12, otherwise 0: a damaged record must not spoil the report."""
-    value = record.get(name)
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
-    return float(value) if good and value is not None else 0.0
+    row.calls += int(read_number(record.get("calls")))
+    row.usd += read_number(record.get("usd"))
+    row.tokens_in += int(read_number(record.get("in")))
+    row.tokens_out += int(read_number(record.get("out")))

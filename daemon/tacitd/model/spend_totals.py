@@ -74,8 +74,8 @@ class SpendTotals:
                 self._allow(set(map(str, parts)) if isinstance(parts, list) else set())
             case "total":
                 total = self.days.setdefault("", _Sum())
-                total.calls += int(_number(record.get("calls")))
-                total.usd += _number(record.get("usd"))
+                total.calls += int(read_number(record.get("calls")))
+                total.usd += read_number(record.get("usd"))
                 self._count_tokens(record)
 
     def _begun(self, record: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class SpendTotals:
         call = self.open.pop(str(record.get("id")), None)
         if call is None:
             return
-        usd = _number(record.get("usd"))
+        usd = read_number(record.get("usd"))
         day = self.days.setdefault(call.day, _Sum())
         day.calls += 1
         day.usd += usd
@@ -132,8 +132,8 @@ class SpendTotals:
             self.returned[name] = self.returned.get(name, 0) + 1
 
     def _count_tokens(self, record: Mapping[str, Any]) -> None:
-        self.tokens[0] += int(_number(record.get("in")))
-        self.tokens[1] += int(_number(record.get("out")))
+        self.tokens[0] += int(read_number(record.get("in")))
+        self.tokens[1] += int(read_number(record.get("out")))
 
     def paid_twice(self, name: str) -> bool:
         """Whether this key or part was paid for twice, and the result of at least one of the calls was lost."""
@@ -173,8 +173,8 @@ class SpendTotals:
         return [{"state": "total", "at": at, "calls": calls, "usd": usd, **tokens}]
 
 
-def _number(value: object) -> float:
-    """The value if it is a finite number from 0 to 1e12, otherwise 0."""
+def read_number(value: object) -> float:
+    """The value if it is a finite number from 0 to 1e12, otherwise 0: a damaged record must not spoil a sum."""
     if (
         isinstance(value, int | float)
         and not isinstance(value, bool)

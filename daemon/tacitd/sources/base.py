@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tacitd.events import Prompt, PromptKind, ToolAnswer
 from tacitd.sources.record_buffer import RecordBuffer
@@ -126,6 +126,27 @@ class SessionHint:
     """An absolute path that the hook claims; it may be anything."""
     ended: bool
     """Whether the client says that the session ended; otherwise it goes on."""
+    compacts: bool = False
+    """Whether the client is about to compact the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookQuestion:
+    """What a client's hook may be answered with a text for the session. It may be wrong, as a `SessionHint`."""
+
+    event: str
+    """The client's name of it."""
+    kind: Literal["context", "failure"]
+    """`context`: a session or a sub-agent starts. `failure`: a call of a tool failed."""
+    session: str
+    transcript: Path
+    cwd: str
+    source: str = ""
+    """Why the session starts, as the client calls it."""
+    agent: str = ""
+    """The kind of a sub-agent that starts; "" for a session."""
+    tool: str = ""
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +180,12 @@ class HookFormat(Protocol):
         """tacitd's entries. Raises FileRefusedError if the text is not understood."""
         ...
 
-    def add_entries(self, text: str, command: str) -> str:
-        """The text with one entry for each event that runs `command`. Raises FileRefusedError."""
+    def choose_events(self, versions: Sequence[str]) -> tuple[str, ...]:
+        """The events that may be in a settings file which clients of these versions read; of unknown clients, if empty."""
+        ...
+
+    def add_entries(self, text: str, command: str, events: Sequence[str]) -> str:
+        """The text with one entry for each of the events that runs `command`. Raises FileRefusedError."""
         ...
 
     def remove_entries(self, text: str) -> str:
@@ -169,6 +194,14 @@ class HookFormat(Protocol):
 
     def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
         """Given what a hook got from the client, return what it says; None if it is not understood."""
+        ...
+
+    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
+        """Given the same, return what a text is wanted for; None if there is nothing to answer."""
+        ...
+
+    def format_answer(self, question: HookQuestion, text: str) -> str:
+        """What the hook has to print so that the client puts this text into the session."""
         ...
 
 

@@ -29,6 +29,10 @@ from tacitd.sources.watch import Watcher, limit_hint
 WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], Watcher]
 """Makes the watcher of a root, given what it calls for each hint and which files are transcripts."""
 
+HINT_FOR = 1.5
+"""Seconds for which a file that a hook named is looked at."""
+HINT_EVERY = 0.1
+"""Seconds between two of these looks."""
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
 DEAF_AT_MOST = 4.0
@@ -70,7 +74,10 @@ class Follower:
             _Root(os.fspath(root), watcher_for(root, wake, source.is_transcript)) for root in source.roots
         ]
         self._known = KnownStamps()
-        self._hinted: set[str] = set()
+        self._hinted: dict[str, float] = {}
+        """Files that a hook named, and until when they are looked at: monotonic seconds."""
+        self._hint_at = float("inf")
+        """When these are looked at again."""
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
         self._first = True
@@ -91,7 +98,7 @@ class Follower:
         """Compare what may have changed (everything with `full`), and return the changes."""
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
-        hinted, self._hinted = self._hinted, set()
+        hinted = self._take_hinted(now)
         hints = [
             {str(hint) for hint in root.watcher.drain_hints()}
             | {path for path in hinted if path.startswith(f"{root.top}/")}
@@ -105,17 +112,35 @@ class Follower:
         self._last = (self._clock.now(), now)
         return self._known.take_changes()
 
-    def note_hint(self, path: Path) -> None:
-        """Compare this file in the next poll, if it is a transcript below a root. The path may be anything."""
+    def note_hint(self, path: Path) -> Path | None:
+        """Compare this file soon, if it is a transcript below a root, and return the path by which it is known, else None.
+
+        Trigger: a client names a transcript before it writes into it, about 0.1 s later. Why: the file may be in a directory
+        without a watch, or not exist yet. Outcome: it is compared now, and every 0.1 s for a moment. The path may be anything.
+        """
         real = os.path.realpath(path)
         for root in self._roots:
             top = os.path.realpath(root.top)
             if real.startswith(f"{top}/") and self._is_transcript(real):
-                self._hinted.add(root.top + real.removeprefix(top))
+                known = root.top + real.removeprefix(top)
+                now = self._clock.monotonic()
+                self._hinted[known] = now + HINT_FOR
+                self._hint_at = now
+                return Path(known)
+        return None
+
+    def _take_hinted(self, now: float) -> set[str]:
+        """The files that hooks named and that are to be compared now."""
+        if now < self._hint_at:
+            return set()
+        found = set(self._hinted)
+        self._hinted = {path: until for path, until in self._hinted.items() if until > now}
+        self._hint_at = now + HINT_EVERY if self._hinted else float("inf")
+        return found
 
     def next_in(self) -> float:
         """Seconds until the next poll is due without a hint: 0 if it is overdue, at most 60."""
-        due = self._full_at
+        due = min(self._full_at, self._hint_at)
         if self._known.has_hot:
             due = min(due, self._hot_at)
         if any(root.unwatched or not root.there for root in self._roots):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support_engine import Inline, Scene, Scripted
-from support_waiting import PATIENCE
+from support_waiting import PATIENCE, until
 from tacitd.dispatch.status_cache import INTERVAL, StatusCache
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Plugin
-from tacitd.methods import build_methods
+from tacitd.methods import STATUS_PATIENCE, build_methods
 
 
 def _cache(scene: Scene) -> StatusCache:
@@ -73,8 +76,9 @@ def test_a_stuck_status_keeps_the_last_one(tmp_path: Path) -> None:
     cache.renew_all()
     cache.refresh(0.2)
     assert cache.get_part("a").part == {"n": 1}
+    assert cache.get_part("a").fault is None  # nobody waited for long yet
     go_on.set()
-    cache.refresh(PATIENCE)
+    assert cache.refresh(PATIENCE) == []
     assert cache.get_part("a").part == {"n": 2} and cache.get_part("b").part["calls"] > before
     scene.app.close()
 
@@ -117,28 +121,85 @@ def test_a_caller_gets_what_no_outcome_announced(tmp_path: Path) -> None:
     told = ["cannot be written"]
     scene = Scene(tmp_path, Scripted(says=lambda: {"file": told[0]}))
     told[0] = "can be written"
-    assert _cache(scene).refresh()
+    assert _cache(scene).refresh() == []
     assert _cache(scene).get_part("a").part == {"file": "can be written"}
 
 
-def test_sync_does_not_call_old_parts_new(tmp_path: Path) -> None:
-    """`sync --write` chooses by the parts what to write: one that hangs makes the answer "not done"."""
+def test_only_the_first_caller_waits_for_a_status_that_hangs(tmp_path: Path) -> None:
+    """Later callers get the old part at once, with a degradation, until it returns."""
+    go_on = threading.Event()
+
+    def status() -> Mapping[str, Any]:
+        go_on.wait(PATIENCE)
+        return {"n": 1}
+
+    scene = Scene(tmp_path, Scripted(says=status), _counting([]), workers_for=_status_threads)
+    cache = _cache(scene)
+    cache.patience = 0.2
+    assert cache.refresh() == ["a"]
+    cache.patience = PATIENCE
+    begin = time.monotonic()
+    for _ in range(5):
+        assert cache.refresh() == ["a"]
+    assert time.monotonic() - begin < PATIENCE
+    fault = cache.get_part("a").fault
+    assert fault is not None and fault.id == "handler.status" and "does not answer" in fault.what
+    assert cache.get_part("b").fault is None and cache.get_part("b").part["calls"] >= 6
+    go_on.set()
+    until(lambda: cache.get_part("a").fault is None)
+    assert cache.refresh(PATIENCE) == [] and cache.get_part("a").part == {"n": 1}
+    scene.app.close()
+
+
+def test_a_renewal_of_the_minute_that_hangs_is_late_too(tmp_path: Path) -> None:
+    """No caller waited for it, but the clock says since when the handler has been asked."""
+    go_on, asked = threading.Event(), threading.Event()
+
+    def status() -> Mapping[str, Any]:
+        asked.set()
+        go_on.wait(PATIENCE)
+        return {}
+
+    scene = Scene(tmp_path, Scripted(says=status), workers_for=_status_threads)
+    cache = _cache(scene)
+    cache.renew_all()
+    assert asked.wait(PATIENCE) and cache.get_part("a").fault is None
+    scene.clock.advance(cache.patience)
+    fault = cache.get_part("a").fault
+    assert fault is not None and fault.id == "handler.status"
+    go_on.set()
+    scene.app.close()
+
+
+@pytest.mark.parametrize("reported", [{"waits": [{"project": "/w", "what": "1 fact"}]}, {"n": 1}])
+def test_sync_does_not_wait_for_a_status_that_hangs(tmp_path: Path, reported: Mapping[str, Any]) -> None:
+    """`sync --write` chooses by the parts what to write: an old one that named something makes the answer "not done",
+    one that names nothing changes no answer. Neither is waited for again and again."""
     go_on = threading.Event()
     go_on.set()
 
     def status() -> Mapping[str, Any]:
         go_on.wait(PATIENCE)
-        return {"waits": []}
+        return reported
 
     scene = Scene(tmp_path, Scripted(says=status), workers_for=_status_threads)
     loop = threading.Thread(target=scene.app.run, name="engine")
     loop.start()
     try:
-        assert build_methods(scene.app)["sync"]({"timeout": 5})["done"]
+        sync = build_methods(scene.app)["sync"]
+        assert sync({"timeout": 5})["done"]
         go_on.clear()
-        assert not build_methods(scene.app)["sync"]({"timeout": 0.5})["done"]
+        named, _cache(scene).patience = "waits" in reported, 0.2
+        assert sync({"timeout": 0.1})["done"] != named
+        begin = time.monotonic()
+        for _ in range(5):
+            assert sync({})["done"] != named
+        assert time.monotonic() - begin < STATUS_PATIENCE  # the first one waits so long
+        degraded = sync({})["degraded"]
+        assert [one["id"] for one in degraded if one["id"].startswith("handler")] == ["handler.status"]
         go_on.set()
-        assert build_methods(scene.app)["sync"]({"timeout": 5})["done"]
+        until(lambda: _cache(scene).get_part("a").fault is None)
+        assert sync({})["done"]
     finally:
         go_on.set()
         scene.app.request_stop()

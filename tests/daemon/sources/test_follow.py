@@ -17,7 +17,7 @@ from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
 from tacitd.sources import stamps
 from tacitd.sources.claude_code.source import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HOT_EVERY, Follower
+from tacitd.sources.follow import ALL_EVERY, HINT_EVERY, HINT_FOR, HOT_EVERY, Follower
 from tacitd.sources.listing import Stamp, scan_root
 from tacitd.sources.stamps import FileChanges
 from tacitd.sources.watch import WatchdogWatcher
@@ -48,6 +48,22 @@ def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
     path.unlink()
     scene.told.hints.add(path)
     assert scene.follower.poll() == FileChanges(vanished=(path,))
+
+
+def test_a_file_that_a_hook_names_is_looked_at_for_a_moment(scene: Scene) -> None:
+    """The client writes the prompt some 0.1 s after its hook ran, perhaps into a file that no watch reports; then no more."""
+    path = scene.write("other.jsonl").with_name("s.jsonl")
+    os.utime(path.with_name("other.jsonl"), (1e9, 1e9))
+    scene.follower.poll()
+    assert scene.follower.note_hint(path) == path and scene.follower.next_in() == 0.0
+    assert scene.follower.poll() == FileChanges()
+    assert scene.follower.next_in() == pytest.approx(HINT_EVERY)
+    scene.write("s.jsonl")
+    assert scene.later(HINT_EVERY) == FileChanges(created=(path,))
+    scene.later(HINT_FOR)
+    assert scene.follower.next_in() > HINT_EVERY
+    for odd in (path.parent.parent.parent / "s.jsonl", path.with_suffix(".txt"), Path("/etc/passwd")):
+        assert scene.follower.note_hint(odd) is None
 
 
 def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> None:

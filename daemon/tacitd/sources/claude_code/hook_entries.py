@@ -8,19 +8,18 @@ is changed. Reading and writing the file is in service/hook_installation.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.sources.base import HookEntry, SessionHint
+from tacitd.sources.base import HookEntry, HookQuestion, SessionHint
+from tacitd.sources.claude_code import hook_events
+from tacitd.sources.claude_code.hook_events import EVENTS, NEWER_EVENTS
 from tacitd.text.json_splice import add_json_value, remove_json_value
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 PROGRAM = "tacitd-hook.py"
 """The name of the installed copy of hook_program.py."""
-TIMEOUT = 5
-"""Seconds after which the client ends the program; it needs some milliseconds."""
 _BOM = "\ufeff"
 _LONGEST_ID = 200
 
@@ -48,8 +47,12 @@ class ClaudeCodeHooks:
                         found.append(HookEntry(event, command, path))
         return found
 
-    def add_entries(self, text: str, command: str) -> str:
-        """Given a settings file, return it with exactly one entry of ours for each event, which runs `command`.
+    def choose_events(self, versions: Sequence[str]) -> tuple[str, ...]:
+        """The events that may be in a settings file which clients of these versions read; of unknown clients, if empty."""
+        return hook_events.choose_events(versions)
+
+    def add_entries(self, text: str, command: str, events: Sequence[str] = EVENTS) -> str:
+        """Given a settings file, return it with exactly one entry of ours for each of these events, which runs `command`.
 
         An entry that is as wanted already stays where it is. Raises FileRefusedError if the text is not understood.
         """
@@ -57,12 +60,13 @@ class ClaudeCodeHooks:
         good = {
             entry.event: entry
             for entry in reversed(ours)
-            if entry.command == command and entry.event in EVENTS
+            if entry.command == command and entry.event in events
         }
         text = self._without(text, [entry for entry in ours if entry not in good.values()])
-        for event in EVENTS:
+        for event in events:
             if event not in good:
-                entry = {"hooks": [{"type": "command", "command": command, "timeout": TIMEOUT}]}
+                newer = any(one in events for one in NEWER_EVENTS)
+                entry = {"hooks": [hook_events.make_entry(event, command, newer=newer)]}
                 text = _splice(add_json_value, text, ("hooks", event), entry)
         return text
 
@@ -76,13 +80,21 @@ class ClaudeCodeHooks:
         if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
             return None
         if (
-            event not in EVENTS
+            event not in (*EVENTS, *NEWER_EVENTS)
             or not 0 < len(session) <= _LONGEST_ID
             or not path.startswith("/")
             or "\0" in path
         ):
             return None
-        return SessionHint(session, Path(path), ended=event == "SessionEnd")
+        return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
+
+    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
+        """What a hook's input wants a text for; None if there is nothing to answer."""
+        return hook_events.read_question(data)
+
+    def format_answer(self, question: HookQuestion, text: str) -> str:
+        """What the hook has to print so that the client puts this text into the session."""
+        return hook_events.format_answer(question, text)
 
     def _without(self, text: str, entries: list[HookEntry]) -> str:
         for entry in reversed(entries):  # from the end, so that the indexes of the others stay right

@@ -1,11 +1,12 @@
 """The program that Claude Code runs for its hooks: it tells the daemon what happened, and never disturbs the client.
 
-    python3 -I -S hook_program.py SOCKET SPOOL
+    python3 -I -S hook_program.py [SOCKET SPOOL]
 
 `tacitd hooks install` copies this file into the state directory, so it must not import tacitd. It hands the hook's JSON
 from standard input to the daemon's socket. If no daemon answers, what is no person's words of it (FIELDS) goes to the
-spool file, which the next daemon reads. It prints nothing and exits with 0, whatever happens. In tacitd's own model calls
-it does nothing (SPEC S-62).
+spool file, which the next daemon reads. Without arguments, both are those of the state directory. For the events in ANSWERED
+it prints what the daemon has for the session, if that comes in time; otherwise nothing. It exits with 0, whatever happens.
+In tacitd's own model calls it does nothing (SPEC S-62).
 
 A prompt waits for this program, so on the usual path it imports only what the interpreter has loaded already, and
 `_socket`: importing `json` or `socket` takes as long as starting Python.
@@ -22,9 +23,14 @@ SENT = 1 << 20
 """Bytes that are sent as they are. Of a longer input only FIELDS are sent."""
 PATIENCE = 0.05
 """Seconds for the socket, so that a daemon that hangs delays nothing."""
+ANSWER_PATIENCE = 1.0
+"""Seconds for the text of one of the ANSWERED events, after the daemon has shown that it does not hang."""
+ANSWERED = (b"SessionStart", b"SubagentStart", b"PostToolUseFailure")
 SPOOL_LIMIT = 256 << 10
 """Bytes. A spool file that has more takes no further lines: hints help, but nothing depends on them."""
-FIELDS = ("hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger")
+FIELDS = (
+    "hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger", "agent_type", "tool_name",
+)  # fmt: skip
 """What is kept of an input that is spooled."""
 LONGEST_FIELD = 4096
 """Bytes; a longer field is left out."""
@@ -38,8 +44,11 @@ def read_input() -> bytes:
     return bytes(data) if len(data) <= LONGEST else b""
 
 
-def send_input(path: str, data: bytes) -> bool:
-    """Call the daemon's method `hint` with this JSON. Return whether it answered in time. Raises OSError."""
+def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
+    """Call the daemon's method `hint` with this JSON, and `session_text` if the event is answered.
+
+    Return whether the daemon took it in time, and the text as a JSON string with its quotes, b"" if none came. Raises OSError.
+    """
     import _socket
 
     deadline = time.monotonic() + PATIENCE
@@ -49,12 +58,63 @@ def send_input(path: str, data: bytes) -> bool:
     # A newline ends a request; in JSON it is white space, since in a text it is escaped.
     body = data.replace(b"\n", b" ").replace(b"\r", b" ")
     request = b'{"jsonrpc":"2.0","id":1,"method":"hint","params":{"input":' + body + b"}}\n"
+    is_answered = any(b'"hook_event_name":"' + event + b'"' in body for event in ANSWERED)
+    if is_answered:
+        request += b'{"jsonrpc":"2.0","id":2,"method":"session_text","params":{"input":' + body + b"}}\n"
     sent = 0
     while sent < len(request):
         peer.settimeout(max(0.001, deadline - time.monotonic()))
         sent += peer.send(request[sent:])
-    peer.settimeout(max(0.001, deadline - time.monotonic()))
-    return bool(peer.recv(4096))
+    got = b""
+    while got.count(b"\n") < 1 + is_answered:
+        try:
+            peer.settimeout(max(0.001, deadline - time.monotonic()))
+            part = peer.recv(1 << 16)
+        except OSError:  # the time is over
+            part = b""
+        if not part:
+            break
+        if b"\n" not in got and b"\n" in part:
+            deadline += ANSWER_PATIENCE
+        got += part
+    first, _, second = got.partition(b"\n")
+    begin = second.find(b'"text":"')
+    return bool(first), second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
+
+
+def decode_string(text: str) -> str:
+    """The value of a JSON string at the beginning of a text. Raises ValueError."""
+    try:
+        from _json import scanstring  # `json` takes as long to import as Python takes to start
+    except ImportError:
+        import json
+
+        return str(json.JSONDecoder().raw_decode(text)[0])
+    return str(scanstring(text, 1)[0])
+
+
+def print_text(quoted: bytes) -> None:
+    """Print a JSON string's value on standard output. Raises OSError, ValueError."""
+    left = decode_string(quoted.decode()).encode("utf-8", "replace")
+    while left:
+        left = left[os.write(1, left) :]
+
+
+def find_places() -> "tuple[str, str]":
+    """The socket of the running daemon and the spool file, from the state directory of this environment.
+
+    As `tacitd.state.paths` finds it; its file `socket` names the socket.
+    """
+    home = os.environ.get("HOME", "")
+    base = os.environ.get("XDG_STATE_HOME", "")
+    usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")
+    state = os.environ.get("TACITD_STATE_DIR") or (base if base.startswith("/") else usual) + "/tacitd"
+    try:
+        fd = os.open(state + "/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        socket = os.fsdecode(os.read(fd, 4096)).rstrip("\n")
+    except OSError:
+        socket = state + "/tacitd.sock"
+    return socket, state + "/hooks/spool.jsonl"
 
 
 def reduce_input(data: bytes) -> bytes:
@@ -90,18 +150,20 @@ def spool_line(path: str, line: bytes) -> None:
 
 
 def main() -> None:
-    """Read one hook's input and pass it on. Raises OSError."""
+    """Read one hook's input, pass it on, and print the answer. Raises OSError, ValueError."""
     data = read_input().strip()
-    if os.environ.get(MARK) or len(sys.argv) != 3 or not data.startswith(b"{"):
+    if os.environ.get(MARK) or len(sys.argv) not in (1, 3) or not data.startswith(b"{"):
         return
+    socket, spool = sys.argv[1:] if len(sys.argv) == 3 else find_places()
     small = data if len(data) <= SENT else reduce_input(data)
     try:
-        if small and send_input(sys.argv[1], small):
-            return
+        taken, text = send_input(socket, small) if small else (False, b"")
     except OSError:
-        pass
-    if kept := reduce_input(data):
-        spool_line(sys.argv[2], kept)
+        taken, text = False, b""
+    if text:
+        print_text(text)
+    elif not taken and (kept := reduce_input(data)):
+        spool_line(spool, kept)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.sources.base import SessionHint
-from tacitd.sources.claude_code.hook_entries import EVENTS, PROGRAM, ClaudeCodeHooks
+from tacitd.sources.claude_code.hook_entries import PROGRAM, ClaudeCodeHooks
+from tacitd.sources.claude_code.hook_events import EVENTS, NEWER_EVENTS
 
 HOOKS = ClaudeCodeHooks()
 COMMAND = f"/usr/bin/python3 -I -S /home/ada/{PROGRAM} /run/s /home/ada/spool 2>/dev/null || true"
@@ -57,6 +58,17 @@ def test_installing_and_removing_leaves_the_same_bytes(
         key: value for key, value in settings.items() if key != "hooks"
     }
     assert HOOKS.remove_entries(added) == (text if settings else f"{mark}{{}}{end}")
+
+
+def test_newer_clients_do_not_wait_where_nothing_is_printed() -> None:
+    """Only for events without output, and only where every client knows it; removing takes these entries out too."""
+    added = HOOKS.add_entries("{}\n", COMMAND, (*EVENTS, *NEWER_EVENTS))
+    hooks = json.loads(added)["hooks"]
+    assert set(hooks) == {*EVENTS, *NEWER_EVENTS}
+    beside = {event for event, groups in hooks.items() if groups[0]["hooks"][0].get("async")}
+    assert beside == {"UserPromptSubmit", "Stop"}
+    assert '"async"' not in HOOKS.add_entries("{}\n", COMMAND)
+    assert HOOKS.remove_entries(added) == "{}\n"
 
 
 def test_entries_of_an_older_version_are_replaced() -> None:
@@ -105,7 +117,7 @@ def test_what_a_hook_says() -> None:
     assert ended == SessionHint("2c79", Path("/p/2c79.jsonl"), ended=True)
     for event in EVENTS[:-1]:
         assert HOOKS.read_hint({**common, "hook_event_name": event}) == SessionHint(
-            "2c79", Path("/p/2c79.jsonl"), ended=False
+            "2c79", Path("/p/2c79.jsonl"), ended=False, compacts=event == "PreCompact"
         )
     for odd in (
         {},

@@ -1,0 +1,141 @@
+"""What happened, one line each: for the log, the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
+
+Handlers contribute what they made through `Tools.announce`; the engine contributes what was read, asked, changed and
+parked. Nothing is stored here: the newest are in memory, and `stored_activities.py` finds older ones in the logs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from loguru import logger
+
+from tacitd.clock import local_date, utc_seconds
+from tacitd.handler import Notice
+
+STORED = "learned"
+"""`did` of what was stored."""
+NO_LINE = "no line"
+"""`did` of work that had no result, with the reason."""
+KEPT = 500
+"""Activities that are kept: more than one `sync` usually brings."""
+SHOWN = 3
+"""Learned lines that the status names."""
+LONGEST = 400
+"""Maximum characters of an activity's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """One thing that happened. It contains nothing confidential and, before it is learned, none of the person's words."""
+
+    at: float
+    """Seconds since 1970, UTC."""
+    did: str
+    """What happened: `read`, `asked` (a model call), `extracted`, `learned`, `no line`, `changed` (files), `refused`,
+    `parked`, or a plugin's own word."""
+    text: str
+    """The stored text, or what it is about."""
+    where: str = ""
+    """A short name of the file or project: `shop/STORED.md`."""
+    about: str = ""
+    """Its origin and cost: `from 2 prompts, $0.01`."""
+    handler: str = ""
+    """The plugin's name; "": the engine."""
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as JSON: the fields with the time as ISO 8601, UTC, and `line`, which combines them."""
+        return asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
+
+
+def activity_line(one: Activity) -> str:
+    """Given an activity, return it as one line without time and control characters."""
+    about = ", ".join(part for part in (one.where, one.about) if part)
+    whole = f"{one.did}: {one.text[:LONGEST]}" + (f"  ({about})" if about else "")
+    return "".join(char if char.isprintable() else " " for char in whole)
+
+
+class Activities:
+    """The newest activities, numbered from 1. Thread-safe."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._now = now
+        self._lock = threading.Lock()
+        self._newest: deque[tuple[int, Activity]] = deque(maxlen=KEPT)
+        self._learned: deque[Activity] = deque(maxlen=SHOWN)
+        self._learned_by_day: dict[str, int] = {}
+        self._count = 0
+        self._wakers: list[Callable[[], None]] = []
+
+    def announce(self, handler: str, notice: Notice) -> None:
+        """A handler made something: log it at INFO and keep it."""
+        self.add(notice.did, notice.text, notice.where, notice.about, handler)
+
+    def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
+        """Log what happened at INFO, keep it, and wake the subscribers."""
+        one = Activity(self._now(), did, text, where, about, handler)
+        with self._lock:
+            self._keep(one)
+            wakers = list(self._wakers)
+        logger.info("{}", activity_line(one))
+        for wake in wakers:
+            wake()
+
+    def load(self, earlier: Iterable[Activity]) -> None:
+        """Keep what happened before the start, oldest first. It is not logged again, and no caller of `sync` gets it."""
+        with self._lock:
+            for one in earlier:
+                self._keep(one)
+
+    def _keep(self, one: Activity) -> None:
+        self._count += 1
+        self._newest.append((self._count, one))
+        if one.did == STORED:
+            self._learned.append(one)
+            day = local_date(one.at)
+            self._learned_by_day[day] = self._learned_by_day.get(day, 0) + 1
+            if len(self._learned_by_day) > 3:
+                self._learned_by_day.pop(min(self._learned_by_day))
+
+    def get_mark(self) -> int:
+        """The number of the newest activity, for `list_since`."""
+        with self._lock:
+            return self._count
+
+    def list_since(self, mark: int) -> list[Activity]:
+        """The activities after `mark` that are still kept, oldest first."""
+        return [one for _, one in self.list_numbered(mark)]
+
+    def list_numbered(self, mark: int) -> list[tuple[int, Activity]]:
+        """The same with their numbers. If the first one's number is not `mark + 1`, those between are not kept any more."""
+        with self._lock:
+            if mark >= self._count:
+                return []
+            return [(number, one) for number, one in self._newest if number > mark]
+
+    def summarise_learned(self) -> dict[str, Any]:
+        """What was learned, as JSON: `today` (local), how many, and `last`, the newest three, newest first."""
+        with self._lock:
+            today = self._learned_by_day.get(local_date(self._now()), 0)
+            return {"today": today, "last": [one.describe() for one in reversed(self._learned)]}
+
+    def add_waker(self, wake: Callable[[], None]) -> Callable[[], None]:
+        """Call `wake` after each activity, in any thread; it must not block. Returns a function that ends that."""
+        with self._lock:
+            self._wakers.append(wake)
+
+        def remove() -> None:
+            with self._lock:
+                self._wakers.remove(wake)
+
+        return remove
+
+
+def list_kept(numbered: Sequence[tuple[int, Activity]], mark: int) -> tuple[int, list[dict[str, Any]]]:
+    """Given `list_numbered(mark)`, return how many after `mark` are lost, and the others as JSON with their `number`."""
+    missed = numbered[0][0] - mark - 1 if numbered else 0
+    return missed, [{"number": number, **one.describe()} for number, one in numbered]

@@ -1,0 +1,69 @@
+"""How many transcripts there are, and how far each handler is behind: counted where they change, not where they are asked for.
+
+`status` is asked for several times a second, and a walk through 20,000 transcripts for each handler takes a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from tacitd.consumers.consumer import Consumer
+from tacitd.sources.listing import Stamp
+from tacitd.sources.stamps import FileChanges
+
+
+class LagCounters:
+    """The counts. Engine thread only; positions may move in other threads."""
+
+    def __init__(
+        self,
+        consumers: Mapping[str, Consumer],
+        stamps: Mapping[Path, Stamp],
+        is_subagent: Callable[[Path], bool],
+    ) -> None:
+        """`stamps`: the live view of all known files. A sub-agent's transcript is no handler's work."""
+        self.transcripts = 0
+        """How many transcripts there are."""
+        self._consumers = consumers
+        self._stamps = stamps
+        self._is_subagent = is_subagent
+        self._behind: dict[str, dict[Path, int]] = {}
+        self._bytes: dict[str, int] = {}
+
+    def count_all(self) -> None:
+        """Count everything anew: at the start, when the handlers are open and the files are listed."""
+        self.transcripts = 0
+        self._behind, self._bytes = {}, {}
+        for consumer in self._consumers.values():
+            consumer.moved.clear()
+        self.note_files(FileChanges(created=tuple(self._stamps)))
+
+    def note_files(self, changes: FileChanges) -> None:
+        """Files came, grew or went."""
+        for path in (*changes.created, *changes.changed, *changes.vanished):
+            if not self._is_subagent(path):
+                for name, consumer in self._consumers.items():
+                    self._count(name, consumer, path)
+        self.transcripts += self._count_own(changes.created) - self._count_own(changes.vanished)
+
+    def note_positions(self) -> None:
+        """Handlers moved in some transcripts, or were set back."""
+        for name, consumer in self._consumers.items():
+            while consumer.moved:
+                self._count(name, consumer, consumer.moved.popleft())
+
+    def get_lag(self, name: str) -> tuple[int, int]:
+        """How many transcripts a handler has not handled to their end, and how many bytes of them."""
+        return len(self._behind.get(name, ())), self._bytes.get(name, 0)
+
+    def _count(self, name: str, consumer: Consumer, path: Path) -> None:
+        behind = self._behind.setdefault(name, {})
+        stamp = self._stamps.get(path)
+        lag = max(0, stamp.size - consumer.get_offset(path)) if stamp is not None else 0
+        self._bytes[name] = self._bytes.get(name, 0) + lag - behind.pop(path, 0)
+        if lag:
+            behind[path] = lag
+
+    def _count_own(self, paths: Iterable[Path]) -> int:
+        return sum(1 for path in paths if not self._is_subagent(path))

@@ -1,0 +1,105 @@
+"""What happened: one line in the log, numbered for subscribers and callers that wait, counted for the status."""
+
+from __future__ import annotations
+
+import pytest
+from loguru import logger
+
+from tacitd.clock import local_date, utc_seconds
+from tacitd.dispatch.activities import KEPT, LONGEST, SHOWN, Activities, Activity, activity_line, list_kept
+from tacitd.handler import Notice
+from tacitd.testing import FakeClock
+
+PNPM = Notice("learned", "Use pnpm, not npm", "shop/LEARNED.md", "from 2 prompts, $0.01")
+
+
+def _activities() -> Activities:
+    return Activities(FakeClock().now)
+
+
+def test_one_line_with_its_place_and_its_price() -> None:
+    """The form in the README and in the output of `run`."""
+    activities, clock = _activities(), FakeClock()
+    activities.announce("learning", PNPM)
+    (one,) = activities.list_since(0)
+    said = "learned: Use pnpm, not npm  (shop/LEARNED.md, from 2 prompts, $0.01)"
+    assert activity_line(one) == said
+    assert one.describe() == {
+        "at": utc_seconds(clock.now()),
+        "did": "learned",
+        "text": "Use pnpm, not npm",
+        "where": "shop/LEARNED.md",
+        "about": "from 2 prompts, $0.01",
+        "handler": "learning",
+        "line": said,
+    }
+    assert activity_line(Activity(0.0, "learned", "x")) == "learned: x"
+
+
+def test_the_text_is_logged_unchanged() -> None:
+    """loguru does not format braces in it, and control characters are removed."""
+    logged: list[str] = []
+    sink = logger.add(lambda message: logged.append(message.record["message"]), level="INFO")
+    try:
+        _activities().add("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999)
+    finally:
+        logger.remove(sink)
+    assert logged[0].startswith("learned: Use {pnpm} [31m INFO forged")
+    assert logged[0].isprintable() and len(logged[0]) <= len("learned: ") + LONGEST
+
+
+def test_a_caller_gets_what_happened_since_its_mark() -> None:
+    """In order, up to the number that is kept; what is lost is counted."""
+    activities = _activities()
+    activities.add("learned", "old")
+    mark = activities.get_mark()
+    assert activities.list_since(mark) == []
+    for number in range(3):
+        activities.add("read", str(number))
+    assert [one.text for one in activities.list_since(mark)] == ["0", "1", "2"]
+    missed, rows = list_kept(activities.list_numbered(mark), mark)
+    assert missed == 0 and [row["number"] for row in rows] == [2, 3, 4]
+    for number in range(KEPT + 5):
+        activities.add("read", str(number))
+    missed, rows = list_kept(activities.list_numbered(mark), mark)
+    assert len(rows) == KEPT and missed == 3 + 5 and rows[-1]["number"] == activities.get_mark()
+
+
+def test_what_was_learned_today_is_counted() -> None:
+    """With the newest three lines. Another local day begins at 0; what was loaded at the start counts for its day."""
+    clock = FakeClock()
+    activities = Activities(clock.now)
+    activities.load(
+        [Activity(clock.now() - 86400.0, "learned", "yesterday"), Activity(clock.now(), "learned", "before")]
+    )
+    for number in range(SHOWN):
+        activities.add("learned", str(number))
+        activities.add("extracted", "no line of its own")
+    found = activities.summarise_learned()
+    assert found["today"] == SHOWN + 1 and [row["text"] for row in found["last"]] == ["2", "1", "0"]
+    before = local_date(clock.now())
+    clock.advance(86400.0)
+    assert local_date(clock.now()) != before and activities.summarise_learned()["today"] == 0
+    for _ in range(9):
+        clock.advance(86400.0)
+        activities.add("learned", "daily")
+    assert activities.summarise_learned()["today"] == 1
+
+
+def test_wakers_are_called_until_they_are_removed() -> None:
+    """Loading what happened before wakes nobody."""
+    activities, woken = _activities(), list[int]()
+    remove = activities.add_waker(lambda: woken.append(1))
+    activities.add("read", "1 prompt")
+    activities.load([Activity(0.0, "learned", "old")])
+    remove()
+    activities.add("read", "1 prompt")
+    assert woken == [1]
+
+
+@pytest.mark.parametrize("did", ["read", "learned", "a plugin's own word"])
+def test_any_word_is_allowed(did: str) -> None:
+    """Third-party plugins have words of their own."""
+    activities = _activities()
+    activities.announce("toy", Notice(did, "x"))
+    assert activities.list_since(0)[0].did == did

@@ -1,0 +1,75 @@
+"""What hooks ask for and print, and which events a settings file may have."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tacitd.sources.base import HookQuestion
+from tacitd.sources.claude_code.hook_events import (
+    EVENTS,
+    NEWER_EVENTS,
+    choose_events,
+    format_answer,
+    read_question,
+)
+
+COMMON = {"session_id": "2c79", "transcript_path": "/p/2c79.jsonl", "cwd": "/w"}
+
+
+def test_which_events_are_safe() -> None:
+    """CLAUDE_CODE.md, fact 11: one old client that reads the file decides; unknown clients count as old."""
+    every = (*EVENTS, *NEWER_EVENTS)
+    assert choose_events(["2.1.328", "2.1.197"]) == choose_events(["2.1.110"]) == every
+    for old in ([], ["2.1.328", "2.1.63"], ["2.0.76"], ["2.1.328", "odd"]):
+        assert choose_events(old) == EVENTS
+
+
+def test_what_is_asked() -> None:
+    """CLAUDE_CODE.md 4.2 and 4.3: the exact inputs."""
+    start = read_question({**COMMON, "hook_event_name": "SessionStart", "source": "resume"})
+    assert start == HookQuestion(
+        "SessionStart", "context", "2c79", Path("/p/2c79.jsonl"), "/w", source="resume"
+    )
+    agent = read_question(
+        {**COMMON, "hook_event_name": "SubagentStart", "agent_id": "a", "agent_type": "Explore"}
+    )
+    assert agent is not None and (agent.kind, agent.agent) == ("context", "Explore")
+    failed = {
+        **COMMON,
+        "hook_event_name": "PostToolUseFailure",
+        "tool_name": "Bash",
+        "error": "x" * 30_000 + "end",
+    }
+    found = read_question(failed)
+    assert found is not None and (found.kind, found.tool) == ("failure", "Bash")
+    assert len(found.error) == 20_000 and found.error.endswith("end")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {**COMMON, "hook_event_name": "Stop"},
+        {**COMMON, "hook_event_name": ["SessionStart"]},
+        {**COMMON, "hook_event_name": "SessionStart", "cwd": "relative"},
+        {**COMMON, "hook_event_name": "SessionStart", "cwd": "/a\0b"},
+        {**COMMON, "hook_event_name": "SessionStart", "session_id": 7},
+    ],
+)
+def test_other_input_asks_nothing(data: dict[str, object]) -> None:
+    """Another event, another form."""
+    assert read_question(data) is None
+
+
+def test_what_is_printed() -> None:
+    """A session's start takes plain text in all versions; the newer events take JSON only."""
+    question = HookQuestion("SessionStart", "context", "s", Path("/p"), "/w")
+    assert format_answer(question, "text") == "text" and format_answer(question, "") == ""
+    for event in NEWER_EVENTS:
+        question = HookQuestion(event, "failure", "s", Path("/p"), "/w")
+        said = json.loads(format_answer(question, "text\n"))
+        assert said == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "text\n"}}
+        assert format_answer(question, "") == ""
