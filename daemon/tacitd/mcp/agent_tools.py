@@ -1,0 +1,73 @@
+"""What a plugin offers to agents: tools and resources. Data only; nothing here imports the SDK of MCP.
+
+A tool is a command of tacitd, so that what an agent does and what a person does has one implementation. The types, choices
+and limits of its parameters are the command's own (`tool_schema`); only the words for the model are written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+LARGEST_RESULT = 20_000
+"""Characters of a tool's or resource's answer; about 5,000 tokens, a fifth of what Claude Code accepts."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolParameter:
+    """A parameter of a tool, which fills a parameter of its command."""
+
+    name: str
+    """Its name for the model."""
+    description: str = ""
+    """For the model; "" for the command's own help."""
+    of: str = ""
+    """The name of the command's parameter if it differs, such as `cwd`."""
+    required: bool = False
+    """Whether the model must give it, although the command does not need it."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentTool:
+    """A tool that an agent can call."""
+
+    name: str
+    """A verb and its object: `search_lessons`. Unique among all plugins."""
+    description: str
+    """For a model: what it does, when to use it, and what it must not be used for."""
+    command: Sequence[str]
+    """The command, with options that are always given: `("lesson", "search", "--json")`."""
+    parameters: Sequence[ToolParameter] = ()
+    """What the model may give. Every other parameter of the command keeps its default."""
+    effect: Literal["reads", "adds", "removes"] = "reads"
+    """`removes` also stands for what is not undone easily: such a tool gets a parameter `confirm`, and without it
+    nothing is done."""
+    typed: str = ""
+    """The name of a parameter that is not the command's: its value is the command's standard input."""
+    asks_model: bool = False
+    """Whether it calls the model, which costs money."""
+    is_rare: bool = False
+    """Whether a client that can search for tools need not show it to the model at once: each tool that it shows costs some
+    200 tokens of every request."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentResource:
+    """A text that an agent can read."""
+
+    name: str
+    """One word; its address is `tacitd://NAME`."""
+    title: str
+    description: str
+    read: str
+    """Hook: `(cwd: Path, budget: int) -> str`, the text for a directory; "" if there is nothing to read."""
+    mime_type: str = "text/markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class AgentInterface:
+    """What a plugin offers to agents; the hook `Plugin.mcp` names one."""
+
+    tools: Sequence[AgentTool] = ()
+    resources: Sequence[AgentResource] = ()

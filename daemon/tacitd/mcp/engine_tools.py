@@ -1,0 +1,31 @@
+"""The engine's own tools: where a stored line comes from, and the status."""
+
+from __future__ import annotations
+
+from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
+
+PROJECT = "A directory in the project; leave it out for the session's own."
+
+ENGINE = AgentInterface(
+    tools=(
+        AgentTool(
+            "explain_line",
+            "Why a learned line or a lesson exists: the person's words that it came from, the session, and when. "
+            "Use it when the person asks why you follow a rule, or doubts one.",
+            ("why", "--json"),
+            (
+                ToolParameter(
+                    "text", "A part of the line, at least three characters, or a lesson's id.", of="asked"
+                ),
+                ToolParameter("project", PROJECT, of="cwd"),
+            ),
+        ),
+        AgentTool(
+            "get_status",
+            "What tacitd does now: whether it runs, what waits to be learned, problems with their cure, what it cost. "
+            "Use it when something that the person said has not been learned.",
+            ("status",),
+            is_rare=True,
+        ),
+    )
+)

@@ -1,0 +1,107 @@
+"""What a plugin is asked for a session's context, and the files that the client loads by itself. Pure, with few imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Occasion = Literal["start", "resume", "compact", "agent"]
+"""A new session; a resumed one; after a compaction; the start of a sub-agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFile:
+    """A file with text for sessions, and whether the client loads it by itself in a directory."""
+
+    path: Path
+    when: Literal["start", "read", "never"]
+    """`start`: at a session's start. `read`: when a file that it is about is read. `never`: not by the client."""
+    text: str
+    learned: bool = False
+    """Whether tacitd wrote the file, or lines of it."""
+    why: str = ""
+    """For `never`: the reason, for a person."""
+    meant: bool = False
+    """For `never`: whether a person chose that."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """A session, or a sub-agent of one, that is about to start in a directory."""
+
+    cwd: Path
+    """It need not exist."""
+    budget: int = 9_000
+    """Characters that the answer may have, counted as `measure_text` does."""
+    session: str = ""
+    """The client's id of the session; "" if unknown."""
+    occasion: Occasion = "start"
+    agent: str = ""
+    """For `agent`: the client's name of its kind, such as `Explore`."""
+    client: str = ""
+    """The client's version, such as `2.1.328`; "" if unknown."""
+    files: tuple[ContextFile, ...] = ()
+    loaded: frozenset[str] = field(default=frozenset(), repr=False)
+    """The lines that the client loads by itself, as `normalise_line` makes them."""
+    withheld: frozenset[Path] = frozenset()
+    """Learned files that a person chose not to load."""
+
+    def is_loaded(self, line: str) -> bool:
+        """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""
+        return normalise_line(line) in self.loaded
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call of a tool that failed in a session."""
+
+    cwd: Path
+    session: str
+    tool: str
+    error: str
+    """What the client reports: a stranger's text."""
+    shown: frozenset[str] = frozenset()
+    """The advice that the session got before: keys of the plugin's own."""
+
+
+def find_loaded_lines(files: Iterable[ContextFile]) -> frozenset[str]:
+    """The lines of the files that the client loads by itself."""
+    return frozenset(
+        words
+        for one in files
+        if one.when != "never"
+        for line in one.text.splitlines()
+        if (words := normalise_line(line))
+    )
+
+
+def normalise_line(line: str) -> str:
+    """A line without list mark, backticks and repeated white space, by which two lines are compared."""
+    words = line.replace("`", "").split()
+    return " ".join(words[1:] if words and words[0] in {"-", "*", "+"} else words)
+
+
+def measure_text(text: str) -> int:
+    """The length as clients count it: in UTF-16 units, of which an emoji has two."""
+    return len(text) + sum(char > "\uffff" for char in text) if not text.isascii() else len(text)
+
+
+def cut_text(text: str, most: int) -> str:
+    """The text, or as many of its first lines as have at most `most` characters."""
+    if measure_text(text) <= most:
+        return text
+    kept, left = list[str](), most
+    for line in text.splitlines():
+        left -= measure_text(line) + 1
+        if left < -1:
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def name_occasion(source: str) -> Occasion:
+    """The occasion for what a client calls the source of a session's start; an unknown one is a start."""
+    known: Mapping[str, Occasion] = {"resume": "resume", "fork": "resume", "compact": "compact"}
+    return known.get(source, "start")

@@ -1,0 +1,122 @@
+"""Answers a client's hooks: the context of a session that starts, and advice about a call of a tool that failed.
+
+A person waits for the answer, so it is made in the thread of the caller's connection and never calls the model. A failure
+means that the session gets less.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from loguru import logger
+
+from tacitd.clock import Clock
+from tacitd.errors import describe_plugin_error
+from tacitd.handler import Plugin, load_hook
+from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
+from tacitd.session_context.context_sections import collect_sections, fence_sections
+from tacitd.session_context.shown_texts import ShownTexts
+from tacitd.sources.base import HookQuestion, Source
+
+ADVICE_BUDGET = 1_500
+"""Characters about one failed call."""
+ADVICE_LINES = 3
+CLIENT_AGE = 600.0
+"""Seconds after which it is looked again which client is used."""
+RECENT = 30 * 86_400.0
+"""Seconds: clients that were used within this time count."""
+
+GiveAdvice = Callable[[FailedCall], Iterable[tuple[str, str]]]
+
+
+class SessionTexts:
+    """Thread-safe."""
+
+    def __init__(self, source: Source, plugins: Sequence[Plugin], shown: ShownTexts, clock: Clock) -> None:
+        self._source = source
+        self._plugins = plugins
+        self._shown = shown
+        self._clock = clock
+        self._client = ""
+        self._looked_at = float("-inf")
+        self._lock = threading.Lock()
+
+    def answer_hook(self, question: HookQuestion) -> str:
+        """What the hook is to print; "" for nothing.
+
+        Trigger: the transcript is not below this client's directory. Why: several accounts may have directories of their
+        own, and what one is told must not reach another. Outcome: nothing.
+        """
+        if not self._is_of_source(question.transcript):
+            return ""
+        if question.kind == "failure":
+            return self._advise(question)
+        return self._make_context(question)
+
+    def _make_context(self, question: HookQuestion) -> str:
+        occasion = "agent" if question.agent else name_occasion(question.source)
+        request = ContextRequest(
+            Path(question.cwd),
+            session=question.session,
+            occasion=occasion,
+            agent=question.agent,
+            client=self._find_client(),
+        )
+        made = collect_sections(self._plugins, request)
+        for what in made.troubles:
+            logger.warning("a session's context is incomplete: {}", what)
+        texts = made.texts
+        if question.source == "fork":  # a new session with the history of another one
+            texts = self._shown.select_unseen(texts)
+        elif occasion == "resume":
+            texts = self._shown.select_changed(question.session, texts)
+        text = fence_sections(texts, made.request)
+        if text and occasion != "agent":
+            self._note(lambda: self._shown.note_sections(question.session, texts))
+        return text
+
+    def _advise(self, question: HookQuestion) -> str:
+        shown = self._shown.list_advice(question.session)
+        call = FailedCall(Path(question.cwd), question.session, question.tool, question.error, shown)
+        found: dict[str, str] = {}
+        for one in self._plugins:
+            if not one.failure_advice:
+                continue
+            try:
+                give: GiveAdvice = load_hook(one.failure_advice)
+                found |= {f"{one.name}:{key}": line for key, line in give(call)}
+            except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' advice is given
+                logger.warning("{}: {}", one.name, describe_plugin_error(error))
+        new = {key: line for key, line in found.items() if key not in shown}
+        chosen = dict(list(new.items())[:ADVICE_LINES])
+        if not chosen:
+            return ""
+        self._note(lambda: self._shown.note_advice(question.session, chosen))
+        text = cut_text("\n".join(["## This may help with the error", *chosen.values()]), ADVICE_BUDGET)
+        return fence_sections({"": text}, ContextRequest(Path(question.cwd), session=question.session))
+
+    def _note(self, write: Callable[[], None]) -> None:
+        try:
+            write()
+        except OSError as error:  # on a full disk a text is repeated later
+            logger.warning("what a session got is not noted: {}", error.strerror)
+
+    def _is_of_source(self, transcript: Path) -> bool:
+        real = os.path.realpath(transcript)
+        return any(real.startswith(f"{os.path.realpath(root)}/") for root in self._source.roots)
+
+    def _find_client(self) -> str:
+        """The version of the client that was used last, as far as it is known; it is looked up beside."""
+        with self._lock:
+            now = self._clock.monotonic()
+            if now - self._looked_at > CLIENT_AGE:
+                self._looked_at = now
+                threading.Thread(target=self._look_up_client, name="tacitd-client", daemon=True).start()
+        return self._client
+
+    def _look_up_client(self) -> None:
+        used = self._source.list_clients(self._clock.now() - RECENT)
+        self._client = next((one.version for one in used if one.version), self._client)

@@ -1,0 +1,111 @@
+"""Running a tool: what the command prints is the answer, and nothing that it does ends the server."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+import pytest
+
+from tacitd.errors import FileBusyError, TacitdError
+from tacitd.mcp.agent_tools import AgentTool, ToolParameter
+from tacitd.mcp.tool_runner import bind_tool, run_tool
+
+
+def answer(
+    act: Any, effect: Any = "reads", arguments: dict[str, Any] | None = None, typed: str = ""
+) -> tuple[str, bool]:
+    """The text of a tool whose command does `act`, and whether it is an error."""
+    command = click.Command("act", callback=act)
+    parameters = (ToolParameter(typed),) if typed else ()
+    tool = AgentTool("do_act", "Act.", ("act",), parameters, effect=effect, typed=typed)
+    said = run_tool(bind_tool(tool, lambda name, path: command), arguments or {})
+    return said.text, said.is_error
+
+
+def fail(error: BaseException) -> Any:
+    def act() -> None:
+        raise error
+
+    return act
+
+
+def test_output_and_messages_are_the_answer() -> None:
+    def act() -> None:
+        click.echo("data")
+        sys.stdout.buffer.write("bytes ä\n".encode())
+        click.echo("message", err=True)
+
+    assert answer(act) == ("data\nbytes ä\nmessage", False)
+
+
+def test_a_silent_command_is_done() -> None:
+    assert answer(lambda: None) == ("done", False)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (TacitdError("it is broken", "mend it"), "it is broken\nhint: mend it"),
+        (FileBusyError("busy", seconds=1.0), "busy"),
+        (click.UsageError("wrong"), "wrong"),
+        (click.exceptions.Exit(3), "it ended with 3"),
+        (SystemExit(4), "it ended with 4"),
+        (PermissionError(13, "Permission denied", "/x"), "/x"),
+        (ZeroDivisionError("a bug"), "ZeroDivisionError: a bug"),
+    ],
+)
+def test_whatever_goes_wrong_is_an_answer(error: BaseException, said: str) -> None:
+    text, is_error = answer(fail(error))
+    assert is_error and said in text
+
+
+def test_a_command_that_asks_a_person_is_refused() -> None:
+    text, is_error = answer(lambda: click.confirm("Really?", abort=True))
+    assert is_error and "a person has to run it" in text
+
+
+def test_the_streams_are_restored_after_an_error() -> None:
+    before = (sys.stdin, sys.stdout, sys.stderr)
+    answer(fail(ZeroDivisionError()))
+    assert (sys.stdin, sys.stdout, sys.stderr) == before
+
+
+def test_nothing_is_removed_without_confirm() -> None:
+    """A destructive tool asks first: neither its absence nor anything but `true` is a confirmation."""
+    done: list[int] = []
+    for arguments in ({}, {"confirm": False}, {"confirm": "true"}, {"confirm": 1}):
+        text, is_error = answer(lambda: done.append(1), "removes", arguments)
+        assert is_error and ("Nothing was done" in text or "must be true or false" in text)
+    assert done == []
+    assert answer(lambda: done.append(1), "removes", {"confirm": True}) == ("done", False) and done == [1]
+
+
+def test_a_typed_parameter_is_standard_input() -> None:
+    assert answer(
+        lambda: click.echo(sys.stdin.read().upper()), arguments={"said": "ä --x"}, typed="said"
+    ) == ("Ä --X", False)
+    assert answer(lambda: click.echo(f"[{sys.stdin.read()}]"), typed="said") == ("[]", False)
+
+
+def test_a_long_output_is_bounded() -> None:
+    text, _ = answer(lambda: click.echo("x" * 100_000))
+    assert len(text) <= 20_000
+
+
+def test_options_that_are_always_given_come_first() -> None:
+    seen: list[dict[str, Any]] = []
+    options = [click.Option(["--json"], is_flag=True), click.Argument(["id"])]
+    command = click.Command("act", callback=lambda **given: seen.append(given), params=options)
+    asked: list[tuple[str, Sequence[str]]] = []
+
+    def find_command(name: str, path: Sequence[str]) -> click.Command:
+        asked.append((name, path))
+        return command
+
+    bound = bind_tool(AgentTool("x", "x", ("a", "b", "--json"), (ToolParameter("id"),)), find_command)
+    run_tool(bound, {"id": "--json"})
+    assert asked == [("a", ["b"])]
+    assert seen == [{"json": True, "id": "--json"}]

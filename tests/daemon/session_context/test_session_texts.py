@@ -1,0 +1,141 @@
+"""What hooks are answered: a context once, what changed for a resumed session, advice once, and nothing across accounts."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tacitd.files.log import Log
+from tacitd.handler import Plugin
+from tacitd.session_context.context_request import ContextRequest, FailedCall
+from tacitd.session_context.session_texts import SessionTexts
+from tacitd.session_context.shown_texts import KEPT, ShownTexts
+from tacitd.sources.base import HookQuestion
+from tacitd.sources.registry import make_source
+from tacitd.testing import FakeClock
+
+
+class Toys(ModuleType):
+    """The hooks of a plugin; a test sets what they know."""
+
+    facts: tuple[str, ...] = ("one",)
+    advice = (
+        ("1", "- WHEN it fails -> DO wait -> BECAUSE it is slow"),
+        ("2", "- WHEN x -> DO y -> BECAUSE z"),
+    )
+
+    def section(self, request: ContextRequest) -> str:
+        """The facts, one a line."""
+        return "\n".join(["## Facts", *self.facts]) if self.facts else ""
+
+    def advise(self, call: FailedCall) -> object:
+        """The advice, if the error has the word `fail`."""
+        return self.advice if "fail" in call.error else ()
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> Toys:
+    """The plugin's module."""
+    made = Toys("toy_texts")
+    monkeypatch.setitem(sys.modules, "toy_texts", made)
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A client's directory."""
+    (tmp_path / "claude" / "projects" / "p").mkdir(parents=True)
+    return tmp_path / "claude"
+
+
+def make_texts(home: Path, tmp_path: Path) -> SessionTexts:
+    """As the daemon does at its start."""
+    plugin = Plugin("toy", "no:thing", context="toy_texts:section", failure_advice="toy_texts:advise")
+    shown = ShownTexts(Log(tmp_path / "shown.jsonl"), FakeClock())
+    return SessionTexts(make_source(home), [plugin], shown, FakeClock())
+
+
+def ask(home: Path, **fields: str) -> HookQuestion:
+    """A session `s1` starts in this account."""
+    made = HookQuestion("SessionStart", "context", "s1", home / "projects/p/s1.jsonl", "/w", source="startup")
+    return replace(made, **fields)  # type: ignore[arg-type]
+
+
+def test_a_resumed_session_gets_what_changed(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """Also after a restart of the daemon; a compaction drops what the client had, so the session gets all again."""
+    texts = make_texts(home, tmp_path)
+    first = texts.answer_hook(ask(home))
+    assert "one" in first and 'session="s1"' in first
+    assert texts.answer_hook(ask(home)) == first  # a new start of the same id: the same bytes
+    texts = make_texts(home, tmp_path)
+    assert texts.answer_hook(ask(home, source="resume")) == ""
+    assert texts.answer_hook(ask(home, source="compact")) == first
+    toys.facts = ("one", "two")
+    assert "two" in texts.answer_hook(ask(home, source="resume"))
+    assert texts.answer_hook(ask(home, source="resume")) == ""
+    assert "two" in texts.answer_hook(ask(home, session="s2", source="resume"))  # never seen here
+
+
+def test_a_copy_of_a_session_has_its_history(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """A fork has a new id and the texts of the original, whose id the client does not name."""
+    texts = make_texts(home, tmp_path)
+    texts.answer_hook(ask(home))
+    assert texts.answer_hook(ask(home, session="copy", source="fork")) == ""
+    toys.facts = ("two",)
+    assert "two" in texts.answer_hook(ask(home, session="other", source="fork"))
+
+
+def test_sub_agents_are_no_session(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """This plugin has nothing for them, and what they get does not count as the session's."""
+    texts = make_texts(home, tmp_path)
+    assert texts.answer_hook(ask(home, event="SubagentStart", agent="Explore")) == ""
+    assert "one" in texts.answer_hook(ask(home, source="resume"))
+
+
+def test_advice_comes_once_in_a_session(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """SPEC E-31."""
+    texts = make_texts(home, tmp_path)
+    failed = ask(home, event="PostToolUseFailure", kind="failure", tool="Bash", error="it failed")
+    said = texts.answer_hook(failed)
+    assert said.count("WHEN") == 2 and said.startswith("<tacitd-context")
+    assert texts.answer_hook(failed) == ""
+    assert make_texts(home, tmp_path).answer_hook(failed) == ""
+    assert texts.answer_hook(replace(failed, session="s2")) != ""
+    assert texts.answer_hook(replace(failed, session="s3", error="all is well")) == ""
+
+
+@pytest.mark.parametrize(
+    "path", ["{home}/../other/projects/p/s1.jsonl", "{home}/projects/../../x.jsonl", "/x", ""]
+)
+def test_another_account_gets_nothing(toys: Toys, home: Path, tmp_path: Path, path: str) -> None:
+    """`CLAUDE_CONFIG_DIR` for each account: what is known in one is not told in another."""
+    texts = make_texts(home, tmp_path)
+    where = Path(path.format(home=home))
+    assert texts.answer_hook(replace(ask(home), transcript=where)) == ""
+
+
+def test_an_unwritable_log_costs_only_repetition(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """A full disk or a file in the way: the session gets its text."""
+    (tmp_path / "shown.jsonl").mkdir()
+    texts = make_texts(home, tmp_path)
+    assert "one" in texts.answer_hook(ask(home))
+
+
+def test_the_log_stays_short(tmp_path: Path) -> None:
+    """The newest sessions are remembered; a damaged line counts for nothing."""
+    log = Log(tmp_path / "shown.jsonl")
+    shown = ShownTexts(log, FakeClock())
+    for n in range(KEPT + 50):
+        shown.note_sections(f"s{n}", {"a": "x" * 10, "b": f"{n}"})
+        shown.note_advice(f"s{n}", ["k" * 300])
+    with (tmp_path / "shown.jsonl").open("ab") as file:
+        file.write(b'{"session":"s549","sections":7}\n{"session":1}\nnoise\n')
+    assert (tmp_path / "shown.jsonl").stat().st_size < 300_000
+    again = ShownTexts(Log(tmp_path / "shown.jsonl"), FakeClock())
+    assert again.select_changed("s549", {"a": "x" * 10, "b": "549"}) == {}
+    assert again.list_advice("s549") == {"k" * 300}
+    assert again.select_changed("s0", {"a": "x" * 10}) == {"a": "x" * 10}
