@@ -105,10 +105,13 @@ def load_or_default(paths: Paths, environ: Mapping[str, str]) -> Config:
 
 def _configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     try:
-        load_config(paths.config_file, environ, find_plugins().collect_sections())
+        config = load_config(paths.config_file, environ, find_plugins().collect_sections())
     except TacitdError as error:
         yield DoctorFinding("config.wrong", "error", error.what, error.hint)
     else:
+        if config.removed:
+            what = "; ".join(one.what for one in config.removed)
+            yield DoctorFinding("config.removed", "warning", what, "remove it from there")
         there = "valid" if paths.config_file.exists() else "does not exist; the defaults apply"
         yield DoctorFinding("config.ok", "ok", f"{paths.config_file}: {there}")
     for broken in find_plugins().failed:

@@ -9,26 +9,45 @@ from __future__ import annotations
 
 import faulthandler
 import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+
+SignalHandler = Callable[[int, FrameType | None], None]
 
 
 def prepare_start(arguments: Sequence[str]) -> None:
     """Given the program's arguments, install the signal handlers for a daemon's start. Other commands get none.
 
-    SIGUSR1 writes the stacks to stderr. A daemon without a terminal ignores SIGHUP, because that asks for a reload and
+    SIGUSR1 writes the stacks to stderr (`write_stacks`). A daemon without a terminal ignores SIGHUP, because that asks for a reload and
     the configuration is not read yet. SIGINT and SIGTERM end the process at once: no work has begun, and a start may be
     interrupted anywhere. Main thread only.
     """
     if not _starts_a_daemon(arguments):
         return
     _default(signal.SIGINT)  # first, because an interrupt meanwhile would print a traceback
-    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # what `unregister` goes back to, at the very end
-    if sys.stderr is not None:
-        faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    signal.signal(signal.SIGUSR1, write_stacks())
     if not {"--service", "--detached"}.isdisjoint(arguments):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+
+def write_stacks(file: int | None = None) -> SignalHandler:
+    """Return a signal handler that writes the stacks of all threads to the descriptor `file`; None: to stderr, if there is one.
+
+    A Python handler runs between two instructions, when all frames are complete. `faulthandler.register` instead reads
+    them in the middle of an instruction, and ends the process with SIGSEGV where a thread begins or ends at that time.
+    """
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a handler may be interrupted by the next signal, without end
+        with suppress(OSError, RuntimeError, ValueError):  # no stderr, or a closed one
+            if file is None:
+                faulthandler.dump_traceback(all_threads=True)
+            else:
+                faulthandler.dump_traceback(file=file, all_threads=True)
+        signal.signal(number, handle)
+
+    return handle
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,6 +43,10 @@ class HooksReport:
     """The copy of the file as it was before it was changed."""
     stale: bool = False
     """Whether an entry runs something else than the installed program, or the program is missing."""
+    possible: tuple[str, ...] = ()
+    """Events for which there is no entry, and that the clients in use could have."""
+    harmful: tuple[str, ...] = ()
+    """Events with an entry which a client in use does not know, so that it ignores the whole file."""
 
 
 class HookInstaller:
@@ -61,8 +65,8 @@ class HookInstaller:
         """The settings file of the person, or the person's own one in a project."""
         return self._hooks.find_settings(self._paths.config_dir, project)
 
-    def install(self, project: Path | None = None) -> HooksReport:
-        """Copy the program and add the entries. Doing it again changes nothing.
+    def install(self, project: Path | None = None, versions: Sequence[str] = ()) -> HooksReport:
+        """Copy the program and add the entries for all events that these clients know. Doing it again changes nothing.
 
         Raises OSError, FileRefusedError if the settings are not understood, FileBusyError if an editor has them open.
         """
@@ -74,7 +78,10 @@ class HookInstaller:
             {"settings": str(settings), "created": created, "at": utc_seconds(self._clock.now())}, sync=True
         )
         command = make_command(self.program, self._paths.socket, self._home / SPOOL)
-        return self._change(settings, lambda text: self._hooks.add_entries(text, command), create=True)
+        events = self._hooks.choose_events(versions)
+        return self._change(
+            settings, lambda text: self._hooks.add_entries(text, command, events), create=True
+        )
 
     def remove(self, project: Path | None = None) -> HooksReport:
         """Take our entries out. A file that only we made, and that has nothing else, is removed. Raises as `install`."""
@@ -93,8 +100,11 @@ class HookInstaller:
             except FileRefusedError as error:
                 yield f"kept the hooks in {settings}: {error.what}; they do nothing any more"
 
-    def inspect(self, project: Path | None = None) -> HooksReport:
-        """The entries that are in the settings file. Raises OSError, FileRefusedError if it is not understood."""
+    def inspect(self, project: Path | None = None, versions: Sequence[str] = ()) -> HooksReport:
+        """The entries that are in the settings file, which these clients read.
+
+        Raises OSError, FileRefusedError if it is not understood.
+        """
         settings = self.find_settings(project)
         seen = self._read(settings)
         entries = tuple(self._hooks.list_entries(_decode(seen))) if seen is not None else ()
@@ -102,7 +112,14 @@ class HookInstaller:
         stale = bool(entries) and (
             not self.program.exists() or any(entry.command != wanted for entry in entries)
         )
-        return HooksReport(settings, entries, stale=stale)
+        ours, known = [entry.event for entry in entries], self._hooks.choose_events(versions)
+        return HooksReport(
+            settings,
+            entries,
+            stale=stale,
+            possible=tuple(event for event in known if entries and event not in ours),
+            harmful=tuple(event for event in ours if event not in known),
+        )
 
     def _was_created(self, settings: Path) -> bool:
         """Whether the file did not exist before our first entry."""

@@ -7,16 +7,16 @@ signal's number to a socket (`signal.set_wakeup_fd`), a thread reads it, and tha
 
 from __future__ import annotations
 
-import faulthandler
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
+
+from tacitd.service.early_signals import write_stacks
 
 
 class SignalReactions:
@@ -97,21 +97,16 @@ def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[],
 
 @contextmanager
 def stacks_on_usr1(log: Path | None) -> Iterator[None]:
-    """While this is entered, SIGUSR1 writes the stacks of all threads to `log`; None: to stderr, for the journal.
+    """While this is entered, SIGUSR1 appends the stacks of all threads to `log` (0600); None: to stderr, for the journal.
 
-    faulthandler does this in C, so it also works while every thread is stuck. Raises OSError.
+    Main thread only. The main thread writes them between two instructions (`early_signals.write_stacks` says why), so it
+    must not be stuck in C: the daemon's main thread only waits for its end. Afterwards SIGUSR1 is ignored. Raises OSError.
     """
-    if log is None:
-        faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
-        try:
-            yield
-        finally:
-            faulthandler.unregister(signal.SIGUSR1)
-        return
-    fd = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    faulthandler.register(signal.SIGUSR1, file=fd, all_threads=True)
+    fd = None if log is None else os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    signal.signal(signal.SIGUSR1, write_stacks(fd))
     try:
         yield
     finally:
-        faulthandler.unregister(signal.SIGUSR1)
-        os.close(fd)
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        if fd is not None:
+            os.close(fd)

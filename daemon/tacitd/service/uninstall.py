@@ -38,6 +38,7 @@ STATE_FILES = (
     "dead.jsonl",
     "rescue.jsonl",
     "own-sessions.jsonl",
+    "session-context.jsonl",
     "socket",
     "tacitd.sock",
 )

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tacitd.errors import FileRefusedError
 from tacitd.service.hook_installation import KEPT_COPIES, HookInstaller, make_command
-from tacitd.sources.claude_code.hook_entries import EVENTS, ClaudeCodeHooks
+from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
+from tacitd.sources.claude_code.hook_events import EVENTS
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock
 
@@ -120,7 +122,7 @@ def test_what_the_client_writes_meanwhile_is_kept(installer: HookInstaller) -> N
     saved: list[str] = []
 
     class Saving(ClaudeCodeHooks):
-        def add_entries(self, text: str, command: str) -> str:
+        def add_entries(self, text: str, command: str, events: Sequence[str] = EVENTS) -> str:
             if not saved and "theme" not in text:
                 saved.append(text)
                 path.write_text(text.replace('"opus"', '"opus",\n  "theme": "dark"'))
