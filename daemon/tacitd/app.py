@@ -21,13 +21,16 @@ from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.opening import make_consumers, open_consumer
 from tacitd.consumers.rescue import RescueLog
 from tacitd.control.server import Server
+from tacitd.dispatch.activities import Activities, Activity
+from tacitd.dispatch.activity_texts import describe_call, describe_change, describe_commit
 from tacitd.dispatch.backoff import Backoff
+from tacitd.dispatch.costly_parts import CostlyParts
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.inbox import Inbox
+from tacitd.dispatch.lag_counters import LagCounters
 from tacitd.dispatch.lanes import Lanes
 from tacitd.dispatch.messages import MessageRouter
-from tacitd.dispatch.notices import Notices
 from tacitd.dispatch.outcomes import Outcomes
 from tacitd.dispatch.pauses import PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
@@ -36,6 +39,7 @@ from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.sync_waiters import SyncWaiters
 from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.watched_files import WatchedFiles
+from tacitd.dispatch.work_notes import WorkNotes
 from tacitd.dispatch.work_queue import WorkQueue
 from tacitd.dispatch.work_refusals import Refusals
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
@@ -48,14 +52,14 @@ from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.replaced import EditGuards, replace_file
 from tacitd.files.transaction import History
-from tacitd.handler import Degradation, Plugin, Tools
+from tacitd.handler import Commit, Degradation, Plugin, Tools
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.reload import check_refused
+from tacitd.reload import check_refused, check_removed, note_removed
 from tacitd.schedule import Schedule
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
@@ -71,10 +75,12 @@ from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
 from tacitd.state.write_modes import WriteModes
 from tacitd.status import list_app_degradations, write_snapshot
+from tacitd.version_check import check_installed_version
 
 SourceFor = Callable[[Path, OwnCalls], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 WorkersFor = Callable[[str, int], WorkerPool]
+A_DAY = 86400.0
 
 
 @dataclass(slots=True)
@@ -97,11 +103,14 @@ class App:
     late_writes: LateWrites
     guards: EditGuards
     follow_up: FollowUp
-    notices: Notices
+    activities: Activities
     tools: dict[str, Tools]
     degraded: dict[str, Degradation]
     set_log_level: Callable[[str], None]
     """Change the level of the log."""
+    status_parts: CostlyParts
+    outdated: Sequence[Degradation] = ()
+    """Whether another version is installed than the running one. Checked each minute."""
     engine: Engine = field(init=False)
     _server: Server | None = None
     _is_open: bool = False
@@ -113,11 +122,18 @@ class App:
         """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
+        earlier, since = list[Activity](), self.clock.now() - A_DAY
         for name, consumer in list(self.engine.consumers.items()):
-            broken = open_consumer(consumer, self.tools[name])
+
+            def note_commit(commit: Commit, plugin: Plugin = consumer.plugin) -> None:
+                if commit.at >= since:
+                    earlier.extend(describe_commit(plugin, commit))
+
+            broken = open_consumer(consumer, self.tools[name], note_commit)
             if broken is not None:
                 self.degraded[f"{broken.id}:{name}"] = broken
                 del self.engine.consumers[name]
+        self.activities.load(sorted(earlier, key=lambda one: one.at))
         for log, compact_log in (("budget", self.budget.compact_log), ("history", self.history.compact_log)):
             try:
                 compact_log()
@@ -141,6 +157,8 @@ class App:
         except (OSError, TacitdError) as error:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
+        check_removed(self)
+        self.outdated = check_installed_version()
         self.engine.take_hook_inputs(take_spooled_hints(self.paths.state_dir))
         self._save_budget()
         if not self.stopping.is_set():  # its threads have ended then
@@ -287,7 +305,13 @@ def _join_parts(
     paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
     layout, stopping, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
-    budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)
+    activities = Activities(clock.now)
+    budget = Budget(
+        layout.open_log("budget.jsonl", terminated=True),
+        config.budget,
+        clock,
+        lambda call: activities.add("asked", *describe_call(call)),
+    )
     own_sessions = {str(record.get("session", "")) for record in layout.open_log("own-sessions.jsonl").read()}
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions)
@@ -295,7 +319,12 @@ def _join_parts(
     late_writes = LateWrites(clock)
     busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
     guards = EditGuards(late_writes, busy_files)
-    history = History(layout.open_log("history.jsonl"), clock, guards=guards)
+    history = History(
+        layout.open_log("history.jsonl"),
+        clock,
+        guards=guards,
+        on_done=lambda done: activities.add("changed", *describe_change(done)),
+    )
     write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
     follow_up = FollowUp(
         late_writes, history, lambda root: write_modes.get_mode(Project(root, False)) != "off"
@@ -303,9 +332,10 @@ def _join_parts(
     projects = ProjectFinder(
         paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
     )
-    notices, degraded, tools = Notices(), dict[str, Degradation](), dict[str, Tools]()
+    degraded, tools = dict[str, Degradation](), dict[str, Tools]()
     consumers, broken = make_consumers(found.plugins, layout.make_handler_dir, clock)
     degraded.update(broken)
+    note_removed(degraded, config)
     sessions = Sessions(clock, config.session.idle, source.read_claims, read_process_start)
     pauses = PausedScopes(layout.open_log("paused.jsonl"), clock)
     breaker = GrowthBreaker(clock.monotonic, resumed=pauses.list_let_go(), on_open=pauses.let_go)
@@ -314,7 +344,9 @@ def _join_parts(
     work_queue = WorkQueue(consumers, lanes, clock.monotonic, projects.find_project, in_flight)
     pool = TranscriptPool(consumers, source, work_queue.restart_transcript)
     messages = MessageRouter(consumers, projects.find_project, work_queue.post_event)
+    notes = WorkNotes(consumers, projects.find_project, activities, clock)
     unhandled = UnhandledRecords(work_queue, pool, in_flight, projects.find_project)
+    follower = Follower(source, clock, outside.watcher_for, wake.set)
     runner = HandlerRunner(
         tools,
         inbox.call_soon,
@@ -341,6 +373,7 @@ def _join_parts(
             rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
             dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
             statuses=StatusCache(consumers, clock.now, clock.monotonic, outside.workers_for),
+            notes=notes,
         ),
         project_of=projects.find_project,
         clock=clock,
@@ -352,7 +385,7 @@ def _join_parts(
         clock=clock,
         make_engine=lambda host: Engine(
             clock=clock,
-            follower=Follower(source, clock, outside.watcher_for, wake.set),
+            follower=follower,
             pool=pool,
             sessions=sessions,
             breaker=breaker,
@@ -367,6 +400,8 @@ def _join_parts(
             inbox=inbox,
             host=host,
             sync_waiters=SyncWaiters(unhandled, clock),
+            lag=LagCounters(consumers, follower.stamps, source.is_subagent),
+            notes=notes,
         ),
         model=model,
         budget=budget,
@@ -379,10 +414,11 @@ def _join_parts(
         late_writes=late_writes,
         guards=guards,
         follow_up=follow_up,
-        notices=notices,
+        activities=activities,
         tools=tools,
         degraded=degraded,
         set_log_level=outside.set_log_level,
+        status_parts=CostlyParts(clock.monotonic),
     )
     tools |= {name: _make_tools(one.plugin, app, layout) for name, one in consumers.items()}
     return app
@@ -425,7 +461,7 @@ def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
         list_positions=lambda: app.engine.consumers[one.name].list_positions(),
         read_records=partial(read_records, app.engine.source),
         read_tool_answers=app.engine.source.read_tool_answers,
-        announce=app.notices.add_notice,
+        announce=partial(app.activities.announce, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
         person_rules=app.found.collect_person_rules(),
         client_home=app.paths.config_dir,

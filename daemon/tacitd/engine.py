@@ -18,10 +18,12 @@ from tacitd.consumers.consumer import Consumer, Cursor
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.faults import explain_unwritten
 from tacitd.dispatch.inbox import Inbox
+from tacitd.dispatch.lag_counters import LagCounters
 from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.sync_waiters import SyncWaiter, SyncWaiters
 from tacitd.dispatch.watched_files import WatchedFiles
+from tacitd.dispatch.work_notes import WorkNotes
 from tacitd.errors import TacitdError
 from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
 from tacitd.handler import Degradation
@@ -89,6 +91,8 @@ class Engine:
     inbox: Inbox
     host: EngineHost
     sync_waiters: SyncWaiters
+    lag: LagCounters
+    notes: WorkNotes
     started_at: float = 0.0
     session_places: dict[str, SessionPlace] = field(default_factory=dict)
     """Sessions whose directory is known, until they end."""
@@ -104,6 +108,8 @@ class Engine:
     """Wall and monotonic time of the pass before."""
     _found_mtimes: dict[Path, float] = field(default_factory=dict)
     """Growth that was found at the start or by `scan`, not watched: the mtime of each file, seconds since 1970."""
+    _compacting: dict[Path, str] = field(default_factory=dict)
+    """The sessions that a client is about to compact, by transcript."""
     _nameless: set[Path] = field(default_factory=set)
     """Transcripts in which no complete line names a session yet."""
 
@@ -146,6 +152,7 @@ class Engine:
         for consumer in self.consumers.values():
             if consumer.first_start is None:
                 consumer.record_first_start(dict(find_baselines(known)))
+        self.lag.count_all()
         self._correct_first_starts()
         self._try_write("rescue", self.dispatcher.settle_rescued)
         for path, stamp in known.items():
@@ -223,14 +230,17 @@ class Engine:
         self._read_transcripts()
         for ended in self.sessions.take_ended():
             self.end_session(ended)
+        self._post_compactions()
         self._post_due()
         self.dispatcher.offer_ready()
+        self.lag.note_positions()
         self._housekeeping()
         self._check_syncs()
 
     def _poll_files(self, *, full: bool) -> None:
         self._watch_clock()
         changes = self.follower.poll(full=full)
+        self.lag.note_files(changes)
         for path in (*changes.created, *changes.changed):
             if self.source.is_subagent(path):
                 if (session := self.source.session_of_subagent(path)) is not None:
@@ -264,6 +274,7 @@ class Engine:
                     self._note_session(path, tail)
                 else:
                     self._note_nameless(path, tail)
+            self.notes.note_read(path, tail)
             self.dispatcher.wake_transcript(path, tail)
 
     def _note_session(self, path: Path, tail: Tail) -> None:
@@ -318,7 +329,16 @@ class Engine:
             self.sessions.note_left(hint.session)
         else:
             self.sessions.note_returned(hint.session)
-        self.follower.note_hint(hint.transcript)
+        path = self.follower.note_hint(hint.transcript)
+        if hint.compacts and path is not None:
+            self._compacting[path] = hint.session
+
+    def _post_compactions(self) -> None:
+        """Announce the compactions of transcripts that are read."""
+        for path in [one for one in self._compacting if not self.pool.is_unread(one)]:
+            session, tail = self._compacting.pop(path), self.pool.get_tail(path)
+            if tail is not None:
+                self.dispatcher.post_compaction(path, session, self.project_of(tail.cwd))
 
     def end_session(self, ended: EndedSession) -> None:
         """A session ended: its queued prompts count as sent, and each handler that did or will do something in it gets the
@@ -353,11 +373,12 @@ class Engine:
         self.dispatcher.work_queue.forget_closed(
             self.pool.is_open
         )  # after `evict_idle`: examining an item opens its transcript
+        self.notes.forget_closed(self.pool.is_open)
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None
         self._correct_first_starts()  # again, in case it could not be written
         self.save_positions()
-        self._post_sources()
+        self.check_sources()
         self.host.run_housekeeping()
         if now >= self._next_rescue:
             self._next_rescue = now + RESCUE
@@ -388,7 +409,8 @@ class Engine:
         for name, job in self.schedule.take_due():
             self.dispatcher.post_event(Due(job), only=name)
 
-    def _post_sources(self) -> None:
+    def check_sources(self) -> None:
+        """Post the changes of the files that handlers watch, without waiting for the next comparison. Engine thread."""
         for name, event in self.watched_files.poll_changes():
             self.dispatcher.post_event(event, only=name)
 
@@ -396,7 +418,7 @@ class Engine:
 
     def _begin_sync(self) -> SyncWaiter:
         self._poll_files(full=True)
-        self._post_sources()
+        self.check_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not self.source.is_subagent(p)}
         # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
         consumers, is_unread = self.consumers.values(), self.pool.is_unread
@@ -461,6 +483,7 @@ class Engine:
     def reread_transcript(self, path: Path) -> None:
         """Read an existing transcript again after its cursors were set back. Engine thread."""
         self._found_mtimes[path] = self.follower.stamps[path].mtime_ns / 1e9
+        self.notes.forget_transcript(path)
         self.pool.reopen_transcript(path)
         self.dispatcher.work_queue.restart_transcript(path, due=True)
 

@@ -112,3 +112,10 @@ def describe_os_error(error: OSError) -> tuple[str, str]:
     where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
     what = error.strerror or str(error) or type(error).__name__
     return where + what, OS_ERROR_HINTS.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")
+
+
+def describe_plugin_error(error: Exception) -> str:
+    """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
+    if isinstance(error, OSError | TacitdError):
+        return str(error)
+    return f"{type(error).__name__}: {error}"

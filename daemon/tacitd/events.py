@@ -186,10 +186,12 @@ class SourceChanged:
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A job of the handler's is due by the clock."""
+    """A job of the handler's is due: by the clock, because a person asked for it, or because of a session."""
 
     job: str
     project: Project | None = None
+    session: str = ""
+    """The session that it is about; "" if it is about none."""
 
 
 @dataclass(frozen=True, slots=True)

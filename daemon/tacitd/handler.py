@@ -96,7 +96,7 @@ class Notice:
     logged at INFO, so it must not contain the person's own text or anything confidential."""
 
     did: str
-    """What was done, in a word or two: `learned`, or `no line` if the work had no result."""
+    """What was done, in a word or two: `extracted`, `learned`, `refused`, or `no line` if the work had no result."""
     text: str
     """The stored text, as it is in its file."""
     where: str = ""
@@ -139,6 +139,57 @@ class PersonRules(Protocol):
         Raises OSError, TacitdError; then it is called again later.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """One thing that a plugin learned, proposes or was told to forget, about which a person can decide.
+
+    `tacitd forget`, `accept` and `review` find the items of all plugins by id or by text. They are derived from what is
+    stored anyway.
+    """
+
+    id: str
+    """Short, the same while the text and its place are the same, and unique within the plugin."""
+    kind: str
+    """What it is, for a person: `line`, `lesson`, `profile value`, `refused fact`."""
+    text: str
+    """Its whole text on one line; "" if its words were purged."""
+    where: str = ""
+    """A short name of its place: `LEARNED.md · Coding`."""
+    root: Path | None = None
+    """The root of its project; None: it belongs to the person."""
+    state: Literal["stored", "proposed", "forgotten"] = "stored"
+    """`proposed`: it is not used unless the person accepts it."""
+    by_person: bool = False
+    """Whether the person wrote it. Such an item is never removed without a question."""
+    review: str = ""
+    """Why `tacitd review` asks about it, as a clause; "" if it does not."""
+    words: tuple[str, ...] = ()
+    """The beginnings of the person's words that it came from, with secrets blanked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a person decided about an item."""
+
+    id: str
+    choice: Literal["keep", "drop", "edit", "restore"]
+    """`keep`: a proposed item is stored, a stored one stays and is not asked about again. `drop`: it is removed and never
+    learned again. `edit`: `text` takes its place. `restore`: it is not forgotten any more."""
+    root: Path | None = None
+    """The item's `root`."""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What a decision did."""
+
+    what: str
+    """For a person: `removed from shop/LEARNED.md, and never learned again`."""
+    texts: tuple[str, ...] = ()
+    """After `drop`: every text in which the item's words may be stored, for `tacitd forget --purge`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +256,13 @@ class Job:
 
     name: str
     every: float = float("inf")
-    """Seconds; infinite: only on request of a person."""
+    """Seconds; infinite: only on request of a person, or when what its name says happens (`COMPACTION`)."""
     at_start: bool = False
+
+
+COMPACTION = "compaction"
+"""A job of this name is due when a client is about to compact a session, which `Due.session` names, and after every record
+of the session was handled. Only clients with hooks tell it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +308,8 @@ class Handler(Protocol):
 
         It is called in a thread of its own while `handle` may run: after each outcome of this handler's work, and each
         minute. It may read files. The engine uses one key, `waits`: what is gathered for a later job, as a list of
-        `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`. It adds `says`, from the
+        `{"project": root, "what": "2 facts", "until": "its session ends", "job": "synthesize"}`; `job` is "" if only the
+        person can end the waiting. It adds `says`, from the
         hook `Plugin.status_lines`, and `as_of`, the time of the call.
         """
         ...
@@ -345,13 +402,27 @@ class Plugin:
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group). The groups are `Running`,
     `Looking` and `Care`; another name makes a group of its own. The engine's commands cannot be replaced."""
     context: str = ""
-    """Hook: `(cwd: Path, budget: int) -> str`, the section of `tacitd context`, at most `budget` characters; "" if there is
-    nothing to show. A session's start waits for it, so its module imports little."""
+    """Hook: `(request: ContextRequest) -> str`, the section of `tacitd context`, at most `request.budget` characters; "" if
+    there is nothing to show. A session's start waits for it, so its module imports little. The same facts give the same
+    text; a line that the client loads anyway (`request.is_loaded`) is left out."""
     context_order: int = 50
     """Sections are printed by this number, then by name. The order is fixed, so that a prompt cache stays valid."""
+    context_budget: int = 1_000
+    """Characters that the section may have, if there is room for them."""
+    context_for_agents: bool = False
+    """Whether sub-agents get the section too (`request.occasion` is `agent`): rules and prohibitions only."""
+    context_files: str = ""
+    """Hook: `(request: ContextRequest) -> Iterable[ContextFile]`, the files with text for sessions that the plugin knows of, and
+    whether the client loads them by itself in the directory of the request."""
+    failure_advice: str = ""
+    """Hook: `(call: FailedCall) -> Iterable[tuple[str, str]]`, what the plugin knows about a failed call of a tool: keys and
+    lines, the best first. Of these, the session gets the first ones whose keys it did not get before."""
     explain: str = ""
     """Hook: `(text: str, cwd: Path) -> list[dict]`, the matches for `tacitd why`: `what`, `where`, `at`, `sessions`, `words`
     of each stored line that contains the text."""
+    report: str = ""
+    """Hook: `(scope: ReportScope) -> Iterable[ReportSection]` (`tacitd.report.sections`), the plugin's sections of
+    `tacitd report`. It reads what is stored already, in memory that does not grow with the logs, and writes nothing."""
     prompt_extensions: Mapping[str, str] = field(default_factory=dict)
     """Parts that the plugin adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.extension"}`.
     The hook names a module or an object. What it has is up to the plugin whose prompt it is
@@ -362,12 +433,28 @@ class Plugin:
     person_rules: str = ""
     """Hook: `(environ: Mapping, clock: Clock) -> PersonRules`, what the plugin knows of the person. These lines are loaded
     into every session."""
+    items: str = ""
+    """Hook: `(environ: Mapping, root: Path | None) -> Iterable[StoredItem]`: what a person can decide about, in a project and
+    of the person, or everywhere (None). It only reads files, because no daemon need run. Raises OSError, TacitdError."""
+    decide: str = ""
+    """Hook: `(handler, tools, decision: Decision) -> Decided`, called in a thread of the caller's connection. Needed with
+    `items`. Raises UsageError if there is no such item, or if the choice does not apply to it, and other TacitdErrors."""
+    changes: str = ""
+    """Hook: `(environ: Mapping) -> Iterable[Mapping]`: the changes of files of the person's that the plugin writes without
+    transactions, oldest first, in the form of `tacitd.files.change_view.describe_transaction`. `undo` says which command
+    takes one back. It only reads files."""
     status_lines: str = ""
     """Hook: `(part: Mapping) -> Iterable[str]`, lines for a person, given what `Handler.status` returned. They are the key
     `says` of the plugin's part of `tacitd status`."""
+    activity: str = ""
+    """Hook: `(commit: Commit) -> Iterable[Notice]`, what a commit of this plugin's handler means to a person. `tacitd log` and
+    the status use it for commits of earlier runs; what is new is announced with `Tools.announce`. It contains none of the
+    person's words that were not stored."""
     banner_lines: str = ""
     """Hook: `(tools: Tools) -> Iterable[str]`, lines of the banner of `tacitd run`: what the plugin writes that a person would
     not expect."""
+    mcp: str = ""
+    """Hook: a `tacitd.mcp.agent_tools.AgentInterface`, the tools and resources that `tacitd mcp` offers to agents."""
     methods: Mapping[str, str] = field(default_factory=dict)
     """Methods of the socket by name, which begins with the plugin's name and a dot: `{"toy.count": "toy.rpc:count"}`. The
     hook is `(handler, tools, params) -> JSON`. It is called in a thread of the caller's connection."""

@@ -8,27 +8,36 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.consumers.retries import retry_rejected
-from tacitd.dispatch.notices import STORED, notice_line
+from tacitd.control.streams import Stream
+from tacitd.dispatch.activities import NO_LINE, STORED, list_kept
 from tacitd.dispatch.pauses import Pause
-from tacitd.dispatch.status_cache import PATIENCE
 from tacitd.engine import Engine
-from tacitd.errors import UnavailableError, UsageError
+from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
-from tacitd.handler import Degradation, load_hook
+from tacitd.files.purge import purge_texts
+from tacitd.handler import Decided, Decision, Degradation, load_hook
 from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
-from tacitd.status import build_status
+from tacitd.session_context.session_texts import SessionTexts
+from tacitd.session_context.shown_texts import ShownTexts
+from tacitd.state.layout import StateLayout
+from tacitd.status import build_status, make_status_line
 
-STATUS_PATIENCE = 60.0
+_CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
+    "keep": "keep",
+    "drop": "drop",
+    "edit": "edit",
+    "restore": "restore",
+}
+STATUS_PATIENCE = 10.0
 """Seconds for which `sync` waits for what handlers report, because it says by that what still waits."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 
@@ -50,8 +59,12 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
         "hint": lambda params: _take_hint(app, params),
+        "statusline": lambda _: {"line": app.engine.call(lambda: make_status_line(app))},
+        "session_text": partial(_make_session_text, app, make_session_texts(app)),
         "undo": lambda params: _undo(app, params),
+        "decide": lambda params: _decide(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
+        "subscribe": lambda params: _subscribe(app, params),
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
@@ -101,11 +114,19 @@ def take_status(app: App) -> dict[str, Any]:
     return app.engine.call(lambda: build_status(app))
 
 
-def _take_fresh_status(app: App, deadline: float | None) -> tuple[dict[str, Any], bool]:
-    """The status document, and whether all parts are new; waits for slow handlers until the deadline, a minute at most."""
+def _take_exact_status(app: App, deadline: float | None) -> tuple[dict[str, Any], bool]:
+    """The status document, and whether `waits` in it is new; waits for slow handlers until the deadline, 10 s at most.
+
+    A handler that hangs makes it old only if it had something to name there before, or never reported.
+    """
     left = STATUS_PATIENCE if deadline is None else deadline - app.clock.monotonic()
-    fresh = app.engine.dispatcher.outcomes.statuses.refresh(min(STATUS_PATIENCE, max(PATIENCE, left)))
-    return app.engine.call(lambda: build_status(app)), fresh
+    statuses = app.engine.dispatcher.outcomes.statuses
+    old = [
+        statuses.get_part(name)
+        for name in statuses.refresh(min(STATUS_PATIENCE, max(statuses.patience, left)))
+    ]
+    document = app.engine.call(lambda: build_status(app, exact=True))
+    return document, not any(one.as_of is None or one.part.get("waits") for one in old)
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,20 +142,20 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"the timeout {timeout} is not valid", "give the maximum seconds to wait, or leave it out"
         )
     deadline = None if seconds is None else app.clock.monotonic() + seconds
-    mark, waited, jobs = app.notices.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
+    mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        document, done = _take_fresh_status(app, deadline)
+        document, done = _take_exact_status(app, deadline)
         waited = document["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline) and done
-    document, fresh = _take_fresh_status(app, deadline)
+    document, fresh = _take_exact_status(app, deadline)
     done = done and fresh
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
-    rows = [asdict(one) | {"line": notice_line(one)} for one in app.notices.list_since(mark)]
+    rows = [one.describe() for one in app.activities.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
-    made["unmade"] = [row for row in rows if row["did"] != STORED]
+    made["unmade"] = [row for row in rows if row["did"] == NO_LINE]
     return {"done": done, **said, "waited": waited, "jobs": jobs, **made}
 
 
@@ -146,6 +167,31 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _subscribe(app: App, params: Mapping[str, Any]) -> Stream:
+    """Send each activity from now on, and the newest ones before; `last`: how many of them, at most those that are kept.
+
+    A subscriber that does not keep up loses its place: it gets the number of activities that it missed, and goes on with the
+    oldest that is kept. Raises UsageError for a wrong number.
+    """
+    last = params.get("last", 0)
+    if not isinstance(last, int) or last < 0:
+        raise UsageError(f"{last!r} is not a number of activities", "give an integer from 0")
+    newest = app.activities.get_mark()
+    kept = app.activities.list_numbered(max(0, newest - last))
+    mark = kept[0][0] - 1 if kept else newest
+
+    def take_next(count: int) -> list[tuple[str, Any]]:
+        nonlocal mark
+        missed, rows = list_kept(app.activities.list_numbered(mark)[:count], mark)
+        if rows:
+            mark = rows[-1]["number"]
+        lost = [("missed", {"count": missed})] if missed else []
+        return [*lost, *(("activity", row) for row in rows)]
+
+    result = {"version": __version__, "pid": os.getpid(), "number": newest, "kept": max(0, newest - mark)}
+    return Stream(result, take_next, app.activities.add_waker)
 
 
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,6 +206,24 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {"taken": True}
 
 
+def make_session_texts(app: App) -> SessionTexts:
+    """What answers the client's hooks. Reads and writes nothing yet."""
+    log = StateLayout(app.paths.state_dir).open_log("session-context.jsonl")
+    return SessionTexts(app.engine.source, app.found.plugins, ShownTexts(log, app.clock), app.clock)
+
+
+def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:
+    """What a client's hook prints for a session. Answered in the caller's thread, because the session's start waits.
+
+    `input`: what the hook got from the client. Returns `text`, "" for nothing.
+    """
+    data, hooks = params.get("input"), app.engine.source.hooks
+    question = hooks.read_question(data) if hooks is not None and isinstance(data, dict) else None
+    if hooks is None or question is None:
+        return {"text": ""}
+    return {"text": hooks.format_answer(question, texts.answer_hook(question))}
+
+
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """Undo the transaction `id`. Handlers that watch the changed files are told as after any other change.
 
@@ -168,7 +232,38 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     dry_run = bool(params.get("dry_run"))
     done = app.history.undo_transaction(str(params["id"]), dry_run=dry_run)
+    if not dry_run:
+        app.engine.call_soon(app.engine.check_sources)
     return describe_transaction(done)
+
+
+def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Carry out a person's decision about an item of a plugin, in this thread.
+
+    `plugin`, `id`, `choice`, `root` and `text`: see `tacitd.handler.Decision`. `purge`: also blank its words in the logs of
+    the state directory. Raises UsageError for another plugin, item or choice, FileRefusedError for a purge while a change of a
+    file waits, and what the plugin's hook raises.
+    """
+    name, root = str(params["plugin"]), params.get("root")
+    choice = _CHOICES.get(str(params["choice"]))
+    plugin = next((one for one in app.found.plugins if one.name == name and one.decide), None)
+    if plugin is None or choice is None:
+        raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
+    decision = Decision(
+        str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
+    )
+    consumer = app.engine.consumers.get(name)
+    if consumer is None:
+        raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
+    if params.get("purge") and app.history.pending:
+        # Its words would be blanked in a change that is still to be written into a file.
+        waiting = app.history.pending[0]
+        raise FileRefusedError(
+            f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
+        )
+    done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
+    purged = purge_texts(app.paths.state_dir, done.texts) if params.get("purge") else []
+    return {"what": done.what, "purged": [str(path) for path in purged]}
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

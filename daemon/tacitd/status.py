@@ -14,25 +14,27 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
 
 from tacitd import __version__
-from tacitd.clock import utc_seconds
+from tacitd.clock import local_date, utc_seconds
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.session_ends import open_sessions
+from tacitd.dispatch.work_counts import WorkCounts, count_work
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError
 from tacitd.events import Project, SessionStarted
 from tacitd.files.busy_files import PATIENCE
+from tacitd.files.operations import PutLine, SwapLine
 from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
 from tacitd.state.paths import SNAPSHOT
-from tacitd.version_check import check_installed_version
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -40,17 +42,15 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def build_status(app: App) -> dict[str, Any]:
-    """The whole document."""
-    engine, dispatcher = app.engine, app.engine.dispatcher
+def build_status(app: App, *, exact: bool = False) -> dict[str, Any]:
+    """The whole document. `exact`: nothing of it is kept from an earlier call, also if very much waits."""
+    engine, dispatcher, get_part = app.engine, app.engine.dispatcher, app.status_parts.get_part
+    if exact:
+        app.status_parts.forget_all()
     paused = [asdict(pause) for pause in engine.pauses.list_pauses()]
-    parked = [
-        (item, why)
-        for item, why in dispatcher.work_queue.list_parked()
-        if not isinstance(item.event, SessionStarted)
-    ]
     slices, silent = _plugin_statuses(engine)
-    waits = list(_waits(engine, slices))
+    waits = get_part("waits", lambda: list(_waits(engine, slices)))
+    counts = get_part("work", lambda: _count_work(engine))
     describe_model = getattr(app.model, "describe", dict)
     return {
         "schema": SCHEMA,
@@ -61,19 +61,70 @@ def build_status(app: App) -> dict[str, Any]:
         "as_of": utc_seconds(engine.clock.now()),
         "state": "paused" if any(pause["scope"] == "all" for pause in paused) else "running",
         "paused": paused,
-        "watching": _watching(engine),
+        "watching": _watching(engine) | {"excluded": _count_excluded(app)},
         "model": dict(describe_model()),
         "budget": _budget(app),
-        "handlers": {name: _handler(engine, c) for name, c in engine.consumers.items()},
+        "calls": [
+            {"purpose": one.purpose, "project": one.project, "since": utc_seconds(one.since)}
+            for one in app.budget.list_running()
+        ],
+        "learned": app.activities.summarise_learned(),
+        "handlers": {
+            name: _handler(engine, one, counts.get(name, WorkCounts()))
+            for name, one in engine.consumers.items()
+        },
         "waits": waits,
-        "parked": [*(_parked(engine, item, why) for item, why in parked), *_unreadable(engine)],
+        "parked": get_part("parked", lambda: [*_parked_rows(engine), *_unreadable(engine)]),
         "dead_letters": dispatcher.outcomes.dead_letters.count,
         "rescued": len(dispatcher.outcomes.rescue.list_entries()),
-        "rescued_by_reason": _rescued_by_reason(engine),
+        "rescued_by_reason": get_part("rescued", lambda: _rescued_by_reason(engine)),
         "degraded": [asdict(d) for d in [*engine.list_degradations(), *silent]],
         "slices": slices,
-        "sessions": list_session_rows(app, waits),
+        "sessions": get_part("sessions", lambda: list_session_rows(app, waits)),
     }
+
+
+def make_status_line(app: App) -> str:
+    """One short line: what was learned today, what waits, what was spent today, and whether something is wrong. Engine thread."""
+    engine = app.engine
+    now = engine.clock.now()
+    parts = [f"{_count_lines_of_day(app, local_date(now))} learned today"]
+    waiting = Counter[str]()
+    for name, consumer in engine.consumers.items():
+        if consumer.plugin.uses_model:
+            waiting["prompts"] = max(waiting["prompts"], _count_waiting(engine, name))
+    for row in list_waits(engine):
+        number, _, noun = row["what"].partition(" ")
+        if number.isdecimal():
+            waiting[noun if noun.endswith("s") else f"{noun}s"] += int(number)
+    named = [f"{n} {noun[:-1] if n == 1 else noun}" for noun, n in waiting.items() if n]
+    parts += [f"{', '.join(named)} waiting"] if named else []
+    parts.append(
+        f"${app.budget.get_spending(now).usd_today:.2f} of ${app.config.budget.usd_per_day:.2f} today"
+    )
+    if any(pause.scope == "all" for pause in engine.pauses.list_pauses()):
+        parts.append("paused")
+    if problems := len(engine.list_degradations()):
+        parts.append("1 problem: tacitd status" if problems == 1 else f"{problems} problems: tacitd status")
+    return f"tacitd: {' · '.join(parts)}"
+
+
+def _count_lines_of_day(app: App, day: str) -> int:
+    """How many lines were added or changed on a local date, such as `2024-02-10`."""
+    found = (
+        one for one in app.history.list_transactions() if one.state == "done" and local_date(one.at) == day
+    )
+    return sum(isinstance(each, PutLine | SwapLine) for one in found for each in one.operations)
+
+
+def _count_waiting(engine: Engine, name: str) -> int:
+    """The number of prompts that this handler has not handled."""
+    items = engine.dispatcher.work_queue.items_by_transcript.items()
+    return sum(
+        len(engine.pool.peek_prompts(item.cursor.path, item.cursor.offset))
+        for (owner, _), item in items
+        if owner == name and item.cursor
+    )
 
 
 def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -127,40 +178,38 @@ def _is_in(engine: Engine, root: str, cwd: str) -> bool:
 
 
 def _watching(engine: Engine) -> dict[str, Any]:
-    transcripts = [path for path in engine.follower.stamps if not engine.source.is_subagent(path)]
     projects = sorted(str(root) for root in engine.watched_files.projects)
-    counts = {"transcripts": len(transcripts), "lines": engine.pool.count_lines()}
+    counts = {"transcripts": engine.lag.transcripts, "lines": engine.pool.count_lines()}
     return {"root": str(engine.source.home), **counts, "projects": projects}
 
 
-def _handler(engine: Engine, consumer: Consumer) -> dict[str, Any]:
+def _count_work(engine: Engine) -> dict[str, WorkCounts]:
+    def count_prompts(path: Path, offset: int) -> int:
+        return len(engine.pool.peek_prompts(path, offset))
+
+    items = engine.dispatcher.work_queue.items_by_transcript.values()
+    return count_work(items, count_prompts, engine.clock.monotonic())
+
+
+def _handler(engine: Engine, consumer: Consumer, counts: WorkCounts) -> dict[str, Any]:
     """A handler's lag and counts, as for a consumer group of a log."""
-    stamps = engine.follower.stamps.items()
-    lags = (
-        stamp.size - consumer.get_offset(path)
-        for path, stamp in stamps
-        if not engine.source.is_subagent(path)
-    )
-    behind = [lag for lag in lags if lag > 0]
-    items = [
-        item
-        for (name, _), item in engine.dispatcher.work_queue.items_by_transcript.items()
-        if name == consumer.plugin.name
-    ]
-    gathering = sum(1 for item in items if item.gather_until > engine.clock.monotonic())
-    busy = sum(1 for item in items if item.busy)
+    transcripts, size = engine.lag.get_lag(consumer.plugin.name)
     return {
-        "lag": {"transcripts": len(behind), "bytes": sum(behind)},
-        "gathering": gathering,
-        "waiting": sum(
-            len(engine.pool.peek_prompts(item.cursor.path, item.cursor.offset))
-            for item in items
-            if item.cursor
-        ),
-        "busy": busy,
-        "parked": sum(1 for item in items if item.parked is not None),
+        "lag": {"transcripts": transcripts, "bytes": size},
+        **{name: value for name, value in asdict(counts).items() if name != "gather_until"},
+        "goes_out": _format_time(_as_wall(engine, counts.gather_until)),
         "first_start": _format_time(consumer.first_start),
     }
+
+
+def _as_wall(engine: Engine, monotonic: float | None) -> float | None:
+    return None if monotonic is None else engine.clock.now() + monotonic - engine.clock.monotonic()
+
+
+def _parked_rows(engine: Engine) -> Iterator[dict[str, Any]]:
+    for item, why in engine.dispatcher.work_queue.list_parked():
+        if not isinstance(item.event, SessionStarted):
+            yield _parked(engine, item, why)
 
 
 def _parked(engine: Engine, item: WorkItem, parked: Parked) -> dict[str, Any]:
@@ -215,7 +264,17 @@ def _budget(app: App) -> dict[str, Any]:
         "usd_per_day": caps.usd_per_day,
         "usd_per_month": caps.usd_per_month,
     }
-    return asdict(app.budget.get_spending(app.clock.now())) | limits
+    refused = app.budget.check_caps(app.clock.now())
+    reached = {
+        "reached": refused.detail if refused is not None else "",
+        "until": _format_time(refused.retry_at) if refused is not None else None,
+    }
+    return asdict(app.budget.get_spending(app.clock.now())) | limits | reached
+
+
+def _count_excluded(app: App) -> int:
+    """What a person excluded: projects by command, and patterns of the configuration."""
+    return app.write_modes.count_excluded() + len(app.config.projects.exclude)
 
 
 def list_app_degradations(app: App) -> list[Degradation]:
@@ -225,7 +284,7 @@ def list_app_degradations(app: App) -> list[Degradation]:
         *_unfinished_degradations(app),
         *_busy_degradations(app),
         *_recovered_degradations(app),
-        *check_installed_version(),
+        *app.outdated,
     ]
 
 

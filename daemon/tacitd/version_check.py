@@ -1,4 +1,4 @@
-"""Compares the installed package with the running one. It is called for each status, so it must be cheap."""
+"""Compares the installed package with the running one. It reads the package's metadata, so it is called once a minute."""
 
 from __future__ import annotations
 

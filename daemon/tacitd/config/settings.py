@@ -13,17 +13,18 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings.sources import EnvSettingsSource
 
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
+from tacitd.config.removed_settings import RemovedSetting, drop_removed
 from tacitd.config.types import Duration, Names
 from tacitd.errors import ConfigError
 
 PREFIX = "TACITD_"
-ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG"})
-"""Variables with the prefix that are not settings: for paths, the model's child process, and tests."""
+ELSEWHERE = frozenset({"STATE_DIR", "CONFIG", "SOCKET", "CHILD", "STAND_IN", "DEBUG", "PAGER"})
+"""Variables with the prefix that are not settings: for paths, the pager, the model's child process, and tests."""
 
 
 class Section(BaseModel):
@@ -70,6 +71,15 @@ class LogSettings(Section):
     )
 
 
+class NotifySettings(Section):
+    """Notices on the desktop."""
+
+    learned: bool = Field(
+        default=False,
+        description="Show what was learned on the desktop, at most once a minute, with notify-send or osascript.",
+    )
+
+
 class Config(BaseSettings):
     """The engine's sections. `load_config` adds the plugins' sections. Frozen."""
 
@@ -83,6 +93,7 @@ class Config(BaseSettings):
     projects: ProjectSettings = Field(default_factory=ProjectSettings)
     dispatch: DispatchSettings = Field(default_factory=DispatchSettings)
     log: LogSettings = Field(default_factory=LogSettings)
+    notify: NotifySettings = Field(default_factory=NotifySettings)
     directives: Names = Field(
         default=(
             "~/.agents/docs/development/coding-directives.md",
@@ -90,6 +101,12 @@ class Config(BaseSettings):
         ),
         description="Documents that apply to every project: their content is known and never learned again.",
     )
+    _removed: tuple[RemovedSetting, ...] = PrivateAttr(())
+
+    @property
+    def removed(self) -> tuple[RemovedSetting, ...]:
+        """The settings of earlier versions that were given. They have no effect."""
+        return self._removed
 
     @field_validator("directives")
     @classmethod
@@ -124,11 +141,13 @@ def load_config(
     """Read the file and the variables, and return the whole configuration. A missing file is empty.
 
     `sections`: the plugins' settings models by section name. `broken`: a plugin could not be loaded, so an unknown
-    section may be its own and is ignored.
+    section may be its own and is ignored. A setting that an earlier version had is ignored; `Config.removed` names it.
 
     Raises ConfigError, which names the key, the value, and what is allowed.
     """
-    table, known = _toml(file), {*Config.model_fields, *(sections or {})}
+    models = {**_engine_sections(), **(sections or {})}
+    table, environ, removed = drop_removed(_toml(file), environ, models, file=str(file), prefix=PREFIX)
+    known = {*Config.model_fields, *models}
     if broken:
         table = {name: value for name, value in table.items() if name in known}
     else:
@@ -141,7 +160,13 @@ def load_config(
         config = made()
     except ValidationError as error:
         raise _refused(error, file, environ) from None
+    config._removed = removed
     return config
+
+
+def _engine_sections() -> dict[str, type[BaseModel]]:
+    found = ((name, field.annotation) for name, field in Config.model_fields.items())
+    return {name: one for name, one in found if isinstance(one, type) and issubclass(one, BaseModel)}
 
 
 def _toml(file: Path) -> dict[str, Any]:

@@ -36,6 +36,12 @@ class WriteModes:
             chosen = self._modes.get(str(project.root), self._default)
             return "off" if self._default == "off" else chosen
 
+    def count_excluded(self) -> int:
+        """The number of projects that a person excluded."""
+        with self._lock:
+            self._reload_if_changed()
+            return sum(mode == "off" for mode in self._modes.values())
+
     def set_default(self, mode: WriteMode) -> None:
         """Set the write mode of projects without a choice (`projects.write`)."""
         with self._lock:

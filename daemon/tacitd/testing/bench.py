@@ -15,6 +15,8 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin, load_hook
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
+from tacitd.report.sections import ReportScope, ReportSection
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -204,13 +206,20 @@ class HandlerBench:
 
     def context(self, budget: int = 9000, cwd: Path | None = None) -> str:
         """The plugin's section of `tacitd context`; its hook reads this process's environment, see the class."""
-        text: str = load_hook(self.plugin.context)(cwd or self.project, budget)
+        text: str = load_hook(self.plugin.context)(ContextRequest(cwd or self.project, budget))
         return text
 
     def explain(self, text: str, cwd: Path | None = None) -> Sequence[Mapping[str, Any]]:
         """The plugin's matches for `tacitd why TEXT`; the same holds for its hook."""
         found: Sequence[Mapping[str, Any]] = load_hook(self.plugin.explain)(text, cwd or self.project)
         return found
+
+    def report(self, days: float = 90.0, root: Path | None = None) -> list[ReportSection]:
+        """The plugin's sections of `tacitd report` about the last `days`; `root`: of one project only."""
+        now = self.clock.now()
+        state_dir = Paths.from_env(self.environ).state_dir
+        scope = ReportScope(state_dir, self.environ, root, now - days * 86_400.0, now)
+        return list(load_hook(self.plugin.report)(scope))
 
     def call(self, method: str, **params: Any) -> Any:
         """Call one of the plugin's methods, as over the socket."""

@@ -12,6 +12,7 @@ import pytest
 from tacitd.errors import ConfigError
 from tacitd.events import Due, Event, TranscriptGrew
 from tacitd.handler import BaseHandler, Commit, Done, Gather, Job, Later, Outcome, Plugin, Tools
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.continuity import make_plugin
 
@@ -46,9 +47,9 @@ def count(handler: Gathering, tools: Tools, params: Mapping[str, Any]) -> int:
     return handler.opened + int(params["more"])
 
 
-def section(cwd: Path, budget: int) -> str:
+def section(request: ContextRequest) -> str:
     """Its section of `context`."""
-    return f"In {cwd.name}"[:budget]
+    return f"In {request.cwd.name}"[: request.budget]
 
 
 def lines(part: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,105 @@
+"""The line for a client's status bar, asked for with one question to the daemon.
+
+    python3 -I -S statusline.py
+
+A client runs this after each message, so only what the interpreter has loaded already is imported, and `_socket`: the
+package's own modules for paths and the socket take ten times as long. So the file also runs by itself, without `site` and
+without the script that `pip` makes, which imports `re`. What the line contains is in status.py.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+PATIENCE = 0.2
+"""Seconds for the daemon's answer."""
+ABSENT = "tacitd: not running"
+BUSY = "tacitd: busy"
+REQUEST = b'{"jsonrpc":"2.0","id":1,"method":"statusline","params":{}}\n'
+
+TYPE_CHECKING = False  # importing typing takes longer than the whole question
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def print_status_line() -> None:
+    """Print the line. A closed standard output is not an error: the client did not wait."""
+    try:
+        sys.stdout.write(ask_status_line(os.environ) + "\n")
+        sys.stdout.flush()
+    except (OSError, AttributeError):  # AttributeError: there is no stdout at all
+        pass
+
+
+def ask_status_line(environ: Mapping[str, str]) -> str:
+    """The line from the daemon with this environment; ABSENT if none runs, BUSY if it does not answer in time."""
+    try:
+        answer = _exchange(_find_socket(environ))
+    except TimeoutError:
+        return BUSY
+    except OSError:
+        return ABSENT
+    _, found, rest = answer.partition(b'"line":"')
+    if not found or not rest.endswith(b"\n"):
+        return BUSY
+    return _decode_string(rest.decode("utf-8", "replace"))
+
+
+def _exchange(path: str) -> bytes:
+    import _socket
+
+    deadline = time.monotonic() + PATIENCE
+    peer = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    got = b""
+    try:
+        peer.settimeout(PATIENCE)
+        peer.connect(path)
+        peer.send(REQUEST)
+        while not got.endswith(b"\n"):
+            peer.settimeout(max(0.001, deadline - time.monotonic()))
+            part = peer.recv(4096)
+            if not part:
+                break
+            got += part
+    finally:
+        peer.close()
+    return got
+
+
+def _find_socket(environ: Mapping[str, str]) -> str:
+    """The running daemon's socket, which a file of its state directory names. Raises OSError if there is none.
+
+    The directory is the one that `tacitd.state.paths` finds.
+    """
+    home, state = environ.get("HOME", ""), environ.get("TACITD_STATE_DIR", "")
+    base = environ.get("XDG_STATE_HOME", "")
+    usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")
+    if not state:
+        state = (base if base.startswith("/") else usual) + "/tacitd"
+    elif state.startswith("~/"):
+        state = home + state[1:]
+    descriptor = os.open(f"{state}/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.fsdecode(os.read(descriptor, 4096)).rstrip("\n")
+    finally:
+        os.close(descriptor)
+
+
+def _decode_string(text: str) -> str:
+    """The value of a JSON string whose first quote is cut off."""
+    try:
+        from _json import scanstring  # `json` takes as long to import as Python takes to start
+
+        return str(scanstring(text, 0)[0])
+    except ImportError:
+        import json
+
+        return str(json.JSONDecoder().raw_decode(f'"{text}')[0])
+    except ValueError:
+        return BUSY
+
+
+if __name__ == "__main__":
+    print_status_line()

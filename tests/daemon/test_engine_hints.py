@@ -1,0 +1,52 @@
+"""What a client's hooks say, in the engine: a prompt is known at once, also where no watch reports its file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support_engine import Scene, Scripted
+from tacitd.handler import Done, Gather
+from tacitd.status import build_status
+
+
+def say(scene: Scene, event: str, session: str = "s") -> None:
+    """A hook says this."""
+    data = {
+        "hook_event_name": event,
+        "session_id": session,
+        "transcript_path": str(scene.path(session)),
+        "cwd": "/w",
+    }
+    scene.engine.take_hook_inputs([data])
+
+
+def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
+    """The hook runs before the client writes the prompt. No watch, and the hour is over in which a file is compared often."""
+    scene = Scene(tmp_path, Scripted(lambda event: Done(), gather=Gather(quiet=600.0)))
+    scene.type("s", "hello")
+    scene.settle()
+    scene.settle(7200)
+    before = build_status(scene.app)["handlers"]["a"]["waiting"]
+    say(scene, "UserPromptSubmit")
+    scene.engine.run_iteration()
+    scene.type("s", "no, use pnpm")
+    assert scene.engine._sleep_seconds() < 0.11
+    scene.clock.advance(0.2)
+    for _ in range(3):
+        scene.engine.run_iteration()
+    assert build_status(scene.app)["handlers"]["a"]["waiting"] == before + 1
+
+
+def test_garbage_has_no_effect(tmp_path: Path) -> None:
+    """Another form, another path, an event that is not known."""
+    scene = Scene(tmp_path)
+    scene.engine.take_hook_inputs(
+        [{}, {"hook_event_name": 7}, {"hook_event_name": "PreCompact", "session_id": "s"}]
+    )
+    path = str(tmp_path / "elsewhere.jsonl")
+    say(scene, "PreCompact", "unknown")
+    scene.engine.take_hook_inputs(
+        [{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": path, "cwd": "/w"}]
+    )
+    scene.settle(0)
+    assert build_status(scene.app)["degraded"] == []
