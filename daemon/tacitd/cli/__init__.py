@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 import click
@@ -56,6 +57,9 @@ COMMANDS: dict[str, CommandRow] = {
     "status": CommandRow(
         "tacitd.cli.status_command:status", "Show what tacitd does, what waits and what it cost.", LOOK
     ),
+    "log": CommandRow(
+        "tacitd.cli.log_command:log", "Show what happened: read, learned, changed, parked.", LOOK
+    ),
     "prompts": CommandRow(
         "tacitd.cli.prompts_command:prompts", "Show what a person typed in transcripts.", LOOK
     ),
@@ -67,11 +71,25 @@ COMMANDS: dict[str, CommandRow] = {
     ),
     "show": CommandRow("tacitd.cli.history_commands:show", "Show one change whole.", LOOK),
     "undo": CommandRow("tacitd.cli.history_commands:undo", "Undo one change.", LOOK),
+    "forget": CommandRow(
+        "tacitd.cli.decide_commands:forget", "Remove what was learned, and never learn it again.", LOOK
+    ),
+    "accept": CommandRow(
+        "tacitd.cli.decide_commands:accept", "Store a withheld or refused line after all.", LOOK
+    ),
+    "review": CommandRow("tacitd.cli.review_command:review", "Decide about what needs a decision.", LOOK),
     "spend": CommandRow("tacitd.cli.spend_command:spend", "Show what the model calls cost.", LOOK),
+    "report": CommandRow(
+        "tacitd.cli.report_command:report", "Show what was learned, and whether it helps, as a page.", LOOK
+    ),
     "context": CommandRow(
         "tacitd.cli.context_command:context", "Print what a session gets at its start.", LOOK
     ),
+    "statusline": CommandRow(
+        "tacitd.cli.statusline_command:statusline", "Print one line for the client's status bar.", LOOK
+    ),
     "hooks": CommandRow("tacitd.cli.hooks_command:hooks", "Optional hooks in Claude Code.", CARE),
+    "mcp": CommandRow("tacitd.cli.mcp_command:mcp", "Tools for agents, over MCP.", CARE),
     "help": CommandRow("tacitd.cli.help_commands:show_help", "Show the help of a command.", CARE),
     "completion": CommandRow(
         "tacitd.cli.help_commands:completion", "Print the completion script for a shell.", CARE
@@ -195,6 +213,17 @@ def _load_plugin_rows() -> dict[str, CommandRow]:
     return list_plugin_rows(load_plugin_table(os.environ))
 
 
+def load_command(name: str, path: Sequence[str] = ()) -> click.Command:
+    """Import a command: its name, and those of the commands below it. Raises ValueError if there is none."""
+    program = make_program(COMMANDS, _load_plugin_rows)
+    found: click.Command | None = program
+    for one in (name, *path):
+        found = found.get_command(click.Context(program), one) if isinstance(found, click.Group) else None
+    if found is None:
+        raise ValueError(f"there is no command {' '.join((name, *path))}")
+    return found
+
+
 EPILOG = """\b
 Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does,
 75 something is parked or waits, 78 the configuration is wrong."""
@@ -287,6 +316,10 @@ def _open_streams() -> None:
                 os.dup2(nowhere, number)
                 os.close(nowhere)
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8"))  # noqa: SIM115 - for life
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            # A terminal without UTF-8 shows `?` for what it does not have. Otherwise the command would fail.
+            stream.reconfigure(errors="replace")
 
 
 def echo_error(error: TacitdError, name: str = "tacitd") -> None:

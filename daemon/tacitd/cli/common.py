@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import click
 
 from tacitd.control.client import call_daemon
-from tacitd.errors import TacitdError, UnavailableError, UsageError
+from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_hidden
 
@@ -79,13 +79,6 @@ def echo_message(text: str) -> None:
     click.echo(_replace_surrogates(text), err=True)
 
 
-def describe_plugin_error(error: Exception) -> str:
-    """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
-    if isinstance(error, OSError | TacitdError):
-        return str(error)
-    return f"{type(error).__name__}: {error}"
-
-
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     """Given a directory argument, return it as an absolute path; None is the current directory, `~` the home.
 
@@ -100,7 +93,7 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     except FileNotFoundError:
         if not given:
             raise UsageError("the current directory was removed", "cd to an existing directory") from None
-        why = "no such directory"
+        raise UsageError(f"{escape_output(given)}: no such directory", _suggest_directory(given)) from None
     except (
         OSError,
         RuntimeError,
@@ -108,6 +101,21 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
+
+
+def _suggest_directory(given: str) -> str:
+    """The hint for a directory that does not exist: one beside it with a similar name, if there is one."""
+    from difflib import get_close_matches
+
+    place = Path(given).expanduser()
+    try:
+        beside = [one.name for one in place.parent.iterdir() if one.is_dir()]
+    except OSError:
+        beside = []
+    similar = get_close_matches(place.name, beside, n=1)
+    if not similar:
+        return "name an existing directory"
+    return f"did you mean {escape_output(str(Path(given).with_name(similar[0])))}?"
 
 
 def parse_since(since: str | None) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_json, get_paths
+from tacitd.cli.common import echo_json, echo_message, get_paths
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -62,9 +62,10 @@ def show(as_json: bool) -> None:
 def check() -> None:
     """Check the configuration.
 
-    Ends with 78 if something is wrong.
+    Ends with 78 if something is wrong. Settings of earlier versions are named; they have no effect.
     """
-    _load()
+    for removed in _load().removed:
+        echo_message(f"warning: {removed.what}")
     click.echo(f"{get_paths().config_file}: all right")
 
 

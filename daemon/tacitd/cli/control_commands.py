@@ -45,8 +45,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     """Handle everything that exists now, including gathered prompts, and wait until it is done.
 
     For sessions that have ended, it waits until their lines are written. What waits for a session's end is named; with
-    --write it is done now. Ends with 75 if something is parked, with --write also if something still waits, and prints
-    what and why.
+    --write it is done now. Ends with 75 if something is parked, with --write also if something still waits that could be
+    written, and prints what and why. Facts of a project that you excluded wait for `tacitd exclude --undo`.
     """
     socket = get_paths().socket
     call_daemon(
@@ -59,7 +59,9 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
         echo_json(said)
     else:
         echo_sync(said, write=write)
-    left = said["parked"] or not said["done"] or (write and said["waits"])
+    # What has no job waits for the person, such as facts of an excluded project: no command can write it.
+    undone = write and any(row.get("job") != "" for row in said["waits"])
+    left = said["parked"] or not said["done"] or undone
     ctx.exit(PARKED if left else 0)
 
 
@@ -80,8 +82,8 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         echo_message(f"waits: {text}")
     if write:
         _tell_why_waiting(said)
-    elif said["waits"]:
-        echo_message("hint: `tacitd sync --write` does not wait for that")
+    elif any(row.get("job") != "" for row in said["waits"]):
+        echo_message("hint: `tacitd sync --write` does it now")
     rescued = said.get("rescued", 0)  # the answer of an older daemon has no such field
     if rescued:
         echo_message(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
@@ -91,7 +93,7 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
 
 def _tell_why_waiting(said: Mapping[str, Any]) -> None:
     """Print why something still waits after `sync --write`, also where nothing is parked or degraded."""
-    roots = dict.fromkeys(str(row["project"]) for row in said["waits"])
+    roots = dict.fromkeys(str(row["project"]) for row in said["waits"] if row.get("job") != "")
     echo_reasons(said, roots)
     parked = {row.get("project") for row in said["parked"]}
     for root in roots:

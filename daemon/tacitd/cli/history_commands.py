@@ -5,12 +5,14 @@ The first two read the history log and need no daemon. `undo` runs in the daemon
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacitd.cli import load_plugin_table
 from tacitd.cli.common import (
     connect_or_run,
     echo_json,
@@ -20,7 +22,9 @@ from tacitd.cli.common import (
     parse_since,
     resolve_directory,
 )
-from tacitd.errors import UsageError
+from tacitd.cli.pager import add_pager_option, echo_paged
+from tacitd.errors import UsageError, describe_plugin_error
+from tacitd.handler import load_hook
 
 if TYPE_CHECKING:
     from tacitd.files.transaction_records import Transaction
@@ -37,15 +41,19 @@ SHOWN = 20
     "-n", "limit", type=click.IntRange(min=1), help=f"At most this many, the newest; the default is {SHOWN}."
 )
 @click.option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
+@add_pager_option
 def history(
-    project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool
+    project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool, no_pager: bool
 ) -> None:
-    """Show what tacitd changed in a project's files: when, which lines, and from which words. The newest comes first."""
-    from tacitd.clock import parse_utc
-    from tacitd.files.change_view import describe_transactions
+    """Show what tacitd changed: when, which lines, and from which words. The newest comes first.
 
-    root = None if everywhere else _find_root(resolve_directory(project))
-    found = describe_transactions(_list_transactions(root))[::-1]
+    The files of the project with their copies in `.claude/rules`, and what belongs to you everywhere: lessons and profile.
+    """
+    from tacitd.clock import parse_utc
+    from tacitd.files.git import find_project_root
+
+    root = None if everywhere else find_project_root(resolve_directory(project))
+    found = list_changes(root)[::-1]
     visible = [each for each in found if each["lines"] or each["files"] or each["state"] != "done"]
     earliest = parse_since(since)
     chosen = [each for each in visible if (parse_utc(each["at"]) or 0.0) >= earliest]
@@ -53,8 +61,8 @@ def history(
     if as_json:
         echo_json(shown)
         return
-    for each in shown:
-        _echo_change(each, with_root=everywhere)
+    lines = (line for each in shown for line in format_change(each, with_root=everywhere))
+    echo_paged(lines, no_pager=no_pager)
     if not chosen:
         where = "" if root is None else f" in {escape_output(str(root))}"
         echo_message(f"tacitd changed nothing{where}" + (f" in the last {since}" if since else ""))
@@ -65,23 +73,21 @@ def history(
 @click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
 @click.argument("change", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(change: str, as_json: bool) -> None:
+@add_pager_option
+def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""
-    from tacitd.files.change_view import describe_transactions
-
-    every = _list_transactions(None)
-    id = _find_id(change, [each.id for each in every])
-    found = next(each for each in describe_transactions(every) if each["id"] == id)
+    every = list_changes(None)
+    id = _find_id(change, [each["id"] for each in every])
+    found = next(each for each in every if each["id"] == id)
     if as_json:
         echo_json(found)
         return
-    _echo_change(found, with_root=True)
-    for each in found["files"]:
-        click.echo(f"    {each['did']}: {escape_output(each['file'])}")
-    for fact in found["facts"]:
-        click.echo(f"    from: {escape_output(fact)}")
-    for session in found["sessions"]:
-        click.echo(f"    session: {escape_output(session)}")
+    lines = list(format_change(found, with_root=True))
+    lines += [f"    {each['did']}: {escape_output(each['file'])}" for each in found["files"]]
+    lines += [f"    from: {escape_output(fact)}" for fact in found["facts"]]
+    lines += [f"    session: {escape_output(session)}" for session in found["sessions"]]
+    lines += [f"    to take it back: {found['undo']}"] if found.get("undo") else []
+    echo_paged(lines, no_pager=no_pager)
 
 
 @click.command(epilog="\b\nExample: tacitd undo 20261122T061502-3fa2c1 --dry-run")
@@ -93,35 +99,42 @@ def undo(change: str, dry_run: bool, as_json: bool) -> None:
 
     It is refused if one of its lines was changed since. The first letters of ID suffice; `tacitd history` lists them.
     """
-    id = _find_id(change, [each.id for each in _list_transactions(None)])
+    every = list_changes(None)
+    id = _find_id(change, [each["id"] for each in every])
+    if hint := next((each["undo"] for each in every if each["id"] == id and each.get("undo")), ""):
+        raise UsageError(f"{id} is not a change of a project's file", hint)
     with connect_or_run() as call:
         done = call("undo", id=id, dry_run=dry_run)
     if as_json:
         echo_json(done)
         return
-    _echo_change(done, with_root=True)
+    for line in format_change(done, with_root=True):
+        click.echo(line)
     if dry_run:
         echo_message("nothing was written; this is what it would do")
     else:
         echo_message(f"{id} is undone; `tacitd undo {done['id']}` restores it")
 
 
-def _echo_change(change: Mapping[str, Any], *, with_root: bool) -> None:
-    click.echo(f"{change['id'] or '(not written)'}  {_format_time(change['at'])}  {_describe_cause(change)}")
-    if with_root:
-        click.echo(f"    in {escape_output(change['root'])}")
+def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str]:
+    """The lines of one change as a small diff. Times are local."""
+    from tacitd.cli.local_times import format_moment
+
+    yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {_describe_cause(change)}"
+    if with_root and change["root"]:
+        yield f"    in {escape_output(change['root'])}"
     place = ""
     for line in change["lines"]:
         here = f"{line['file']} · {line['heading']}" if line["heading"] else line["file"]
         if here != place:
-            click.echo(f"    {escape_output(here)}")
+            yield f"    {escape_output(here)}"
             place = here
         for sign, text in (("-", line["removed"]), ("+", line["added"])):
             if text:
-                click.echo(f"      {sign} {escape_output(text)}")
+                yield f"      {sign} {escape_output(text)}"
     if not change["lines"]:
         count = len(change["files"])
-        click.echo(f"    {count} file{'' if count == 1 else 's'}: " + _name_files(change["files"]))
+        yield f"    {count} file{'' if count == 1 else 's'}: " + _name_files(change["files"])
 
 
 def _name_files(files: Iterable[Mapping[str, str]]) -> str:
@@ -141,19 +154,24 @@ def _describe_cause(change: Mapping[str, Any]) -> str:
     return what + (f", undone by {change['undone_by']}" if change["undone_by"] else "")
 
 
-def _format_time(at: str) -> str:
-    from tacitd.clock import local_minutes, parse_utc
+def list_changes(root: Path | None) -> list[dict[str, Any]]:
+    """The changes of a project's files (None: of all) and of the person's own files, oldest first.
 
-    return local_minutes(parse_utc(at) or 0.0).replace("T", " ")
+    A plugin that fails is reported on standard error.
+    """
+    from tacitd.files.change_view import describe_transactions
 
-
-def _find_root(directory: Path) -> Path:
-    """The project's root: the git top level, the main worktree's in a linked one, otherwise the directory itself."""
-    from tacitd.files.git import find_repository
-
-    real = directory.resolve()
-    found = find_repository(real)
-    return found.top if found is not None else real
+    found = describe_transactions(_list_transactions(root))
+    theirs: list[dict[str, Any]] = []
+    for one in load_plugin_table(os.environ).plugins:
+        if not one.changes:
+            continue
+        try:
+            theirs += [dict(each) for each in load_hook(one.changes)(os.environ)]
+        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+            echo_message(f"{one.name}: {describe_plugin_error(error)}")
+    theirs = [each for each in theirs if root is None or each["root"] in ("", str(root))]
+    return sorted([*found, *theirs], key=lambda each: str(each["at"])) if theirs else found
 
 
 def _list_transactions(root: Path | None) -> list[Transaction]:

@@ -32,9 +32,11 @@ def hooks() -> None:
 def install(project: bool) -> None:
     """Add the hooks to Claude Code's settings. Nothing else in the file changes, and a copy of it is kept.
 
-    Each hook runs a small program for some milliseconds. It prints nothing, and sends nothing off this machine.
+    Each hook runs a small program for some milliseconds. It sends nothing off this machine. At a session's start it prints what
+    `tacitd context` shows.
     """
-    report = make_installer(get_paths()).install(_find_project(project))
+    paths = get_paths()
+    report = make_installer(paths).install(_find_project(project), _list_versions(paths))
     where = escape_output(str(report.settings))
     if not report.changed:
         echo_message(f"the hooks are in {where} already")
@@ -42,6 +44,7 @@ def install(project: bool) -> None:
     echo_message(f"added {', '.join(entry.event for entry in report.entries)} to {where}")
     if report.backup is not None:
         echo_message(f"the file as it was: {report.backup}")
+    _warn_of_other_daemon(paths)
 
 
 @hooks.command(epilog="\b\nExample: tacitd hooks uninstall")
@@ -60,14 +63,17 @@ def uninstall(project: bool) -> None:
 )
 @click.pass_context
 def status(ctx: click.Context, project: bool, as_json: bool) -> None:
-    """Show which hooks are installed. Exits with 1 if they do not run the installed program."""
-    report = make_installer(get_paths()).inspect(_find_project(project))
+    """Show which hooks are installed. Exits with 1 if they do not run the installed program, or stop a client from reading
+    its settings."""
+    paths = get_paths()
+    report = make_installer(paths).inspect(_find_project(project), _list_versions(paths))
     if as_json:
         events = [entry.event for entry in report.entries]
-        echo_json({"settings": str(report.settings), "events": events, "stale": report.stale})
+        document = {"settings": str(report.settings), "events": events, "stale": report.stale}
+        echo_json(document | {"possible": list(report.possible), "harmful": list(report.harmful)})
     else:
         _echo_report(report)
-    ctx.exit(FAILED if report.stale else 0)
+    ctx.exit(FAILED if report.stale or report.harmful else 0)
 
 
 def _echo_report(report: HooksReport) -> None:
@@ -78,16 +84,49 @@ def _echo_report(report: HooksReport) -> None:
         echo_message("no hooks of tacitd; `tacitd hooks install` adds them")
     elif report.stale:
         echo_message("they run another program than the installed one: `tacitd hooks install` mends that")
+    if report.harmful:
+        what = ", ".join(report.harmful)
+        echo_message(
+            f"a client that was used here does not know {what} and may ignore the whole file: `tacitd hooks install` mends that"
+        )
+    elif report.possible:
+        echo_message(
+            f"the clients in use could also have {', '.join(report.possible)}: `tacitd hooks install` adds them"
+        )
+
+
+def _list_versions(paths: Paths) -> list[str]:
+    """The versions of the clients that were used here within 30 days."""
+    import time
+
+    from tacitd.sources.registry import make_source
+
+    return [use.version for use in make_source(paths.config_dir).list_clients(time.time() - 30 * 86_400.0)]
+
+
+def _warn_of_other_daemon(paths: Paths) -> None:
+    """Trigger: the daemon watches another directory of the client's, of another account. Outcome: it ignores these hooks."""
+    from tacitd.control.client import call_daemon
+
+    try:
+        watched = call_daemon(paths.socket, "status", timeout=5.0)["watching"]["root"]
+    except (UnavailableError, KeyError, TypeError):
+        return
+    if watched != str(paths.config_dir):
+        echo_message(
+            f"warning: the daemon watches {escape_output(watched)} and ignores hooks of {escape_output(str(paths.config_dir))}"
+        )
+        echo_message(
+            "hint: start a second daemon with its own TACITD_STATE_DIR, and install with the same variables"
+        )
 
 
 def _find_project(wanted: bool) -> Path | None:
     if not wanted:
         return None
-    from tacitd.files.git import find_repository
+    from tacitd.files.git import find_project_root
 
-    here = resolve_directory(None).resolve()
-    found = find_repository(here)
-    return found.top if found is not None else here
+    return find_project_root(resolve_directory(None))
 
 
 def make_installer(paths: Paths) -> HookInstaller:

@@ -1,4 +1,4 @@
-"""The plugins' hooks for the command line: commands, sections of `context`, explanations for `why`.
+"""The plugins' hooks for the command line: commands, sections of `context`, explanations for `why`, items.
 
 To find the hooks, each plugin's package is imported and every installed distribution is looked into, which takes too long
 for a command. So they are kept in one file of the cache directory, with a stamp of what they were made from: the entry
@@ -17,7 +17,7 @@ import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,7 @@ LARGEST = 1 << 20
 """Bytes of the table that are read; five plugins need about 6,000."""
 TABLE_FILE = "plugins.json"
 """File in the cache directory, mode 0600."""
-SCHEMA = 1
+SCHEMA = 3
 
 Stamp = Mapping[str, list[int]]
 """(mtime in ns, size) of files by path; both 0 if there is none."""
@@ -49,7 +49,13 @@ class PluginHooks:
     commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     context: str = ""
     context_order: int = 50
+    context_budget: int = 1_000
+    context_for_agents: bool = False
+    context_files: str = ""
     explain: str = ""
+    items: str = ""
+    changes: str = ""
+    report: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +64,6 @@ class PluginTable:
 
     plugins: tuple[PluginHooks, ...] = ()
     broken: tuple[str, ...] = ()
-
-    def list_sections(self) -> list[PluginHooks]:
-        """The plugins with a section of `tacitd context`, in the order of output."""
-        found = [one for one in self.plugins if one.context]
-        return sorted(found, key=lambda one: (one.context_order, one.name))
 
 
 def load_table(environ: Mapping[str, str], reserved: Collection[str] = ()) -> PluginTable:
@@ -91,7 +92,13 @@ def _read_table(file: Path, stamp: str) -> PluginTable:
             {str(name): _check_row(row) for name, row in one["commands"].items()},
             str(one["context"]),
             int(one["context_order"]),
+            int(one["context_budget"]),
+            bool(one["context_for_agents"]),
+            str(one["context_files"]),
             str(one["explain"]),
+            str(one["items"]),
+            str(one["changes"]),
+            str(one["report"]),
         )
         for one in stored["plugins"]
     ]
@@ -154,7 +161,19 @@ def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTa
     for one in sorted(found.plugins, key=lambda plugin: (plugin.order, plugin.name)):
         try:
             rows = {str(name): _check_row(row) for name, row in one.commands.items()}
-            hooks = PluginHooks(one.name, rows, str(one.context), int(one.context_order), str(one.explain))
+            hooks = PluginHooks(
+                one.name,
+                rows,
+                str(one.context),
+                int(one.context_order),
+                int(one.context_budget),
+                bool(one.context_for_agents),
+                str(one.context_files),
+                str(one.explain),
+                str(one.items),
+                str(one.changes),
+                str(one.report),
+            )
         except Exception as error:  # noqa: BLE001  a third-party declaration may have any type
             broken.append(f"the hooks of {one.name} cannot be read: {type(error).__name__}: {error}")
             continue
@@ -165,7 +184,7 @@ def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTa
         ]
         kept = {name: row for name, row in rows.items() if name not in taken}
         taken |= set(kept)
-        plugins.append(PluginHooks(hooks.name, kept, hooks.context, hooks.context_order, hooks.explain))
+        plugins.append(replace(hooks, commands=kept))
     return PluginTable(tuple(plugins), tuple(broken))
 
 

@@ -47,18 +47,18 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 
 def _run_once(quiet: bool) -> int:
     from tacitd.cli.in_process import open_app
-    from tacitd.dispatch.notices import notice_line
+    from tacitd.dispatch.activities import activity_line
     from tacitd.methods import build_methods
 
     with open_app(get_paths()) as app:
-        table = build_methods(app)
+        table, mark = build_methods(app), app.activities.get_mark()
         table["sync"]({})
         for job in dict.fromkeys(j.name for s in app.found.plugins for j in s.jobs if j.at_start):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
     if not quiet:
-        for notice in app.notices.list_since(0):
-            echo_message(notice_line(notice))
+        for activity in app.activities.list_since(mark):
+            echo_message(activity_line(activity))
     for text, hint in parked_lines(said["parked"]):
         echo_message(f"parked: {text}")
         if hint:
@@ -84,6 +84,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from tacitd.control.server import Server
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
+    from tacitd.service.desktop_notices import make_desktop_notices
     from tacitd.service.notify import Notifier
     from tacitd.service.signals import SignalReactions, handle_signals, stacks_on_usr1
     from tacitd.service.supervision import Supervision
@@ -101,7 +102,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         log, set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
         app = build_app(places, os.environ, longer=notifier.extend_timeout, set_log_level=set_level)
         set_level(app.config.log.level)
-        with app, stacks_on_usr1(log):
+        with app, stacks_on_usr1(log), make_desktop_notices(app):
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})

@@ -163,6 +163,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     What was learned stays, and is named.
     """
     from tacitd.cli.hooks_command import make_installer
+    from tacitd.cli.mcp_command import remove_server
     from tacitd.cli.plugin_table import TABLE_FILE
     from tacitd.handler import Footprint
     from tacitd.plugins import find_plugins
@@ -173,7 +174,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
     places = get_paths()
     manager = _manager(places)
-    for text in make_installer(places).remove_all():
+    for text in (*make_installer(places).remove_all(), *remove_server(places)):
         echo_message(text)
 
     def footprints() -> dict[str, Footprint]:

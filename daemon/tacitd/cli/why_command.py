@@ -6,42 +6,46 @@ Each plugin looks up its own lines with its `explain` hook; this module only pri
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tacitd.cli import load_plugin_table
-from tacitd.cli.common import describe_plugin_error, echo_json, echo_message, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.plugin_table import PluginTable
-from tacitd.errors import FAILED, TacitdError
+from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
 
 Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
-@click.command(epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why "read first" --json')
-@click.argument("asked", metavar="TEXT")
+@click.command(
+    epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json'
+)
+@click.argument("asked", metavar="ID|TEXT")
 @click.option("--cwd", help="The project; the default is the current directory.")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
-    help="As JSON: what, where, at, sessions, words of each match, and when they were said.",
+    help="As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls.",
 )
+@add_pager_option
 @click.pass_context
-def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool) -> None:
-    """Show which of your words a learned line or a lesson came from, and when. TEXT is a part of it, or a lesson's id.
+def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> None:
+    """Show which of your words a learned line or a lesson came from, when you said them, and what the model's calls cost.
 
-    Works without a daemon. Exits with 1 if nothing that tacitd wrote contains TEXT.
+    TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
+    contains TEXT.
     """
     found = collect_reasons(load_plugin_table(os.environ), asked, resolve_directory(cwd))
     if as_json:
         echo_json(found)
     else:
-        for one in found:
-            _echo_reason(one)
+        echo_paged((line for one in found for line in format_reason(one)), no_pager=no_pager)
     if not found:
         echo_message(f"nothing that tacitd wrote here contains {asked!r}")
         ctx.exit(FAILED)
@@ -78,6 +82,7 @@ def _check_reason(one: Any) -> dict[str, Any]:
     """Return a match with the fields that the output needs. Raises KeyError, TypeError if one is missing."""
     return {
         **one,
+        "id": str(one.get("id", "")),
         "what": str(one["what"]),
         "where": str(one["where"]),
         "at": str(one["at"]),
@@ -86,12 +91,23 @@ def _check_reason(one: Any) -> dict[str, Any]:
     }
 
 
-def _echo_reason(one: dict[str, Any]) -> None:
-    click.echo(one["what"])
-    click.echo(f"    {one['where']}, {one['at']}")
+def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
+    """The lines of a match for a person. Times are local. `now`: seconds since 1970, UTC; None: the machine's clock."""
+    from tacitd.cli.local_times import format_moment
+
+    id = f"{one['id']}  " if one["id"] else ""
+    yield f"{id}{escape_output(one['what'])}"
+    root = f"{one['root']}/" if one.get("root") else ""
+    at = f", {format_moment(one['at'], now)}" if one["at"] else ""
+    yield f"    {escape_output(root + one['where'])}{at}"
     for session in one["sessions"]:
-        click.echo(f"    from session {session}")
+        yield f"    from session {escape_output(str(session))}"
     times = {said["words"]: said["at"] for said in one.get("said", ())}
     for words in one["words"]:
-        at = times.get(words)
-        click.echo(f"    you said{f' at {at}' if at else ''}: {words}")
+        said_at = times.get(words)
+        when = f" at {format_moment(said_at, now)}" if said_at else ""
+        yield f"    you said{when}: {escape_output(str(words))}"
+    for call in one.get("calls", ()):
+        about = "about " if call["assumed"] else ""
+        tokens = f"{call['in']} tokens in, {call['out']} out"
+        yield f"    {call['purpose']} by {call['model']} cost {about}${call['usd']:.4f} ({tokens})"

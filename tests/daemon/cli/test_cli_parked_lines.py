@@ -152,6 +152,25 @@ def test_sync_write_ends_with_75_where_something_still_waits(
     assert ("/app: it came after the call, or is not to be written now" in written.err) is waits
 
 
+def test_sync_write_is_done_where_only_an_excluded_project_waits(
+    monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    """No command can write its facts, so a script that waits for exit code 0 must not wait for ever."""
+    row = {
+        "project": "/app",
+        "what": "1 fact",
+        "until": "`tacitd exclude --undo /app`",
+        "job": "",
+        "at": None,
+    }
+    said: dict[str, Any] = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [row]}
+    monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
+    monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
+    for done in (cli.run("sync", "--write"), cli.run("sync")):
+        assert done.code == 0 and "sync --write" not in done.err
+        assert done.err == "waits: 1 fact in /app: until `tacitd exclude --undo /app`\nall read\n"
+
+
 @pytest.mark.parametrize(
     ("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")]
 )

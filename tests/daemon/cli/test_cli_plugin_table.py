@@ -25,7 +25,7 @@ def make_plugin():
                   context="toy.words:section", explain="toy.words:explain")
 """
 PROGRAM = "import click\n@click.command()\ndef toy():\n    click.echo('toys')\n"
-WORDS = "def section(cwd, budget):\n    return 'T' * 2 * budget\ndef explain(text, cwd):\n    raise KeyError(text)\n"
+WORDS = "def section(request):\n    return 'T\\n' * 2 * request.budget\ndef explain(text, cwd):\n    raise KeyError(text)\n"
 
 
 @pytest.fixture
@@ -122,7 +122,7 @@ def test_a_third_party_plugin_has_the_same_hooks(cli: Cli, site: Path) -> None:
     """Its command runs and is listed, its section is cut to the budget, its failing explanation is reported."""
     assert "  toy " in cli.run("--help").out
     assert cli.run("toy").out == "toys\n"
-    assert len(cli.run("context", "--budget", "200", "--json").json["toy"]) == 200
+    assert 900 < len(cli.run("context", "--json").json["toy"]) <= 1_000
     said = cli.run("why", "pnpm")
     assert said.code == 1 and "toy: KeyError" in said.err
 

@@ -235,7 +235,7 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
                 yield from below(found, (*names, name))
             return
         for one in command.params:
-            if one.metavar in ("DIR", "[DIR]"):
+            if one.metavar in ("DIR", "[DIR]") and names != ("context",):  # see the test below
                 others = [
                     "x" for each in command.params if isinstance(each, click.Argument) and each.required
                 ]
@@ -269,4 +269,12 @@ def test_the_commands_with_a_directory_are_found() -> None:
 
 def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> None:
     """Hooks call `context`, and their directory may have been removed: it must not fail then."""
-    assert cli.run("context", "--cwd", "/nonexistent").code == 0
+    assert cli.run("context", "/nonexistent").code == 0
+
+
+def test_a_mistyped_directory_is_answered_with_a_similar_one(cli: Cli) -> None:
+    """The hint names the directory beside it that is spelt nearly so, as the person wrote the path."""
+    (cli.home / "work" / "shop").mkdir(parents=True)
+    said = cli.run("learned", "./work/shpo", cwd=cli.home)
+    assert said.code == 2 and "hint: did you mean work/shop?" in said.err
+    assert "name an existing directory" in cli.run("learned", "./work/other", cwd=cli.home).err

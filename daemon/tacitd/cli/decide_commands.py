@@ -1,0 +1,80 @@
+"""`tacitd forget` and `tacitd accept`: a person's decisions about what was learned or proposed.
+
+The items are the plugins' (`item_lookup`); the daemon, or an engine in this process, carries the decision out.
+"""
+
+from __future__ import annotations
+
+import click
+
+from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.item_lookup import FoundItem, decide_item, find_item
+from tacitd.errors import UsageError
+from tacitd.files.git import find_project_root
+
+
+@click.command(epilog="\b\nExample: tacitd forget 4f1c02ab\nExample: tacitd forget pnpm --purge")
+@click.argument("asked", metavar="ID|TEXT")
+@click.option("--cwd", metavar="DIR", help="The project; the default is the current directory.")
+@click.option("--undo", is_flag=True, help="Do not forget it any more, and put it back.")
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="Also blank its words in tacitd's own logs. This cannot be undone; files of projects keep their history in git.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
+def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
+    """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
+
+    A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
+    it asks.
+    """
+    if undo and purge:
+        raise click.UsageError("--undo and --purge exclude each other")
+    states = (
+        ("forgotten",) if undo else ("stored", "proposed", "forgotten") if purge else ("stored", "proposed")
+    )
+    found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
+    _echo_item(found)
+    if found.item.by_person and not undo and not yes:
+        click.confirm(f"You wrote this {found.item.kind} yourself. Remove it?", abort=True, err=True)
+    if purge and not yes:
+        click.confirm("Blank its words in tacitd's logs? This cannot be undone.", abort=True, err=True)
+    done = decide_item(found, "restore" if undo else "drop", purge=purge)
+    if as_json:
+        echo_json([{**found.as_data(), **done}])
+        return
+    echo_message(done["what"])
+    if purge:
+        count = len(done["purged"])
+        echo_message(
+            f"its words were blanked in {count} file{'' if count == 1 else 's'} of the state directory"
+        )
+    elif not undo:
+        echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
+
+
+@click.command(epilog="\b\nExample: tacitd accept 4f1c02ab")
+@click.argument("asked", metavar="ID|TEXT")
+@click.option("--cwd", metavar="DIR", help="The project; the default is the current directory.")
+@click.option("--text", help="Store it with these words instead.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
+def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None:
+    """Store a withheld or refused line after all. `tacitd review` and `tacitd learned --refused` list them."""
+    if text is not None and not text.strip():
+        raise UsageError("the text is empty", "leave --text out to store it as it was proposed")
+    found = find_item(asked, find_project_root(resolve_directory(cwd)), ("proposed",))
+    _echo_item(found)
+    done = decide_item(found, "edit", text=text) if text is not None else decide_item(found, "keep")
+    if as_json:
+        echo_json([{**found.as_data(), **done}])
+    else:
+        echo_message(done["what"])
+
+
+def _echo_item(found: FoundItem) -> None:
+    """Print what was found on stderr, before a question about it is asked."""
+    item = found.item
+    where = f"  ({escape_output(item.where)})" if item.where else ""
+    echo_message(f"{item.id}  {escape_output(item.text or '(its words were purged)')}{where}")

@@ -1,0 +1,148 @@
+"""Finding what a person means by an id or a text, among the items of all plugins.
+
+Each plugin lists its items with its `items` hook; commands decide about one through the daemon's method `decide`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd.cli import load_plugin_table
+from tacitd.cli.common import connect_or_run, echo_message, escape_output
+from tacitd.errors import UsageError, describe_plugin_error
+from tacitd.handler import StoredItem, load_hook
+
+SHORTEST_ID = 4
+"""Characters of an id's beginning that are looked for; a shorter one is a part of a text."""
+NAMED = 5
+"""How many of several matches an error names."""
+
+ListItems = Callable[[Mapping[str, str], Path | None], Iterable[StoredItem]]
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """An item with the plugin that it belongs to."""
+
+    plugin: str
+    item: StoredItem
+
+    def as_data(self) -> dict[str, Any]:
+        """Return JSON: `id`, `kind`, `text`, `where`, `root` ("" for the person), `state`, `by_person`, `review`, `words`."""
+        item = self.item
+        return {
+            "id": item.id,
+            "kind": item.kind,
+            "text": item.text,
+            "where": item.where,
+            "root": str(item.root or ""),
+            "state": item.state,
+            "by_person": item.by_person,
+            "review": item.review,
+            "words": list(item.words),
+        }
+
+
+def collect_items(root: Path | None) -> list[FoundItem]:
+    """The items of all plugins: those of a project and of the person, or of all projects (None).
+
+    A plugin that fails is reported on standard error.
+    """
+    table = load_plugin_table(os.environ)
+    for what in table.broken:
+        echo_message(what)
+    found: list[FoundItem] = []
+    for one in table.plugins:
+        if not one.items:
+            continue
+        try:
+            list_items: ListItems = load_hook(one.items)
+            found += [FoundItem(one.name, item) for item in list_items(os.environ, root)]
+        except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+            echo_message(f"{one.name}: {describe_plugin_error(error)}")
+    return found
+
+
+def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
+    """The one item in one of these states that an id, the beginning of an id, or a part of a text names.
+
+    An id may be another project's; a text is looked for in this one, and in what belongs to the person. Raises UsageError if
+    there is none, or if there are several.
+    """
+    here = collect_items(root)
+    found = match_items(asked, here)
+    everywhere = collect_items(None) if not found else here
+    found = found or _match_ids(asked, everywhere)
+    shown = escape_output(asked)
+    if not found:
+        raise UsageError(
+            f"nothing here has the id or the text {shown}",
+            "`tacitd learned` lists the lines with their ids; an id changes when its text does",
+        )
+    fitting = _drop_doubles(one for one in found if one.item.state in states)
+    if not fitting:
+        one = found[0].item
+        raise UsageError(f"the {one.kind} {one.id} is {_STATES[one.state]}: {escape_output(one.text)}")
+    if len(fitting) > 1:
+        named = "; ".join(
+            f"{one.item.id}: {escape_output(one.item.text)} ({escape_output(one.item.where)})"
+            for one in fitting[:NAMED]
+        )
+        more = f"; and {len(fitting) - NAMED} more" if len(fitting) > NAMED else ""
+        raise UsageError(f"{len(fitting)} items match {shown}: {named}{more}", "name the id of one of them")
+    return fitting[0]
+
+
+def _drop_doubles(items: Iterable[FoundItem]) -> list[FoundItem]:
+    """The items, each id once: a forgotten line that is in its file again is the line."""
+    found: dict[tuple[str, Path | None, str], FoundItem] = {}
+    for one in items:
+        key = (one.plugin, one.item.root, one.item.id)
+        if key not in found or found[key].item.state == "forgotten":
+            found[key] = one
+    return list(found.values())
+
+
+_STATES = {
+    "stored": "stored already",
+    "proposed": "only proposed, not stored",
+    "forgotten": "forgotten already (`tacitd forget --undo` lifts that)",
+}
+
+
+def match_items(asked: str, items: Iterable[FoundItem]) -> list[FoundItem]:
+    """The items with this id; otherwise those whose id begins with it; otherwise those whose text is or contains it."""
+    listed = list(items)
+    if found := _match_ids(asked, listed):
+        return found
+    wanted = asked.strip().removeprefix("- ").casefold()
+    exact = [one for one in listed if wanted and one.item.text.casefold() == wanted]
+    return exact or [one for one in listed if wanted and wanted in one.item.text.casefold()]
+
+
+def _match_ids(asked: str, items: Iterable[FoundItem]) -> list[FoundItem]:
+    listed = list(items)
+    if exact := [one for one in listed if one.item.id == asked]:
+        return exact
+    if len(asked) < SHORTEST_ID:
+        return []
+    return [one for one in listed if one.item.id.startswith(asked)]
+
+
+def decide_item(found: FoundItem, choice: str, *, text: str = "", purge: bool = False) -> dict[str, Any]:
+    """Have the running daemon, or an engine in this process, carry out a decision. Raises TacitdError."""
+    with connect_or_run() as call:
+        done: dict[str, Any] = call(
+            "decide",
+            plugin=found.plugin,
+            id=found.item.id,
+            choice=choice,
+            root=str(found.item.root or ""),
+            text=text,
+            purge=purge,
+        )
+    return done

@@ -1,0 +1,193 @@
+"""`tacitd report`: one page about what was learned and whether it helps. Reads what is stored; needs no daemon.
+
+Each plugin brings its sections with its `report` hook; this module collects them and writes the page.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tacitd.cli import load_plugin_table
+from tacitd.cli.common import (
+    echo_json,
+    echo_message,
+    escape_output,
+    get_paths,
+    parse_since,
+    resolve_directory,
+)
+from tacitd.errors import UsageError, describe_plugin_error
+from tacitd.handler import load_hook
+
+if TYPE_CHECKING:
+    from tacitd.cli.plugin_table import PluginTable
+    from tacitd.report.sections import ReportScope, ReportSection
+
+SCHEMA = 1
+FILE = "report.html"
+"""File in the cache directory, mode 0600: the page contains words of the person's."""
+SPAN = "90d"
+
+
+@click.command(
+    epilog="\b\nExample: tacitd report --open\nExample: tacitd report --all --since 30d -o ~/report.html"
+)
+@click.argument("project", metavar="[DIR]", required=False)
+@click.option("--all", "everywhere", is_flag=True, help="All projects.")
+@click.option("--since", metavar="AGE", default=SPAN, show_default=True, help="How far back, such as 30d.")
+@click.option("-o", "--output", metavar="FILE", help="Write the page to FILE; - is standard output.")
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
+@click.option("--json", "as_json", is_flag=True, help="Print the sections as JSON instead.")
+def report(
+    project: str | None, everywhere: bool, since: str, output: str | None, show: bool, as_json: bool
+) -> None:
+    """Show what was learned in a project, and whether it helps, as one HTML page.
+
+    The page has what was learned by week, corrections before and after each rule, cost, sessions with open tasks, what
+    you practised, and lessons. It loads nothing from the network. Without -o it is written to the cache directory and
+    its path is printed.
+    """
+    if as_json and (output or show):
+        raise UsageError("--json prints to standard output", "leave out -o and --open")
+    if show and output == "-":
+        raise UsageError("--open needs a file", "leave out `-o -`")
+    scope = _make_scope(None if everywhere else project, since, everywhere=everywhere)
+    sections, problems = collect_sections(load_plugin_table(os.environ), scope)
+    for one in problems:
+        echo_message(f"left out: {escape_output(one)}")
+    if as_json:
+        _echo_document(scope, sections, problems)
+        return
+    from tacitd.report.page import render_page
+
+    page = render_page("What tacitd learned", _describe_scope(scope), sections, problems).encode()
+    if output == "-":
+        click.echo(page, nl=False)
+        return
+    _show_file(_write_page(page, output), show=show)
+
+
+def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[ReportSection], list[str]]:
+    """Return the sections of all plugins and of the engine, and what is wrong with those that are left out."""
+    from tacitd.report.engine_sections import build_changes, build_spending
+
+    found: list[ReportSection] = []
+    problems = list(table.broken)
+    hooks = [(one.name, one.report) for one in table.plugins if one.report]
+    builders = [(name, _load_builder(where)) for name, where in hooks]
+    builders += [
+        ("cost", lambda scope: [build_spending(scope)]),
+        ("history", lambda scope: [build_changes(scope)]),
+    ]
+    with _show_progress(len(builders)) as advance:
+        for name, build in builders:
+            try:
+                found += list(build(scope))
+            except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+                problems.append(f"the section of {name}: {describe_plugin_error(error)}")
+            advance(name)
+    return found, problems
+
+
+def _load_builder(where: str) -> Callable[[ReportScope], Iterable[ReportSection]]:
+    """A builder that imports the hook when it is called, so that a broken one costs only its own sections."""
+
+    def build(scope: ReportScope) -> Iterable[ReportSection]:
+        made: Iterable[ReportSection] = load_hook(where)(scope)
+        return made
+
+    return build
+
+
+@contextmanager
+def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
+    """Yield a function that advances a progress bar on standard error; without a terminal it does nothing."""
+    if not sys.stderr.isatty():
+        yield lambda name: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("report", total=total)
+        yield lambda name: bar.advance(task)
+
+
+def _make_scope(project: str | None, since: str, *, everywhere: bool) -> ReportScope:
+    from tacitd.clock import SystemClock
+    from tacitd.files.git import find_project_root
+    from tacitd.report.sections import ReportScope
+
+    root = None if everywhere else find_project_root(resolve_directory(project))
+    now = SystemClock().now()
+    return ReportScope(get_paths().state_dir, os.environ, root, parse_since(since), now)
+
+
+def _describe_scope(scope: ReportScope) -> str:
+    from tacitd.clock import local_date, local_minutes
+
+    where = "All projects" if scope.root is None else str(scope.root)
+    made = local_minutes(scope.now).replace("T", " ")
+    return f"{where}, from {local_date(scope.since)} on. Made {made}, local time."
+
+
+def _echo_document(scope: ReportScope, sections: Iterable[ReportSection], problems: list[str]) -> None:
+    from tacitd.clock import utc_seconds
+    from tacitd.report.sections import describe_section
+
+    echo_json(
+        {
+            "schema": SCHEMA,
+            "as_of": utc_seconds(scope.now),
+            "since": utc_seconds(scope.since),
+            "project": None if scope.root is None else str(scope.root),
+            "sections": [describe_section(one) for one in sections],
+            "problems": problems,
+        }
+    )
+
+
+def _write_page(page: bytes, output: str | None) -> Path:
+    """Write the page to the named file, or to the cache directory. Raises OSError, FileRefusedError."""
+    from tacitd.files.locks import make_private_dir
+    from tacitd.files.replaced import replace_file
+    from tacitd.state.paths import cache_dir
+
+    if output is not None:
+        file = Path(output).expanduser().absolute()
+        if file.is_dir():
+            raise UsageError(f"{escape_output(output)} is a directory", "name a file in it")
+        if not file.parent.is_dir():
+            raise UsageError(f"{escape_output(str(file.parent))}: no such directory", "create it first")
+        if file.exists() and not _is_report(file):
+            raise UsageError(f"{escape_output(output)} exists and is not a report", "choose another name")
+    else:
+        file = cache_dir(os.environ) / FILE
+        make_private_dir(file.parent)
+    replace_file(file, page, mode=0o600)
+    return file
+
+
+def _is_report(file: Path) -> bool:
+    """Whether a file is an earlier report: nothing else is replaced. Raises OSError."""
+    from tacitd.report.page import GENERATOR
+
+    with file.open("rb") as opened:
+        return f'content="{GENERATOR}"'.encode() in opened.read(4096)
+
+
+def _show_file(file: Path, *, show: bool) -> None:
+    click.echo(escape_output(str(file)))
+    if not show:
+        return
+    import webbrowser
+
+    if not webbrowser.open(file.as_uri()):
+        echo_message("no browser could be opened: open the file in one")

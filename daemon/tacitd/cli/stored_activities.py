@@ -1,0 +1,66 @@
+"""What happened, from the logs of the state directory: for `tacitd log` without a daemon, and for what the daemon has not kept.
+
+Transactions become `changed`, calls of the budget's log `asked`, and commits what their plugin's hook makes of them. What was
+read and what was parked is in no log.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import SystemClock
+from tacitd.consumers.commits import parse_commit
+from tacitd.dispatch.activities import Activity
+from tacitd.dispatch.activity_texts import describe_call, describe_change, describe_commit
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
+from tacitd.handler import Plugin
+from tacitd.model.budget import EndedCall
+
+
+def list_stored(state: Path, plugins: Iterable[Plugin], since: float, limit: int) -> list[Activity]:
+    """The newest `limit` activities at `since` (seconds since 1970, UTC) or later, oldest first.
+
+    `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
+    """
+    parts: list[Iterable[Activity]] = [_list_changes(state), _list_calls(state)]
+    parts += [
+        _list_commits(state / "handlers" / one.name / "log.jsonl", one) for one in plugins if one.activity
+    ]
+    found = (one for part in parts for one in part if one.at >= since)
+    return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
+
+
+def _list_changes(state: Path) -> Iterator[Activity]:
+    history = History(Log(state / "history.jsonl"), SystemClock())
+    for done in history.list_transactions():
+        if done.state == "done" and done.written:
+            yield Activity(done.at, "changed", *describe_change(done))
+
+
+def _list_calls(state: Path) -> Iterator[Activity]:
+    begun: dict[str, Mapping[str, Any]] = {}
+    for record in Log(state / "budget.jsonl", terminated=True).read():
+        id = str(record.get("id"))
+        if record.get("state") == "begun":
+            begun[id] = record
+        elif record.get("state") == "ended" and (call := begun.pop(id, None)) is not None:
+            at, usd = record.get("at"), record.get("usd")
+            if isinstance(at, int | float) and isinstance(usd, int | float):
+                texts = [str(call.get(name) or "") for name in ("purpose", "project")]
+                why, model = (str(record.get(name) or "") for name in ("why", "model"))
+                ended = EndedCall(texts[0], texts[1], float(usd), bool(record.get("assumed")), why, model)
+                yield Activity(float(at), "asked", *describe_call(ended))
+
+
+def _list_commits(log: Path, plugin: Plugin) -> Iterator[Activity]:
+    for record in Log(log).read():
+        if record.get("k") in ("done", "kept") and record.get("d"):
+            try:
+                commit = parse_commit(record)
+            except (KeyError, TypeError, ValueError):
+                continue
+            yield from describe_commit(plugin, commit)

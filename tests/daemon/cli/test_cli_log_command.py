@@ -1,0 +1,185 @@
+"""`tacitd log`: what the logs contain, and what the daemon has kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from support_engine import Scene
+from tacitd.cli.stored_activities import list_stored
+from tacitd.control.server import Server
+from tacitd.dispatch.activity_texts import describe_call, describe_change, format_usd
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.transaction import History
+from tacitd.handler import Commit, Notice, Plugin
+from tacitd.methods import build_methods
+from tacitd.model.budget import Budget, EndedCall
+from tacitd.testing import FakeClock
+
+HERE = __name__
+
+
+def activity_of(commit: Commit) -> list[Notice]:
+    """A plugin's hook."""
+    return [Notice("learned", str(line), "shop/LEARNED.md") for line in commit.data["lines"]]
+
+
+def _caps() -> object:
+    class Caps:
+        calls_per_minute = calls_per_day = 100
+        usd_per_day = usd_per_month = 10.0
+
+    return Caps()
+
+
+def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
+    """A call, a commit and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
+    state.mkdir(parents=True, exist_ok=True)
+    budget = Budget(Log(state / "budget.jsonl", terminated=True), _caps(), clock)  # type: ignore[arg-type]
+    for why in ("", "timeout"):
+        call = budget.begin_call("k" + why, "fast", "extraction", project=str(project))
+        assert isinstance(call, str)
+        budget.end_call(call, usd=0.012, why=why, model="haiku")
+        clock.advance(60)
+    log = Log(state / "handlers" / "toy" / "log.jsonl")
+    log.path.parent.mkdir(parents=True)
+    commit = {"k": "done", "at": clock.now(), "ev": "SessionEnded", "t": "", "s": "s", "o": -1}
+    log.append({**commit, "d": {"lines": ["Use pnpm"]}})
+    log.append({**commit, "d": {"other": 1}})  # the hook fails
+    log.append({**commit, "at": "never", "d": {"lines": ["x"]}})
+    log.append({"k": "from a newer version"})
+    log.flush()
+    clock.advance(60)
+    history = History(Log(state / "history.jsonl"), clock, sleep=lambda _: None)
+    history.run_transaction(
+        project, [PutLine(project / "LEARNED.md", "Tools", "Use pnpm", "Learned")], {}, "k"
+    )
+    for name in ("budget.jsonl", "history.jsonl"):
+        with (state / name).open("ab") as file:
+            file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
+
+
+def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
+    """Calls, commits by their plugin's hook, and changes, oldest first; nothing of a plugin without a hook."""
+    clock, project = FakeClock(), tmp_path / "shop"
+    project.mkdir()
+    begin = clock.now()
+    _write_logs(tmp_path / "state", clock, project)
+    plugins = [Plugin("toy", "x:y", activity=f"{HERE}:activity_of"), Plugin("plain", "x:y")]
+    found = list_stored(tmp_path / "state", plugins, 0.0, 100)
+    lines = [one.describe()["line"] for one in found]
+    assert lines[:3] == [
+        "asked: extraction  (shop, $0.01, haiku)",
+        "asked: extraction  (shop, $0.01, haiku, no answer: timeout)",
+        "learned: Use pnpm  (shop/LEARNED.md)",
+    ]
+    assert len(lines) == 4 and lines[3].startswith("changed: LEARNED.md +1  (shop, tacitd show ")
+    assert [one.handler for one in found] == ["", "", "toy", ""]
+    assert list_stored(tmp_path / "state", plugins, 0.0, 2) == found[2:]
+    assert list_stored(tmp_path / "state", plugins, begin + 30, 100) == found[1:]
+    assert list_stored(tmp_path / "none", plugins, 0.0, 100) == []
+
+
+def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
+    """Exit code 0: nothing is wrong. `--json` is a list; `-n 0` is empty."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    _write_logs(cli.state, FakeClock(), project)
+    said = cli.run("log")
+    assert said.code == 0 and said.err == ""
+    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == ["asked", "asked", "changed"]
+    rows = cli.run("log", "--json", "-n", "1").json
+    assert [row["did"] for row in rows] == ["changed"] and rows[0]["line"].startswith(
+        "changed: LEARNED.md +1"
+    )
+    assert cli.run("log", "--json", "-n", "0").json == []
+
+
+def test_without_any_log_it_says_so(cli: Cli) -> None:
+    """And makes no file."""
+    said = cli.run("log")
+    assert said.code == 0 and said.out == "" and said.err == "nothing happened yet\n"
+    assert cli.run("log", "--since", "7d").err == "nothing happened in the last 7d\n"
+    assert cli.run("log", "--since", "soon").code == 2
+    assert not cli.state.exists()
+
+
+def test_a_strangers_text_is_escaped(cli: Cli, tmp_path: Path) -> None:
+    """A project's name may contain control characters."""
+    project = tmp_path / "shop\x1b[31m\u202e"
+    project.mkdir()
+    _write_logs(cli.state, FakeClock(), project)
+    said = cli.run("log")
+    assert "\x1b" not in said.out and "\u202e" not in said.out and "shop" in said.out
+    assert any("\x1b" in row["where"] for row in cli.run("log", "--json").json)
+
+
+def test_with_a_daemon_it_shows_what_is_kept(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the logs contain from before comes first; what the daemon announced is not doubled."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    _write_logs(cli.state, FakeClock(), project)
+    scene = Scene(tmp_path / "scene")
+    server = Server(tmp_path / "d" / "s", build_methods(scene.app))
+    server.open()
+    try:
+        cli.set(TACITD_SOCKET=str(server.path))
+        scene.clock.advance(3600)
+        scene.type("s", "words")
+        scene.settle()
+        rows = cli.run("log", "--json").json
+        assert [row["did"] for row in rows] == ["asked", "asked", "changed", "read"]
+        assert cli.run("log", "-n", "1").out.endswith("read: 1 prompt  (app)\n")
+    finally:
+        server.close()
+        scene.app.close()
+
+
+def test_the_texts() -> None:
+    """An assumed cost is marked; a project without a name has none."""
+    assert describe_call(EndedCall("synthesis", "", 0.001, True, "", "")) == ("synthesis", "", "~under $0.01")
+    assert [format_usd(usd) for usd in (0.0, 0.004, 0.005, 1.234)] == [
+        "$0.00",
+        "under $0.01",
+        "$0.01",
+        "$1.23",
+    ]
+
+
+def test_a_change_names_its_files(tmp_path: Path) -> None:
+    """With the numbers of lines; three files of more than four."""
+    history = History(Log(tmp_path / "history.jsonl"), FakeClock(), sleep=lambda _: None)
+    operations = [
+        PutLine(tmp_path / f"{number}.md", "Tools", f"line {number}", "Learned") for number in range(6)
+    ]
+    done = history.run_transaction(tmp_path, operations, {}, "k")
+    text, where, about = describe_change(done)
+    assert text == "0.md +1, 1.md +1, 2.md +1 and 3 more files" and where == tmp_path.name
+    assert about == f"tacitd show {done.id}"
+    few = history.run_transaction(tmp_path, operations[:1], {}, "again")
+    assert describe_change(few)[0] == ""
+
+
+def test_the_daemon_announces_calls_and_changes(tmp_path: Path) -> None:
+    """Through the same functions; a transaction that changed nothing is not announced."""
+    scene = Scene(tmp_path)
+    history, budget = scene.app.history, scene.app.budget
+    call = budget.begin_call("k", "fast", "extraction", project=str(scene.root))
+    assert isinstance(call, str)
+    assert [(one.purpose, one.project) for one in budget.list_running()] == [("extraction", str(scene.root))]
+    budget.end_call(call, usd=0.02, model="haiku")
+    assert budget.list_running() == []
+    for key in ("one", "two"):
+        history.run_transaction(
+            scene.root, [PutLine(scene.root / "LEARNED.md", "Tools", "x", "Learned")], {}, key
+        )
+    lines = [json.loads(json.dumps(one.describe()))["line"] for one in scene.app.activities.list_since(0)]
+    assert lines[0] == "asked: extraction  (app, $0.02, haiku)"
+    assert len(lines) == 2 and lines[1].startswith("changed: LEARNED.md +1  (app, tacitd show ")
+    scene.app.close()

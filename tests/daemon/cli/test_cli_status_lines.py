@@ -1,0 +1,284 @@
+"""The status for people: one screen, problems first, local times, plurals; wrapped and coloured on terminals only."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_cli import Cli
+from support_examples import examples
+from support_golden import assert_golden
+from tacitd.cli.status_lines import (
+    SCREEN,
+    StatusLine,
+    describe_bytes,
+    describe_future,
+    describe_past,
+    describe_span,
+    describe_time,
+    list_status_lines,
+)
+from tacitd.cli.terminal_text import layout_lines, wants_colour
+from tacitd.clock import utc_seconds
+
+NOW = datetime(2026, 11, 20, 14, 30).timestamp()
+"""A local time, so that the golden files are the same in every time zone."""
+
+
+def at(hour: int, minute: int = 0, day: int = 20) -> str:
+    """A local time of that month, as the document has it."""
+    return utc_seconds(datetime(2026, 11, day, hour, minute).timestamp())
+
+
+def learned(text: str, when: str) -> dict[str, Any]:
+    line = f"learned: {text}  (shop/LEARNED.md, from 2 prompts, $0.01)"
+    return {"at": when, "did": "learned", "text": text, "line": line}
+
+
+def parked(number: int, reason: str, hint: str, until: str | None = None) -> list[dict[str, Any]]:
+    row = {"handler": "learning", "reason": reason, "hint": hint, "not_before": until}
+    return [{**row, "what": f"growth of /t/{one}.jsonl"} for one in range(number)]
+
+
+HANDLER = {"lag": {"transcripts": 0, "bytes": 0}, "gathering": 0, "waiting": 0}
+QUIET: dict[str, Any] = {
+    "schema": 1,
+    "running": True,
+    "version": "0.1.0",
+    "pid": 7,
+    "since": at(12, 30),
+    "as_of": at(14, 30),
+    "state": "running",
+    "paused": [],
+    "watching": {
+        "root": "/home/dev/.claude",
+        "transcripts": 412,
+        "lines": {},
+        "projects": ["/w/a", "/w/b"],
+        "excluded": 0,
+    },
+    "model": {"program": "/usr/bin/claude", "children": 0},
+    "budget": {
+        "calls_today": 14,
+        "calls_per_day": 200,
+        "usd_today": 0.12,
+        "usd_per_day": 1.0,
+        "usd_month": 1.5,
+        "usd_per_month": 20.0,
+        "reached": "",
+        "until": None,
+    },
+    "learned": {
+        "today": 4,
+        "last": [
+            learned("Use pnpm, not npm", at(14, 2)),
+            learned("Run `make e2e`", at(9, 5)),
+            learned("x", at(23, 59, 19)),
+        ],
+    },
+    "handlers": {"learning": HANDLER, "profile": HANDLER},
+    "parked": [],
+    "waits": [],
+    "sessions": [],
+    "dead_letters": 0,
+    "rescued": 0,
+    "rescued_by_reason": [],
+    "degraded": [],
+    "slices": {
+        "learning": {"says": ["today: 9 prompts seen, 4 lines written", "total: 90 prompts seen"]},
+        "profile": {"says": ["3 learned"]},
+        "reach": {"says": ["12 lines about you in /home/dev/.claude/rules/tacitd.md"]},
+    },
+}
+BUSY: dict[str, Any] = QUIET | {
+    "state": "paused",
+    "paused": [
+        {"scope": "project", "name": "/w/a"},
+        {"scope": "project", "name": "/w/b"},
+        {"scope": "session", "name": "s"},
+    ],
+    "watching": QUIET["watching"] | {"lines": {"damaged": 1, "long": 2, "unknown type x": 9}, "excluded": 3},
+    "budget": QUIET["budget"]
+    | {"usd_today": 1.0, "reached": "$1.00 of $1.00 spent today", "until": at(0, 0, 21)},
+    "learned": {"today": 0, "last": []},
+    "handlers": {
+        "learning": {"lag": {"transcripts": 34, "bytes": 12_345}, "gathering": 1, "waiting": 40},
+        "profile": {"lag": {"transcripts": 1, "bytes": 1}, "gathering": 0, "waiting": 1},
+    },
+    "parked": parked(34, "$1.00 of $1.00 spent today", "raise [budget], or wait", at(0, 0, 21))
+    + parked(1, "claude is not logged in", "run `claude`"),
+    "waits": [
+        {
+            "handler": "learning",
+            "project": "/w/a",
+            "what": "2 facts",
+            "until": "its session ends",
+            "at": at(15),
+        },
+    ],
+    "dead_letters": 1,
+    "rescued": 2,
+    "rescued_by_reason": [{"handler": "learning", "reason": "lost twice", "texts": 2}],
+    "degraded": [
+        {"id": "model.login", "what": "claude is not logged in", "hint": "run `claude` once and log in"},
+        {"id": "files.busy", "what": "/w/a/LEARNED.md is open in vim", "hint": "save and close it"},
+    ],
+    "slices": QUIET["slices"] | {"learner": {"says": ["! Known Weaknesses is full", "4 reviews"]}},
+}
+
+
+def plain(document: dict[str, Any], **options: Any) -> str:
+    return "".join(f"{line.whole}\n" for line in list_status_lines(document, NOW, **options))
+
+
+@pytest.mark.parametrize("name", ["quiet", "busy"])
+@pytest.mark.parametrize("verbose", [False, True])
+def test_the_golden_files(name: str, verbose: bool) -> None:
+    """Read as a person would: the cure beside each problem, 34 transcripts in one line, the spend in one line."""
+    document = QUIET if name == "quiet" else BUSY
+    assert_golden(f"status/{name}{'-verbose' if verbose else ''}.txt", plain(document, verbose=verbose))
+
+
+@pytest.mark.parametrize("width", [20, 50, 80])
+def test_the_golden_files_of_terminals(width: int) -> None:
+    """No line is wider than the terminal, and no word is lost."""
+    lines = list(layout_lines(list_status_lines(BUSY, NOW), width, colours=False))
+    assert max(map(len, lines)) < width
+    assert_golden(f"status/busy-{width}.txt", "\n".join(lines) + "\n")
+    joined = "".join("".join(lines).split())
+    assert all("".join(line.whole.split()) in joined for line in list_status_lines(BUSY, NOW))
+
+
+def test_problems_come_first_with_their_cure() -> None:
+    """Right below the head; more than four are counted, and `-v` lists them."""
+    lines = plain(BUSY).splitlines()
+    assert lines[1:5] == [
+        "! claude is not logged in",
+        "          hint: run `claude` once and log in",
+        "! /w/a/LEARNED.md is open in vim",
+        "          hint: save and close it",
+    ]
+    assert "! Known Weaknesses is full" in lines or "! 2 more problems: `tacitd status -v`" in lines
+    assert "more problem" not in plain(BUSY, verbose=True)
+
+
+def many(number: int) -> Iterator[dict[str, Any]]:
+    for one in range(number):
+        yield {"id": "x.y", "what": f"problem {one}", "hint": "cure"}
+
+
+@examples(60)
+@given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 60), st.integers(0, 40), st.integers(0, 40))
+def test_it_fits_on_one_screen(wrong: int, groups: int, texts: int, paused: int, waits: int) -> None:
+    """However much there is. What is left out is said; `-v` has everything."""
+    document = QUIET | {
+        "degraded": list(many(wrong)),
+        "parked": [row for one in range(groups) for row in parked(3, f"reason {one}", "cure")],
+        "slices": {"toy": {"says": [f"text {one}" for one in range(texts)]}},
+        "paused": [{"scope": "project", "name": f"/{one}"} for one in range(paused)],
+        "waits": [
+            {"handler": f"h{one}", "project": "/w", "what": "1 fact", "until": "its session ends", "at": None}
+            for one in range(waits)
+        ],
+    }
+    short, long = list_status_lines(document, NOW), list_status_lines(document, NOW, verbose=True)
+    assert len(short) < SCREEN
+    for begins, number, noun in (("problem ", wrong, "problem"), ("text ", texts, "line")):
+        printed = sum(line.text.startswith(begins) for line in short)
+        left = [
+            line.text
+            for line in short
+            if line.text.endswith("`tacitd status -v`") and f" {noun}" in line.text
+        ]
+        assert printed == number or f"{number - printed} " in " ".join(left)
+    assert sum(line.text.startswith("text ") for line in long) == texts
+
+
+def test_plurals_are_right() -> None:
+    """One of each, and many of each."""
+    one = QUIET | {
+        "watching": QUIET["watching"]
+        | {"transcripts": 1, "projects": ["/w"], "lines": {"damaged": 1, "salvaged": 1, "failed": 1}},
+        "handlers": {"learning": {"lag": {"transcripts": 1, "bytes": 1}, "gathering": 0, "waiting": 1}},
+        "dead_letters": 1,
+        "rescued": 1,
+    }
+    text = plain(one)
+    assert (
+        "1 transcript below" in text
+        and "1 project since" in text
+        and "1 prompt in 1 transcript, 1 byte\n" in text
+    )
+    assert "1 damaged line; 1 complete record in them was read" in text and "the log names it" in text
+    assert "1 dead letter; 1 text kept" in text
+    assert "34 transcripts: $1.00" in plain(BUSY) and "2 damaged" not in plain(BUSY)
+
+
+def test_times_are_local_with_how_long_ago() -> None:
+    """Today without a date; what cannot be shown stops nothing."""
+    hour = 3600.0
+    assert describe_past(NOW - 2 * hour, NOW) == "12:30 (2 h ago)"
+    assert describe_past(NOW - 24 * hour, NOW) == "yesterday 14:30 (24 h ago)"
+    assert describe_past(NOW - 72 * hour, NOW) == "2026-11-17 14:30 (3 days ago)"
+    assert describe_future(NOW + 10 * hour, NOW) == "tomorrow 00:30 (in 10 h)"
+    assert describe_past(NOW + 60, NOW) == "14:31", "a clock that was set back"
+    assert describe_time(1e30, NOW) == "a time that cannot be shown"
+    assert [describe_span(seconds) for seconds in (-5, 0, 89, 90, 5399, 5400, 129_599, 129_600)] == [
+        "0 s",
+        "0 s",
+        "89 s",
+        "2 min",
+        "90 min",
+        "2 h",
+        "36 h",
+        "2 days",
+    ]
+    assert [describe_bytes(size) for size in (0, 1, 999, 1000, 999_999, 1_500_000)] == [
+        "0 bytes",
+        "1 byte",
+        "999 bytes",
+        "1 KB",
+        "1000 KB",
+        "1.5 MB",
+    ]
+
+
+def test_a_snapshot_of_an_older_daemon_is_shown() -> None:
+    """It has no `learned`, `excluded` or `reached`."""
+    old = {
+        key: value for key, value in QUIET.items() if key not in ("learned", "rescued_by_reason", "sessions")
+    }
+    old["watching"] = {key: value for key, value in QUIET["watching"].items() if key != "excluded"}
+    old["budget"] = {key: value for key, value in QUIET["budget"].items() if key not in ("reached", "until")}
+    assert "learned" not in [line.label for line in list_status_lines(old | {"running": False}, NOW)]
+
+
+def test_colours_are_for_terminals() -> None:
+    """NO_COLOR with any content, a dumb terminal and a pipe have none."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    assert wants_colour(Terminal(), {}) and wants_colour(Terminal(), {"NO_COLOR": ""})
+    assert not wants_colour(Terminal(), {"NO_COLOR": "0"}) and not wants_colour(Terminal(), {"TERM": "dumb"})
+    assert not wants_colour(io.StringIO(), {})
+    coloured = list(
+        layout_lines([StatusLine("!", "wrong", "problem"), StatusLine("lag", "none")], 80, colours=True)
+    )
+    assert coloured == ["\x1b[31m\x1b[1m! wrong\x1b[0m", "lag       none"]
+
+
+def test_a_strangers_text_cannot_control_the_terminal(cli: Cli) -> None:
+    """A project's name with escape sequences and line ends is one escaped line."""
+    nasty = QUIET | {"degraded": [{"id": "x", "what": "/w/\x1b]0;x\x07\u202ename\nparked", "hint": ""}]}
+    (line,) = [
+        text for text in layout_lines(list_status_lines(nasty, NOW), None, colours=False) if "name" in text
+    ]
+    assert line.isprintable()
