@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,12 +21,28 @@ class MirrorBench(Bench):
     project_rules = True
     """The setting `reach.project_rules`."""
 
+    client_home: Path | None = None
+    """The client's directory, if a test has transcripts there."""
+
     def tools(self) -> Tools:
         """The tools, with the section `reach`."""
         made = super().tools()
-        return replace(
-            made, settings={**made.settings, "reach": ReachSettings(project_rules=self.project_rules)}
-        )
+        settings = {**made.settings, "reach": ReachSettings(project_rules=self.project_rules)}
+        return replace(made, settings=settings, client_home=self.client_home)
+
+    def use_client(self, version: str, name: str = "a", cwd: Path | None = None) -> None:
+        """A client of this version writes into a transcript of the project."""
+        self.client_home = self.box / "home" / ".claude"
+        path = self.client_home / "projects" / "p" / f"{name}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        said = {
+            "type": "user",
+            "version": version,
+            "cwd": str(cwd or self.root),
+            "message": {"content": "hi"},
+        }
+        path.write_text('{"type":"summary","summary":"before"}\n' + json.dumps(said) + "\n")
+        os.utime(path, (self.clock.now(), self.clock.now()))
 
     def learn_line(self, line: str, file: str = "LEARNED.md") -> None:
         """Learn one line in a session of its own."""

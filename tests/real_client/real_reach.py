@@ -52,8 +52,10 @@ class Loaded:
 class LearnedWorld:
     """Two projects, with git and without, in which the daemon learned a line for each and one for a module of each."""
 
-    def __init__(self, root: Path, *, claude_md: bool) -> None:
+    def __init__(self, root: Path, *, claude_md: bool, version: str = "2.0.76") -> None:
+        """`version`: of the client that the transcripts name. The default is one that needs all copies."""
         self.claude_md = claude_md
+        self.version = version
         self.daemon = Daemon(root, [ECHO_FACTS, BOTH])
         self.daemon.project = self._project("app", claude_md=claude_md, git=True)
         self.plain = self._project("plain", claude_md=claude_md, git=False)
@@ -81,8 +83,9 @@ class LearnedWorld:
         daemon.start()
         for number, project in enumerate((daemon.project, self.plain)):
             session = f"s{number}"
-            append(daemon.begin(session, project), line(tool_record(session, project / READ, str(project))))
-            daemon.type_(session, PROJECT_LINE, project)
+            used = tool_record(session, project / READ, str(project)) | {"version": self.version}
+            append(daemon.begin(session, project), line(used))
+            daemon.type_(session, PROJECT_LINE, project, version=self.version)
             daemon.synthesize(project)
             assert bullets(project / "LEARNED.md") == [PROJECT_LINE]
             assert bullets(project / MODULE / "AGENTS.md") == [MODULE_LINE]
@@ -182,9 +185,9 @@ def _forget_sessions(home: Path) -> None:
         if path.name == "rules":
             continue
         if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
+            shutil.rmtree(path, ignore_errors=True)
+        else:  # a client that is just ending removes its own locks
+            path.unlink(missing_ok=True)
 
 
 def _accept_everything(home: Path, directories: list[Path]) -> None:

@@ -82,7 +82,7 @@ class RealClient:
         where = ("-x", "160", "-y", "50", "-c", str(self.project))
         self.tmux("new-session", "-d", "-s", "c", *where, command)
         try:
-            wait_for(lambda: self.ready(), 30, "the prompt of the client", self.screen)
+            wait_for(lambda: self.ready(), 90, "the prompt of the client", self.screen)
             threading.Event().wait(1)  # the client shows its prompt a moment before it takes keys
         except BaseException:
             self.__exit__()

@@ -91,3 +91,29 @@ def test_the_command_says_what_arrives(
         if version == "2.1.328":
             read = {one["kind"] for one in said["loads"] if one["when"] == "read"}
             assert (read == {"module"}) == (found.last[MODULE_LINE] > 0), said
+
+
+@pytest.mark.parametrize("mode", ["p", "terminal"])
+@pytest.mark.parametrize("claude_md", [True, False])
+def test_a_module_s_line_is_there_once(
+    tmp_path_factory: pytest.TempPathFactory, claude_md: bool, mode: str
+) -> None:
+    """A client that loads AGENTS.md by itself needs no copy of a module's lines, and its transcripts say which one it is.
+
+    The work tree, which has no AGENTS.md, and a project with a CLAUDE.md need the copy.
+    """
+    client = real_client("2.1.328")
+    if mode == "terminal":
+        need_terminal()
+    made = LearnedWorld(tmp_path_factory.mktemp("once"), claude_md=claude_md, version="2.1.328")
+    try:
+        found = {
+            name: run_session(made, tmp_path_factory.mktemp("box"), client, mode, place).last[MODULE_LINE]
+            for name, place in made.places.items()
+            if name != "other folder"
+        }
+        assert set(found.values()) == {1}, found
+        copy = ".claude/rules/tacitd/pkg-cart.md"
+        assert (made.daemon.project / copy).exists() is claude_md and (made.worktree / copy).exists()
+    finally:
+        made.close()

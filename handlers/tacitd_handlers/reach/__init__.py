@@ -1,6 +1,6 @@
 """Reach: what every session loads about the person, and which learned text reaches a session in a directory.
 
-Pure rules (`rules_text`, `rules_merge`, `rules_plan`, `client_rules`) -> `rules_file`, `reach_survey` -> `handler`, `cli`. The lines come from the plugins' hooks
+Pure rules (`rules_text`, `rules_merge`, `rules_plan`) -> `rules_file`, `reach_survey` -> `handler`, `cli`. The lines come from the plugins' hooks
 `person_rules`; no plugin is named here.
 """
 
@@ -34,6 +34,7 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
+        context_files=f"{here}.context_files:list_context_files",
         findings=f"{here}.reach_checks:find_problems",
         banner_lines=f"{here}.render:format_banner_lines",
         status_lines=f"{here}.render:format_status_lines",

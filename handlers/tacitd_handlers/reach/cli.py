@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tacitd.cli.common import echo_json, escape_output, get_paths, resolve_directory
+from tacitd.clock import SystemClock
+from tacitd.files.log import Log
+from tacitd.files.transaction import History
 from tacitd.sources.registry import make_source
-from tacitd_handlers.reach.reach_survey import ReachedFile, ReachReport, survey_directory
+from tacitd.text.markdown import lines_of
+from tacitd_handlers.reach.reach_survey import AGENTS, ReachedFile, ReachReport, survey_directory
+from tacitd_handlers.reach.rule_files import read_text
 
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
@@ -35,12 +41,29 @@ def reach(directory: str | None, as_json: bool) -> None:
     """
     places = get_paths()
     clients = make_source(places.config_dir).list_clients(time.time() - RECENT)
-    report = survey_directory(places.config_dir, resolve_directory(directory), clients)
+    history = History(Log(places.state_dir / "history.jsonl"), SystemClock())
+    report = survey_directory(
+        places.config_dir, resolve_directory(directory), clients, partial(_list_module_folders, history)
+    )
     if as_json:
         echo_json(as_document(report))
         return
     for line in format_report(report, places.home):
         click.echo(line)
+
+
+def _list_module_folders(history: History, root: Path) -> set[str]:
+    """The folders of a project whose AGENTS.md still has a line of tacitd's."""
+    lines: dict[Path, set[str]] = {}
+    for (path, line), past in history.list_lines(root).items():
+        if path.name == AGENTS and past.put_at is not None and past.taken_at is None:
+            lines.setdefault(path, set()).add(" ".join(line.split()))
+    modules = (path for path in lines if path.is_relative_to(root) and path.parent != root)
+    return {one.parent.relative_to(root).as_posix() for one in modules if lines[one] & _list_items(one)}
+
+
+def _list_items(path: Path) -> set[str]:
+    return {" ".join(text.split()) for _, text in lines_of(read_text(path).encode("utf-8", "replace"))}
 
 
 def as_document(report: ReachReport) -> dict[str, Any]:

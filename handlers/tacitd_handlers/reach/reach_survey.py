@@ -8,32 +8,27 @@ from __future__ import annotations
 
 import os
 import re
-import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.files.git import find_repository, is_tracked
 from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd_handlers.reach import client_rules
 from tacitd_handlers.reach.exclude_settings import (
     ExcludePattern,
     find_exclude,
     list_settings_files,
     read_patterns,
 )
+from tacitd_handlers.reach.rule_files import count_items, leads_out, list_rules, read_text
 from tacitd_handlers.reach.rules_text import USER_RULES
+from tacitd_handlers.shared import client_rules
 
 PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
-LEARNED = "LEARNED.md"
-MOST = 500
-"""Modules that are looked at."""
-LIMIT = 1 << 20
-"""Bytes that are read of a file."""
+LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
 _SOURCE = re.compile(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
-_ITEM = re.compile(r"^ {0,3}[-*+] ", re.MULTILINE)
 _IMPORT = re.compile(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
 
 
@@ -88,21 +83,42 @@ class _Survey:
     problems: list[ReachProblem] = field(default_factory=list)
 
 
-def survey_directory(client_home: Path, directory: Path, clients: Sequence[ClientUse] = ()) -> ReachReport:
-    """Given a directory, return what a session there loads. `clients`: those that were used on this machine lately."""
-    here = Path(os.path.realpath(directory))
-    existing = next(one for one in (here, *here.parents) if one.is_dir())
-    found = find_repository(existing)
-    tree = found.here if found is not None else _find_plain_root(here)
-    main = found.top if found is not None else tree
+def survey_directory(
+    client_home: Path,
+    directory: Path,
+    clients: Sequence[ClientUse] = (),
+    list_folders: Callable[[Path], Iterable[str]] = lambda main: (),
+) -> ReachReport:
+    """Given a directory, return what a session there loads.
+
+    `clients`: those that were used on this machine lately. `list_folders`: given a project's root, the folders whose AGENTS.md
+    has lines of tacitd's.
+    """
+    here, tree, main = locate_directory(directory)
+    is_git = tree.is_dir() and find_repository(tree) is not None
     settings = list_settings_files(client_home, dict.fromkeys([tree, here]))
-    survey = _Survey(client_home, here, tree, main, found is not None, read_patterns(settings))
+    survey = _Survey(client_home, here, tree, main, is_git, read_patterns(settings))
     _add_person(survey)
     _add_project(survey)
-    _add_modules(survey)
+    _add_modules(survey, list_folders(main))
     mine = tuple(use for use in clients if _belongs_to(use.cwd, tree, main))
     survey.problems += _judge_clients(survey, mine)
     return ReachReport(here, tuple(survey.files), tuple(survey.problems), mine)
+
+
+def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
+    """The real path of a directory, the top of the tree that it is in, and that of the main work tree.
+
+    Without git the tree is the nearest directory with a project's rules, otherwise the directory itself, which need not
+    exist.
+    """
+    here = Path(os.path.realpath(directory))
+    existing = next(one for one in (here, *here.parents) if one.is_dir())
+    found = find_repository(existing)
+    if found is not None:
+        return here, found.here, found.top
+    tree = _find_plain_root(here)
+    return here, tree, tree
 
 
 def _find_plain_root(here: Path) -> Path:
@@ -119,14 +135,14 @@ def _add_project(survey: _Survey) -> None:
     path = survey.tree / PROJECT_RULES
     what = f"the lines of {LEARNED}"
     source = survey.tree / LEARNED if (survey.tree / LEARNED).is_file() else survey.main / LEARNED
-    if _leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
-        if _count_items(source):
+    if leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
+        if count_items(source):
             hint = "make .claude a directory of the project"
             why = f"{survey.tree / '.claude'} leads out of the project, where newer clients load no rules"
             survey.problems.append(ReachProblem("reach.linked", what, why, hint))
         return
     loaded = _add_file(survey, path, "project", "start", what)
-    if not loaded and not os.path.lexists(path) and _count_items(source):
+    if not loaded and not os.path.lexists(path) and count_items(source):
         why = f"{path} does not exist"
         hint = (
             "it is made while the daemon runs, unless reach.project_rules or projects.write is off; for lines that came "
@@ -138,7 +154,7 @@ def _add_project(survey: _Survey) -> None:
         hint = f"git rm --cached {path.relative_to(survey.tree)}, and commit that"
         survey.problems.append(ReachProblem("reach.committed", f"{what} as they are now", why, hint))
     for name in (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others):
-        if path.is_file() and _IMPORT.search(_read_text(survey.tree / name)):
+        if path.is_file() and _IMPORT.search(read_text(survey.tree / name)):
             why = f"{survey.tree / name} imports {LEARNED} too, which asks for permission in sub-folders"
             survey.problems.append(
                 ReachProblem(
@@ -150,40 +166,56 @@ def _add_project(survey: _Survey) -> None:
             )
 
 
-def _add_modules(survey: _Survey) -> None:
-    if _leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
+def _add_modules(survey: _Survey, known: Iterable[str]) -> None:
+    if leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
         return
-    for path in _list_module_rules(survey.tree / MODULE_RULES):
-        text = _read_text(path)
+    listed: set[str] = set()
+    for path in list_rules(survey.tree / MODULE_RULES):
+        text = read_text(path)
         found = _SOURCE.search(text)
         source = found["source"] if found is not None else ""
         folder = source.rpartition("/")[0]
         if not folder:
             continue
-        what = f"the lines for {folder}"
-        place = survey.tree / folder
-        if not (place.is_relative_to(survey.here) or survey.here.is_relative_to(place)):
-            hint = f"start the session in {survey.tree}, or with --add-dir {survey.tree}"
-            why = f"{folder} is outside {survey.here}, where Claude Code attaches nothing"
-            survey.problems.append(ReachProblem("", what, why, hint))
+        listed.add(folder)
+        if _is_attached(survey, folder):
+            _add_file(survey, path, "module", "read", f"the lines for {folder}", folder)
+            _add_nested(survey, survey.tree / source, folder)
+    for folder in sorted(set(known) - listed):
+        source = survey.tree / folder / AGENTS
+        if not count_items(source if source.is_file() else survey.main / folder / AGENTS):
             continue
-        _add_file(survey, path, "module", "read", what, folder)
-        _add_nested(survey, survey.tree / source, folder)
+        if _is_attached(survey, folder) and not _add_nested(survey, source, folder):
+            hint = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"
+            why = f"{survey.tree / MODULE_RULES} has no copy of them"
+            survey.problems.append(ReachProblem("", f"the lines for {folder}", why, hint))
 
 
-def _add_nested(survey: _Survey, path: Path, folder: str) -> None:
-    """AGENTS.md of a module: newer clients load it by themselves if the project has no CLAUDE.md."""
+def _is_attached(survey: _Survey, folder: str) -> bool:
+    """Whether the client attaches rules for a folder here. If not, the reason is added."""
+    place = survey.tree / folder
+    if place.is_relative_to(survey.here) or survey.here.is_relative_to(place):
+        return True
+    hint = f"start the session in {survey.tree}, or with --add-dir {survey.tree}"
+    why = f"{folder} is outside {survey.here}, where Claude Code attaches nothing"
+    survey.problems.append(ReachProblem("", f"the lines for {folder}", why, hint))
+    return False
+
+
+def _add_nested(survey: _Survey, path: Path, folder: str) -> bool:
+    """AGENTS.md of a module: newer clients load it by themselves if the project has no CLAUDE.md. Returns whether they do."""
     names = (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others)
-    if path.is_file() and not any((survey.tree / name).exists() for name in names):
-        since = client_rules.format_version(client_rules.NESTED_AGENTS_SINCE)
-        _add_file(survey, path, "module", "read", "", folder, f"{since} and later")
+    if not path.is_file() or any((survey.tree / name).exists() for name in names):
+        return False
+    since = client_rules.format_version(client_rules.NESTED_AGENTS_SINCE)
+    return _add_file(survey, path, "module", "read", "", folder, f"{since} and later")
 
 
 def _add_file(
     survey: _Survey, path: Path, kind: str, when: str, what: str, folder: str = "", clients: str = ""
 ) -> bool:
     """Add a file with list items, or the reason why it is not loaded. Returns whether it is loaded."""
-    count = _count_items(path)
+    count = count_items(path)
     if not count:
         return False
     found = find_exclude(path, survey.patterns)
@@ -226,37 +258,3 @@ def _belongs_to(cwd: str, tree: Path, main: Path) -> bool:
     place = Path(os.path.realpath(cwd))
     found = find_repository(next(one for one in (place, *place.parents) if one.is_dir()))
     return found.top == main if found is not None else place.is_relative_to(tree)
-
-
-def _leads_out(path: Path, root: Path) -> bool:
-    """Whether the real path of a file is outside the work tree."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-
-
-def _list_module_rules(directory: Path) -> list[Path]:
-    try:
-        names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".md"))
-    except OSError:
-        return []
-    return [directory / name for name in names[:MOST]]
-
-
-def _count_items(path: Path) -> int:
-    """The number of list items of a file, without its front matter; 0 if it is not a readable regular file."""
-    text = _read_text(path)
-    _, mark, rest = text.partition("\n---\n") if text.startswith("---\n") else ("", "", "")
-    return len(_ITEM.findall(rest if mark else text))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        regular = stat.S_ISREG(os.fstat(descriptor).st_mode)
-        return os.read(descriptor, LIMIT).decode("utf-8", "replace") if regular else ""
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)

@@ -13,12 +13,12 @@ What the file is, and when it is written, belongs to `rules_file`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tacitd.handler import PersonRule
+from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 
 USER_RULES = Path("rules/tacitd.md")
@@ -29,7 +29,6 @@ HEAD_START = "<!-- Written by tacitd from "
 HEAD = f"{HEAD_START}your profile and your global lessons. Delete a line to withdraw it; lines that you add stay. -->"
 TITLE = "# The person you work with"
 MARK = "- "
-_IMPORT = re.compile(r"(?<![\w`.+/-])@\S+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,17 +68,6 @@ def make_section(plugin: str, title: str, rules: Iterable[PersonRule]) -> RuleSe
         if text and "<!--" not in text and "-->" not in text and not has_secret(text):
             found.setdefault(text, RuleLine(plugin, rule.id, MARK + text, rule.by_person))
     return RuleSection(sanitize_line(title), tuple(found.values()))
-
-
-def quote_imports(text: str) -> str:
-    """Return the line with each word that begins with `@` in backticks: Claude Code would import the file of that name."""
-    if "@" not in text:
-        return text
-    if text.count("`") % 2:  # an open code span: nobody can tell what is inside
-        text = text.replace("`", "'")
-    parts = text.split("`")
-    parts[::2] = [_IMPORT.sub(lambda word: f"`{word[0]}`", part) for part in parts[::2]]
-    return "`".join(parts)
 
 
 def choose_lines(sections: Sequence[RuleSection], taken: Collection[str] = ()) -> list[RuleSection]:

@@ -49,6 +49,8 @@ _COMPOUND = frozenset(
     )
 )
 """Parts of a compound that describe a tool and are not names, as in "Python-style"."""
+_DESCRIBED = re.compile(r"(?<=\w)-(?:[a-z]{3,}ed|based|safe|only|compatible)$")
+"""The end of a compound that says what was done by what it names, as in "base64url-encoded" and "sha256-signed"."""
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)[^)]*\)")
 _VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*")
 _FLAG = re.compile(r"--?[A-Za-z][\w-]*(?:=\S*)?")
@@ -161,7 +163,7 @@ def _tokens_of_word(word: str) -> Iterator[Token]:
         yield Token("code", word)
         return
     if any(char.isdigit() for char in word) and any(char.isalpha() for char in word):
-        yield Token("name", word)
+        yield Token("name", _DESCRIBED.sub("", word))
         return
     if _is_package_of_tool(word):
         yield Token("name", word)

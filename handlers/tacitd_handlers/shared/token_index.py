@@ -21,6 +21,7 @@ _WIDTH = 8
 """Parts of the longest token that is compared as a whole; a longer one is compared in windows of this width."""
 _LONGEST = 80
 """Characters of the longest such token."""
+_YEAR = re.compile(r"(?:19|20)\d\d")
 _SPELLED_DOT = re.compile(r"\s?[\[({](?:\.|dot)[\])}]\s?| dot ", re.IGNORECASE)
 _DOCUMENT = re.compile(
     r"(?P<stem>[\w-]{4,})\.(?:md|txt|rst|json|jsonc|toml|ya?ml|lock|cfg|ini|config\.[jt]s)", re.IGNORECASE
@@ -52,7 +53,7 @@ class TokenIndex:
         """Whether the token is in the texts, in its own or another spelling."""
         match token.kind:
             case "number":
-                return bool(read_number(token.text) & self.numbers)
+                return bool(read_number(token.text) & self.numbers) or self._is_year_meant(token.text)
             case "date":
                 return self._contains_date(token.text)
             case "address":
@@ -131,6 +132,10 @@ class TokenIndex:
             if any((one.month, one.day) == (month, day) and year in (None, one.year) for one in self.dates):
                 return True
         return self._contains_run(split_parts(plain))
+
+    def _is_year_meant(self, text: str) -> bool:
+        """Whether a number is the year of a date that was meant: "last year" is 2025 in a message of 2026."""
+        return bool(_YEAR.fullmatch(text)) and any(one.year == int(text) for one in self.dates)
 
     def _is_alias(self, text: str) -> bool:
         table = alias_table()

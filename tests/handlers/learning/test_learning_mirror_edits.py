@@ -12,13 +12,14 @@ from tacitd_handlers.learning.mirrors.mirror_edits import (
     to_source,
 )
 from tacitd_handlers.learning.mirrors.mirror_text import render_mirror
+from tacitd_handlers.learning.mirrors.mirror_units import parse_source
 
 TITLE = "Learned Preferences"
 
 
 def mirror(body: str) -> str:
     """A mirror with this body."""
-    return render_mirror(body.encode(), lambda words: True, source="LEARNED.md", title=TITLE)
+    return render_mirror(parse_source(body.encode()), lambda words: True, source="LEARNED.md", title=TITLE)
 
 
 BASE = mirror("## Coding\n- a\n- b\n- c\n\n## Testing\n- t\n\nwords\n")

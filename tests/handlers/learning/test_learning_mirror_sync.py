@@ -353,6 +353,16 @@ def test_a_mirror_behind_a_link_to_the_source_does_not_change_it(bench: MirrorBe
     )
 
 
+def test_another_user_s_mirror_is_left_alone(bench: MirrorBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input: two users of one directory. The second one's tacitd writes its lines, and names the file."""
+    bench.put(".claude/rules/tacitd-learned.md", "# Theirs\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("tacitd_handlers.learning.mirrors.mirror_files.os.geteuid", lambda: os.getuid() + 1)
+        bench.learn_line(PNPM)
+    assert bench.bullets == [PNPM] and bench.mirror().read_text() == "# Theirs\n"
+    assert bench.status["rules_problems"] == [f"{bench.mirror()} belongs to another user"]
+
+
 def test_a_read_only_mirror_holds_no_line_up(bench: MirrorBench) -> None:
     """The line is written, and the mirror follows when it can be written."""
     bench.learn_line(PNPM)

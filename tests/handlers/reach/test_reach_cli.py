@@ -13,6 +13,10 @@ import pytest
 
 from support_cli import Cli
 from support_reach import DAY, ReachBox, format_toys
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.transaction import History
+from tacitd.testing import FakeClock
 from tacitd_handlers.reach.reach_checks import check_projects
 
 HEAD = "<!-- Written by tacitd from {}: change that file, not this one. -->\n\n"
@@ -267,3 +271,26 @@ def test_clients_of_long_ago_do_not_count(cli: Cli, shop: Shop) -> None:
     at = (cli.config_dir / "projects" / "p" / "d.jsonl").stat().st_mtime
     assert [one.id for one in check_projects(cli.config_dir, [str(shop.root)], at)] == ["reach.old-client"]
     assert list(check_projects(cli.config_dir, [str(shop.root)], at + 40 * DAY)) == []
+
+
+def learn_for_cart(cli: Cli, shop: Shop) -> Path:
+    """tacitd wrote a line for the module, and made no copy."""
+    history = History(Log(cli.state / "history.jsonl"), FakeClock())
+    path = shop.root / "pkg" / "cart" / "AGENTS.md"
+    history.run_transaction(shop.root, [PutLine(path, "General", "three", "Cart")], {"by": "learning"}, "k")
+    shop.module.unlink()
+    return path
+
+
+def test_a_module_without_a_copy_is_listed_with_its_own_file(cli: Cli, shop: Shop) -> None:
+    """Newer clients load AGENTS.md themselves, so there is no copy; a CLAUDE.md prevents that, which is named."""
+    path = learn_for_cart(cli, shop)
+    loaded = ask(cli, shop.root)["loads"][-1]
+    assert (loaded["path"], loaded["kind"], loaded["lines"]) == (str(path), "module", 1)
+    assert loaded["clients"] == "2.1.328 and later" and whys(cli, shop.root) == []
+    assert "pkg/cart is outside" in whys(cli, shop.root / "web")[0]
+    (shop.root / "CLAUDE.md").write_text("# Shop\n")
+    assert loads(cli, shop.root) == ALL[:2]
+    assert whys(cli, shop.root) == [f"{shop.module.parent} has no copy of them"]
+    path.write_text("- a person's own\n")
+    assert whys(cli, shop.root) == []

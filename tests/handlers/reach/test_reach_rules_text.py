@@ -14,7 +14,6 @@ from tacitd_handlers.reach.rules_text import (
     choose_lines,
     make_section,
     measure_text,
-    quote_imports,
     render_rules,
 )
 
@@ -32,11 +31,11 @@ def test_the_text_as_it_stands() -> None:
 
 def test_words_with_an_at_sign_are_no_imports() -> None:
     """Claude Code imports the file that `@name` names; in backticks it does not."""
-    assert quote_imports("use @scope/pkg and @../x.md") == "use `@scope/pkg` and `@../x.md`"
-    assert quote_imports("mail a@b.c, run `npm i @x/y` now") == "mail a@b.c, run `npm i @x/y` now"
-    assert quote_imports("**@~/x.md** (@y)") == "**`@~/x.md**` (`@y)`"
-    assert quote_imports("an open ` and @x") == "an open ' and `@x`"
-    assert quote_imports(quote_imports("@a @b")) == "`@a` `@b`"
+    made = section("toys", "use @scope/pkg, run `npm i @x/y`", "an open ` and @x")
+    assert [line.text for line in made.lines] == [
+        "- use `@scope/pkg`, run `npm i @x/y`",
+        "- an open ` and `` @x ``",
+    ]
 
 
 def test_what_would_hide_or_reveal_is_left_out() -> None:

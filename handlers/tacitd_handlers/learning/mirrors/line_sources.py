@@ -14,7 +14,7 @@ from typing import Literal
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd_handlers.learning.mirrors.mirror_record import LINES_LIMIT, SourceRecord
-from tacitd_handlers.learning.mirrors.mirror_text import UnitKind, split_units
+from tacitd_handlers.learning.mirrors.mirror_units import SourceText, UnitKind
 
 Origin = Literal["here", "git", "unknown"]
 
@@ -25,14 +25,14 @@ def hash_line(words: str) -> str:
 
 
 def note_lines(
-    before: SourceRecord | None, data: bytes | None, *, origin: Origin, head: str, first: bool
+    before: SourceRecord | None, data: SourceText, *, origin: Origin, head: str, first: bool
 ) -> SourceRecord:
-    """Return the record of a source after a look at its bytes (None: no file).
+    """Return the record of a source after a look at it.
 
     `origin`: where new lines come from; "unknown": they are judged at the next look. `first`: what a line counts as that
     the file had before it was looked at for the first time.
     """
-    now = {hash_line(unit.words) for unit in split_units(data) if unit.kind is not UnitKind.BLANK}
+    now = list_hashes(data)
     lines = dict(before.lines) if before is not None else {}
     if len(lines) > LINES_LIMIT:
         lines = {key: here for key, here in lines.items() if key in now}
@@ -44,12 +44,15 @@ def note_lines(
     return SourceRecord(lines, head)
 
 
-def has_new_lines(before: SourceRecord | None, data: bytes | None) -> bool:
+def list_hashes(data: SourceText) -> set[str]:
+    """The hashes of all lines of a source."""
+    return {hash_line(words) for words in {x.words for x in data.units if x.kind is not UnitKind.BLANK}}
+
+
+def has_new_lines(before: SourceRecord | None, data: SourceText) -> bool:
     """Whether the file has a line that was not seen before."""
     known = before.lines if before is not None else {}
-    return any(
-        hash_line(unit.words) not in known for unit in split_units(data) if unit.kind is not UnitKind.BLANK
-    )
+    return not list_hashes(data) <= known.keys()
 
 
 def find_origin(project: Project, tree: Path, path: Path, data: bytes, head_then: str) -> Origin:

@@ -6,18 +6,15 @@ line was cut off or overwritten, so what is missing in it was not deleted; what 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import groupby
 
 from tacitd.text.markdown import lines_of
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
 from tacitd_handlers.learning.headings import GENERAL
-from tacitd_handlers.learning.mirrors.mirror_text import find_matter_end
-
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+from tacitd_handlers.learning.mirrors.mirror_text import strip_comments
+from tacitd_handlers.learning.mirrors.mirror_units import find_matter_end
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +77,15 @@ def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit:
 
 def _find_additions(written: Sequence[str], now: str, title: str) -> MirrorEdit:
     """What a person added to a mirror that is cut off. The rest of a line that was cut is not an addition."""
-    known = "\n".join(written)
-    flat = " ".join(known.split())
+    known, flat = "\n".join(written), " ".join(" ".join(written).split())
+    whole_lines = set(known.split("\n"))
     bullets = dict.fromkeys(_list_bullets(now, title))
     added = tuple(AddedLine(heading, text) for heading, text in bullets if text not in flat)
     blocks = _list_added_blocks(written, now, {one.heading for one in added})
-    kept = ("\n".join(line for line in block.split("\n") if line.strip() not in known) for block in blocks)
+    kept = (
+        "\n".join(x for x in block.split("\n") if x not in whole_lines and x.strip() not in known)
+        for block in blocks
+    )
     return MirrorEdit(added=added, blocks=tuple(block for block in kept if block.strip()), cut=True)
 
 
@@ -109,12 +109,17 @@ def find_lost_line(written: Sequence[str], now: str, edit: MirrorEdit, source: s
     headings = {_bare_words(one.heading) for one in edit.added}
     mine = [line for line in mine if not (line.startswith("#") and _bare_words(line) in headings)]
     mine += [*(one.text for one in edit.added), *(one.new for one in edit.reworded)]
-    return next((line for line in mine if _bare_words(line) not in kept), None)
+    kept_lines = {_bare_words(line) for line in source.split("\n")}  # almost always enough, and faster
+    for line in mine:
+        words = _bare_words(line)
+        if words not in kept_lines and words not in kept:
+            return line
+    return None
 
 
 def _bare_words(text: str, *, comments: bool = False) -> str:
     """The words without list marks, heading marks, backticks and closed comments, which a bullet in a source may lack."""
-    text = text if comments else _COMMENT.sub(" ", text)
+    text = text if comments else strip_comments(text, " ")
     return " ".join(word for word in text.replace("`", "").split() if word.strip("-*+#"))
 
 
@@ -140,15 +145,36 @@ def _unite(sides: Sequence[Sequence[tuple[str, str]]]) -> set[str]:
 def _pair_reworded(
     before: Sequence[str], after: Sequence[tuple[str, str]], removed: set[str], added: set[str]
 ) -> tuple[RewordedLine, ...]:
-    """Deleted and added bullets in the same place, if there are as many of one as of the other."""
+    """Deleted and added bullets in the same place, if there are as many of one as of the other.
+
+    The place is between two bullets that stayed. No general comparison is used, because it takes quadratic time.
+    """
+    olds = _group_by_place(before, removed)
+    news = _group_by_place([text for _, text in after], added)
     pairs: list[RewordedLine] = []
-    matcher = SequenceMatcher(None, before, [text for _, text in after], autojunk=False)
-    for kind, begin, end, new_begin, new_end in matcher.get_opcodes():
-        olds, news = before[begin:end], after[new_begin:new_end]
-        fits = all(text in removed for text in olds) and all(text in added for _, text in news)
-        if kind == "replace" and len(olds) == len(news) and fits:
-            pairs += [RewordedLine(heading, old, new) for old, (heading, new) in zip(olds, news, strict=True)]
+    for place, old in olds.items():
+        new = news.get(place, [])
+        if len(old) == len(new):
+            lines = [(before[one], *after[other]) for one, other in zip(old, new, strict=True)]
+            pairs += [RewordedLine(heading, was, text) for was, heading, text in lines]
     return tuple(pairs)
+
+
+def _group_by_place(texts: Sequence[str], changed: set[str]) -> dict[tuple[str, str], list[int]]:
+    """The indices of the changed bullets by the bullets around them that are not; "" is an end. A place that is there twice
+    is left out."""
+    found: dict[tuple[str, str], list[int]] = {}
+    twice: set[tuple[str, str]] = set()
+    previous, run = "", list[int]()
+    for at, text in enumerate([*texts, ""]):
+        if text in changed:
+            run.append(at)
+            continue
+        if run:
+            twice |= {(previous, text)} & found.keys()
+            found[previous, text] = run
+        previous, run = text, []
+    return {place: run for place, run in found.items() if place not in twice}
 
 
 def _list_added_blocks(written: Sequence[str], now: str, headings: Set[str]) -> Iterator[str]:

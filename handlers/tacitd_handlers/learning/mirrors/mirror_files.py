@@ -26,7 +26,8 @@ from tacitd_handlers.learning.mirrors.mirror_names import (
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
 
-READ_LIMIT = 4 << 20
+READ_LIMIT = 1 << 20
+"""Bytes. tacitd copies some 40,000; what is longer is not read."""
 OLD_POINTER = "@../../LEARNED.md\n"
 """What earlier versions wrote instead of a mirror: an import, which only works at the project's root."""
 

@@ -6,7 +6,7 @@ if a person's edit in it is to be moved.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from tacitd.files.operations import (
     SwapLine,
     TakeLine,
     WithdrawFile,
+    apply_all,
     digest_of,
 )
 from tacitd_handlers.learning.mirrors.mirror_edits import (
@@ -101,13 +102,11 @@ def _move_edit(
         plan.held.add(target.path)
         plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}")
         return
-    data = survey.sources[source]
-    made: list[Operation] = []
     try:
-        for operation in _list_edit_operations(target, to_source(edit, map_shown_bullets(data))):
-            fitting = _fit_operation(operation, data)
-            data, _ = fitting.apply(data)
-            made.append(fitting)
+        made = _list_edit_operations(
+            target, to_source(edit, map_shown_bullets(survey.parse(survey.sources[source])))
+        )
+        made, data = _fit_operations(made, survey.sources[source])
         after = (data or b"").decode("utf-8", "replace")
         if (lost := find_lost_line(written, now, edit, after)) is not None:
             raise FileRefusedError(f"{lost.strip()!r} would be lost, so move it by hand")
@@ -116,7 +115,7 @@ def _move_edit(
         plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}: {error.what}")
         return
     survey.sources[source] = data
-    plan.edits += [operation for operation in made if operation not in plan.edits]
+    plan.edits = list(dict.fromkeys([*plan.edits, *made]))
 
 
 def _list_edit_operations(target: MirrorTarget, edit: MirrorEdit) -> list[Operation]:
@@ -127,8 +126,18 @@ def _list_edit_operations(target: MirrorTarget, edit: MirrorEdit) -> list[Operat
     return made + [AppendBlock(target.source, block) for block in edit.blocks]
 
 
+def _fit_operations(
+    operations: Sequence[Operation], data: bytes | None
+) -> tuple[list[Operation], bytes | None]:
+    """The operations, and the bytes that they give. Text that cannot be written as one bullet is appended as it is."""
+    try:
+        return list(operations), apply_all(operations, data)[0]
+    except FileRefusedError:
+        fitting = [_fit_operation(each, data) for each in operations]
+        return fitting, apply_all(fitting, data)[0]
+
+
 def _fit_operation(operation: Operation, data: bytes | None) -> Operation:
-    """The operation, or one that appends its text as it is if it cannot be written as one bullet."""
     try:
         operation.apply(data)
     except FileRefusedError:
@@ -197,7 +206,7 @@ def _plan_change(
     if why := why_not_ours(survey.project, target.tree, path):
         plan.problems.append(why)
         return
-    _note_before(plan, path, found, written)
+    note_before(plan, path, found, written)
     if text is None:
         plan.changes.append(WithdrawFile(path, digest_of(found.data)))
     else:
@@ -216,13 +225,13 @@ def _plan_removal(survey: MirrorSurvey, tree: Path, path: Path, plan: MirrorPlan
     """Remove a mirror whose text is tacitd's; name another one."""
     found = inspect_mirror(path, tree, survey.record.texts_of(path))
     if found.state == "ours" and not why_not_ours(survey.project, tree, path):
-        _note_before(plan, path, found, ())
+        note_before(plan, path, found, ())
         plan.changes.append(WithdrawFile(path, digest_of(found.data)))
     elif found.state == "edited":
         plan.problems.append(f"{path} is not needed any more and was changed by hand, so it stays")
 
 
-def _note_before(plan: MirrorPlan, path: Path, found: FoundMirror, written: Sequence[str]) -> None:
+def note_before(plan: MirrorPlan, path: Path, found: FoundMirror, written: Sequence[str]) -> None:
     """Note what a mirror may have if it is not changed. What is there now if it is tacitd's; otherwise the known texts."""
     match found.state:
         case "absent":
@@ -231,15 +240,3 @@ def _note_before(plan: MirrorPlan, path: Path, found: FoundMirror, written: Sequ
             plan.before[path] = [(found.data or b"").decode("utf-8", "replace")]
         case _:
             plan.before[path] = list(written)
-
-
-def plan_withdrawal(survey: Iterable[tuple[Path, FoundMirror]]) -> MirrorPlan:
-    """Given what is at the paths of mirrors, return the plan that removes tacitd's and names the others."""
-    plan = MirrorPlan()
-    for path, found in survey:
-        if found.state == "ours":
-            _note_before(plan, path, found, ())
-            plan.changes.append(WithdrawFile(path, digest_of(found.data)))
-        elif found.state != "absent":
-            plan.problems.append(f"{path} was changed by hand, so it stays")
-    return plan

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,8 @@ from tacitd.files.replaced import replace_file
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 
 READ_LIMIT = 32 << 20
+HOME = "mirrors"
+"""The directory of the records, in the handler's own."""
 LINES_LIMIT = 20_000
 """Number of a source's lines above which those that it does not have any more are forgotten."""
 
@@ -49,6 +52,8 @@ class MirrorRecord:
     """Why a mirror is not written or not read, for a person."""
     withheld: int = 0
     """Number of lines that are not shown, because they came with the project and it is not trusted."""
+    asks: bool = True
+    """Whether the person has not decided about them."""
     modules: list[str] = field(default_factory=list)
     """The paths of the AGENTS.md that have lines of tacitd's."""
     transactions: int = 0
@@ -66,18 +71,22 @@ class MirrorRecord:
             "sources": {name: {"lines": one.lines, "head": one.head} for name, one in self.sources.items()},
             "problems": self.problems,
             "withheld": self.withheld,
+            "asks": self.asks,
             "modules": self.modules,
             "transactions": self.transactions,
         }
 
 
 class MirrorRecords:
-    """The records of all projects, in a directory of its own. Calls for one project must not overlap."""
+    """The records of all projects, in a directory of its own. Calls for one project must not overlap, except `list_known`
+    and `find_known`."""
 
     def __init__(self, home: Path, disk: Disk | None = None) -> None:
         self.home = home
         self._disk = disk
         self._saved: dict[Path, bytes] = {}
+        self._lock = threading.Lock()
+        self._known: dict[Path, MirrorRecord] | None = None
 
     def load(self, root: Path) -> MirrorRecord:
         """Return the project's record; an empty one if there is none, or if it cannot be used. Raises OSError."""
@@ -92,6 +101,27 @@ class MirrorRecords:
         if self._saved.get(record.root) != data:
             replace_file(self._path(record.root), data, mode=0o600, disk=self._disk)
             self._saved[record.root] = data
+        known = self._load_known()
+        with self._lock:
+            known[record.root] = record
+
+    def list_known(self) -> list[MirrorRecord]:
+        """The records as they were saved last; the caller must not change them."""
+        known = self._load_known()
+        with self._lock:
+            return list(known.values())
+
+    def find_known(self, root: Path) -> MirrorRecord | None:
+        """The project's record as it was saved last; the caller must not change it."""
+        known = self._load_known()
+        with self._lock:
+            return known.get(root)
+
+    def _load_known(self) -> dict[Path, MirrorRecord]:
+        with self._lock:
+            if self._known is None:
+                self._known = {one.root: one for one in self.list_records()}
+            return self._known
 
     def forget(self, root: Path) -> None:
         """Remove the project's record. Raises OSError."""
@@ -131,6 +161,7 @@ def _parse_record(data: bytes) -> MirrorRecord | None:
             },
             [str(one) for one in raw["problems"]],
             int(raw["withheld"]),
+            raw.get("asks") is not False,
             [str(one) for one in raw["modules"]],
             int(raw["transactions"]),
         )

@@ -5,7 +5,7 @@ Nothing is written here except into the record that the caller saves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from tacitd_handlers.learning.mirrors.line_sources import (
     find_origin,
     has_new_lines,
     hash_line,
+    list_hashes,
     note_lines,
 )
 from tacitd_handlers.learning.mirrors.mirror_files import (
@@ -30,28 +31,23 @@ from tacitd_handlers.learning.mirrors.mirror_files import (
 )
 from tacitd_handlers.learning.mirrors.mirror_names import front_matter
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
-from tacitd_handlers.learning.mirrors.mirror_text import (
-    UnitKind,
-    has_lines,
-    render_mirror,
-    split_units,
-)
+from tacitd_handlers.learning.mirrors.mirror_text import has_lines, is_shown, render_mirror
+from tacitd_handlers.learning.mirrors.mirror_units import MirrorUnit, SourceText, UnitKind, parse_source
+from tacitd_handlers.learning.mirrors.own_lines import OwnLines, find_own_lines
 from tacitd_handlers.learning.project_files import read_shared, title_for
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLines:
-    """The lines and headings that tacitd wrote in a project, or moved for the person."""
+class ParseOnce:
+    """Parses each text once: a look at a large source asks about its parts several times."""
 
-    lines: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By file relative to the work tree: texts of bullets, with white space normalised."""
-    headings: frozenset[str] = frozenset()
+    def __init__(self) -> None:
+        self._parsed: dict[bytes | None, SourceText] = {}
 
-    @property
-    def folders(self) -> list[str]:
-        """The module folders with lines."""
-        return [name.removesuffix(f"/{AGENTS}") for name in self.lines if name.endswith(f"/{AGENTS}")]
+    def __call__(self, data: bytes | None) -> SourceText:
+        """The parts of a file with these bytes; None: no file."""
+        if data not in self._parsed:
+            self._parsed[data] = parse_source(data)
+        return self._parsed[data]
 
 
 @dataclass(slots=True)
@@ -69,6 +65,10 @@ class MirrorSurvey:
     record: MirrorRecord
     trusted: bool
     problems: list[str]
+    needless: Callable[[MirrorTarget], bool]
+    """Whether the client loads the source of a mirror by itself, so that the mirror would show its lines twice."""
+    parse: ParseOnce
+    _texts: dict[tuple[bytes, str], str] = field(default_factory=dict)
 
     def may_show(self, target: MirrorTarget, words: str) -> bool:
         """Whether a line of the source may be in this mirror."""
@@ -93,19 +93,26 @@ class MirrorSurvey:
     ) -> str | None:
         """The text that this mirror is to have, given the bytes of the sources; None if there is to be no mirror."""
         data = sources.get(target.source)
-        if data is None:
+        if data is None or (target.folder and self.needless(target)):
             return None
-        text = render_mirror(
-            data,
-            lambda words: self.may_show(target, words),
-            source=target.name,
-            title=title_for(target.name),
-            matter=front_matter(target.folder) if target.folder else (),
-            own_heading=lambda words: self.may_show_heading(target, words),
-        )
+        text = self._render(target, data)
         if has_lines(text) or (not target.folder and (make_empty or target.path in self.record.written)):
             return text
         return None
+
+    def _render(self, target: MirrorTarget, data: bytes) -> str:
+        """The text, which is the same in each work tree with the same source."""
+        key = (data, target.folder)
+        if key not in self._texts:
+            self._texts[key] = render_mirror(
+                self.parse(data),
+                lambda words: self.may_show(target, words),
+                source=target.name,
+                title=title_for(target.name),
+                matter=front_matter(target.folder) if target.folder else (),
+                own_heading=lambda words: self.may_show_heading(target, words),
+            )
+        return self._texts[key]
 
     def admit_lines(self, edits: Iterable[Operation]) -> None:
         """Note that the lines of these operations were written here, because the person wrote them into a mirror."""
@@ -118,49 +125,23 @@ class MirrorSurvey:
                 case _:
                     continue
             if (seen := self.record.sources.get(str(path))) is not None:
-                units = split_units(text.encode("utf-8", "replace"))
-                seen.lines |= {
-                    hash_line(unit.words): True for unit in units if unit.kind is not UnitKind.BLANK
-                }
+                seen.lines |= dict.fromkeys(list_hashes(parse_source(text.encode("utf-8", "replace"))), True)
+                self._texts.clear()
 
-    def count_withheld(self) -> int:
-        """The number of lines of LEARNED.md that are not shown, because they came with the project."""
-        main = next(target for target in self.targets if not target.folder)
-        units = split_units(self.sources.get(main.source))
-        hidden = {UnitKind.BULLET, UnitKind.TEXT}
-        return sum(
-            unit.kind in hidden
-            and not self.may_show(main, unit.words)
-            and not (unit.whole and self.may_show(main, unit.whole))
-            for unit in units
-        )
+    @property
+    def main(self) -> MirrorTarget:
+        """The mirror of LEARNED.md in the main work tree."""
+        return next(target for target in self.targets if not target.folder)
 
-
-def find_own_lines(history: History, project: Project, operations: Iterable[Operation] = ()) -> OwnLines:
-    """Return tacitd's lines from the history, and those of operations that are about to be carried out. Raises OSError."""
-    found: dict[str, set[str]] = {}
-
-    def add(path: Path, line: str) -> None:
-        if path.is_relative_to(project.root):
-            name = path.relative_to(project.root).as_posix()
-            if name == LEARNED or (name.endswith(f"/{AGENTS}") and name.isprintable()):
-                found.setdefault(name, set()).add(" ".join(line.split()))
-
-    for (path, line), past in history.list_lines(project.root).items():
-        if past.put_at is not None and past.taken_at is None:
-            add(path, line)
-    headings: set[str] = set()
-    done = (each for one in history.list_transactions(project.root) for each in one.operations)
-    for operation in (*done, *operations):
-        if isinstance(operation, PutLine | SwapLine):
-            headings.add(operation.heading)
-    for operation in operations:
-        match operation:
-            case PutLine(path=path, line=line) | SwapLine(path=path, new=line):
-                add(path, line)
-            case _:
-                pass
-    return OwnLines({name: frozenset(lines) for name, lines in found.items()}, frozenset(headings))
+    def list_withheld(self, target: MirrorTarget) -> list[MirrorUnit]:
+        """The parts of a source that are not shown, because they came with the project."""
+        wholes: dict[str, bool] = {}
+        return [
+            unit
+            for unit in self.parse(self.sources.get(target.source)).units
+            if unit.kind in (UnitKind.BULLET, UnitKind.TEXT)
+            and not is_shown(unit, lambda words: self.may_show(target, words), wholes)
+        ]
 
 
 def survey_project(
@@ -172,14 +153,15 @@ def survey_project(
     trusted: bool,
     shared: bool,
     known_before: bool,
+    needless: Callable[[MirrorTarget], bool] = lambda target: False,
 ) -> MirrorSurvey:
     """Look at a project, and note new lines of its sources in the record.
 
     `operations`: what is about to be carried out on the sources. `shared`: the sources are shared through git, so each
     linked work tree mirrors its own. `known_before`: tacitd wrote in the project before mirrors existed, so what git does
-    not track there is from here. Raises OSError.
+    not track there is from here. `needless`: as in `MirrorSurvey`. Raises OSError.
     """
-    trees = list_trees(project)
+    trees, parse = list_trees(project), ParseOnce()
     own = find_own_lines(history, project, operations)
     targets = list_targets(trees, own.folders, own_sources=shared)
     sources: dict[Path, bytes | None] = {}
@@ -194,13 +176,16 @@ def survey_project(
             problems.append(error.what)
             continue
         if not target.folder:
-            _note_source(project, home, target, sources[target.source], record, known_before=known_before)
+            data = sources[target.source]
+            _note_source(project, home, target, data, parse(data), record, known_before=known_before)
     leftovers = list_leftovers(record.written, targets, trees)
     found = {
         target.path: inspect_mirror(target.path, target.tree, record.texts_of(target.path))
         for target in targets
     }
-    return MirrorSurvey(project, trees, own, targets, leftovers, sources, found, record, trusted, problems)
+    return MirrorSurvey(
+        project, trees, own, targets, leftovers, sources, found, record, trusted, problems, needless, parse
+    )
 
 
 def _note_source(
@@ -208,6 +193,7 @@ def _note_source(
     home: Path,
     target: MirrorTarget,
     data: bytes | None,
+    parts: SourceText,
     record: MirrorRecord,
     *,
     known_before: bool,
@@ -215,14 +201,14 @@ def _note_source(
     """Note which lines of a LEARNED.md are new since the last look, and where they come from."""
     before = record.sources.get(str(target.source))
     head = git.read_head(home) if project.git else ""
-    if data is None or (before is not None and not has_new_lines(before, data)):
-        seen = note_lines(before, None, origin="here", head=head, first=False)
+    if data is None or (before is not None and not has_new_lines(before, parts)):
+        seen = note_lines(before, SourceText(), origin="here", head=head, first=False)
     elif before is None:
         first = known_before and find_origin(project, home, target.source, data, head) == "here"
-        seen = note_lines(None, data, origin="here", head=head, first=first)
+        seen = note_lines(None, parts, origin="here", head=head, first=first)
     else:
         origin = find_origin(project, home, target.source, data, before.head)
-        seen = note_lines(before, data, origin=origin, head=head, first=False)
+        seen = note_lines(before, parts, origin=origin, head=head, first=False)
         if origin == "unknown":
             seen = replace(seen, head=before.head)
     record.sources[str(target.source)] = seen

@@ -1,0 +1,80 @@
+"""`tacitd mcp` with the real client: it starts the server, lists its tools to the model, and calls them.
+
+Over the oldest and the newest client that are supported, and two between them. `pytest -m real_client` runs this.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_install import real_client
+from real_world import Machine, Request
+
+from support_waiting import PATIENCE
+
+pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
+VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
+SET, GET = "mcp__tacitd__update_profile", "mcp__tacitd__get_profile"
+EDITOR = {"tool": SET, "input": {"path": "tools.editor", "value": "neovim"}}
+RULES = [{"match": "my editor", "steps": [EDITOR, {"tool": GET, "input": {}}, {"text": "remembered"}]}]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """A machine with a client of this version; no daemon runs."""
+    one = Machine(tmp_path, real_client(request.param), RULES)
+    one.environ["PATH"] = f"{one.client.parent}:{one.environ['PATH']}"
+    try:
+        yield one
+    finally:
+        one.finish()
+
+
+def ask_client(machine: Machine, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """One prompt with `claude -p`, in the project. It waits for the server, which starts slowly on a busy machine."""
+    environ = {k: v for k, v in machine.environ.items() if not k.startswith("TACITD_CLAUDE")}
+    return subprocess.run(
+        [str(machine.client), "-p", prompt, *options],
+        env=environ | {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"},
+        cwd=machine.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        check=False,
+    )
+
+
+def list_tools(request: Request) -> dict[str, dict[str, Any]]:
+    """tacitd's tools in a request, by name."""
+    tools = request.body.get("tools") or ()
+    return {one["name"]: one for one in tools if one["name"].startswith("mcp__tacitd__")}
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_the_client_lists_and_calls_the_tools(machine: Machine) -> None:
+    """Seed 001, SPEC P-18: a profile that the model updates through MCP is on disk, and the changelog says `mcp/tool`."""
+    added = machine.cli("mcp", "install")
+    assert added.returncode == 0, added.stderr
+    assert machine.cli("mcp", "install").returncode == 0
+    done = ask_client(machine, "my editor is neovim", "--allowedTools", SET, GET)
+    assert (done.returncode, done.stdout.strip()) == (0, "remembered"), done.stderr
+    listed: dict[str, dict[str, Any]] = {}
+    for request in machine.asked_by_person():  # some versions also ask without tools, for a title
+        listed |= list_tools(request)
+    assert {SET, GET} <= set(listed)
+    assert all(one["description"] and one["input_schema"]["type"] == "object" for one in listed.values())
+    memory = machine.home / ".claude" / "user-memory"
+    assert json.loads((memory / "profile.json").read_text())["tools"] == {"editor": "neovim"}
+    (entry,) = [json.loads(line) for line in (memory / "changelog.jsonl").read_text().splitlines()]
+    assert (entry["action"], entry["source"]) == ("update", "mcp/tool")
+    assert entry["changes"] == {"tools": {"editor": "neovim"}}
+    assert '\\"editor\\":\\"neovim\\"' in json.dumps(machine.asked_by_person()[-1].body)
+    removed = machine.cli("mcp", "uninstall")
+    assert removed.returncode == 0, removed.stderr
+    assert "tacitd" not in (json.loads((machine.home / ".claude.json").read_text()).get("mcpServers") or {})

@@ -1,0 +1,158 @@
+"""Learned lines and their copies stay in step by themselves: a real daemon, real git, and files that a person edits."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_daemon import (
+    ECHO_FACTS,
+    SYNTHESIS,
+    Daemon,
+    MakeDaemon,
+    append,
+    bullets,
+    line,
+    tool_record,
+    until,
+)
+
+pytestmark = pytest.mark.scenario
+MINUTE = 60.0
+"""Seconds within which an edit is followed, without any command."""
+BOTH = {
+    "match": SYNTHESIS,
+    "each": r"^(?:-|\d+\.) (Prefers \S+)$",
+    "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: src/AGENTS.md\nFACT: \g<1> in src" + "\n",
+}
+NEEDS_COPIES = "2.1.197"
+"""A client that loads no AGENTS.md by itself."""
+AMBER, BASALT = "Prefers amber-1", "Prefers basalt-2"
+
+
+class Copies:
+    """A daemon that learned two lines for a project and two for its module, and a linked work tree."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self.daemon, self.root = daemon, daemon.project
+        self.linked = daemon.home / "work" / "linked"
+        (self.root / "src").mkdir()
+        (self.root / "src" / "main.py").write_text("x = 1\n")
+        daemon.git("add", "-A")
+        daemon.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "begin")
+        daemon.git("worktree", "add", "-q", str(self.linked))
+        daemon.start()
+        self.learn("s1", AMBER, BASALT)
+        self.wait(lambda: self.shown(self.root) == self.shown(self.linked) == [AMBER, BASALT])
+
+    def learn(self, session: str, *words: str) -> None:
+        """Run a session that ends."""
+        used = tool_record(session, self.root / "src" / "main.py", str(self.root))
+        append(self.daemon.begin(session), line(used | {"version": NEEDS_COPIES}))
+        for text in words:
+            self.daemon.type_(session, text, version=NEEDS_COPIES)
+        self.daemon.synthesize()
+
+    def wait(self, holds: Callable[[], bool]) -> None:
+        """Wait for a minute at most; no command is given to the daemon."""
+        until(holds, MINUTE, lambda: f"{self.state()}\n{self.daemon.said()}")
+
+    def state(self) -> dict[str, list[str]]:
+        """The bullets of all files."""
+        trees = {"main": self.root, "linked": self.linked}
+        found = {
+            f"{name} {one}": self.shown(tree, one) for name, tree in trees.items() for one in ("", "src")
+        }
+        return found | {"source": self.source(), "module": self.source("src")}
+
+    def copy(self, tree: Path, folder: str = "") -> Path:
+        """A copy in a work tree."""
+        return tree / ".claude" / "rules" / (f"tacitd/{folder}.md" if folder else "tacitd-learned.md")
+
+    def shown(self, tree: Path, folder: str = "") -> list[str]:
+        """The lines of a copy."""
+        path = self.copy(tree, folder)
+        return bullets(path) if path.exists() else []
+
+    def source(self, folder: str = "") -> list[str]:
+        """The lines of LEARNED.md or of the module's AGENTS.md."""
+        path = self.root / folder / "AGENTS.md" if folder else self.root / "LEARNED.md"
+        return bullets(path) if path.exists() else []
+
+    def agree(self, *lines: str, folder: str = "") -> bool:
+        """Whether source and copies have these lines and no others."""
+        found = [self.source(folder), self.shown(self.root, folder), self.shown(self.linked, folder)]
+        return all(one == list(lines) for one in found)
+
+    def check_git(self) -> None:
+        """Git shows nothing in either work tree."""
+        for tree in (self.root, self.linked):
+            done = subprocess.run(
+                ["git", "status", "--porcelain", "-uall"],
+                cwd=tree,
+                capture_output=True,
+                text=True,
+                check=True,
+            )
+            assert done.stdout == ""
+
+
+def save(path: Path, old: str, new: str) -> None:
+    """As an editor that writes a new file."""
+    text = path.read_text()
+    assert old in text
+    made = path.with_name(path.name + "~")
+    made.write_text(text.replace(old, new, 1))
+    made.replace(path)
+
+
+@pytest.fixture
+def copies(make: MakeDaemon) -> Copies:
+    return Copies(make([ECHO_FACTS, BOTH]))
+
+
+def test_edits_of_the_sources_reach_all_copies(copies: Copies) -> None:
+    """LEARNED.md and a module's AGENTS.md: a line that is added or deleted, within a minute."""
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", f"- {AMBER}\n- mine\n")
+    copies.wait(lambda: copies.agree(AMBER, "mine", BASALT))
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", "")
+    save(copies.root / "src" / "AGENTS.md", f"- {AMBER} in src\n", "")
+    copies.wait(lambda: copies.agree("mine", BASALT) and copies.agree(f"{BASALT} in src", folder="src"))
+    copies.check_git()
+
+
+def test_lines_deleted_in_copies_are_gone_everywhere(copies: Copies) -> None:
+    """In the project's copy, in a module's, in a linked work tree's; they are not learned again, also after a restart."""
+    save(copies.copy(copies.root), f"- {AMBER}\n", "")
+    save(copies.copy(copies.linked, "src"), f"- {BASALT} in src\n", "")
+    copies.wait(lambda: copies.agree(BASALT) and copies.agree(f"{AMBER} in src", folder="src"))
+    copies.daemon.restart()
+    copies.learn("s2", AMBER, BASALT)
+    assert copies.agree(BASALT) and copies.agree(f"{AMBER} in src", folder="src"), copies.state()
+    copies.check_git()
+
+
+def test_git_takes_nothing_away(copies: Copies) -> None:
+    """`stash`, `clean -fdx` of the copies, and a branch with an older LEARNED.md; at last `worktree remove` works."""
+    (copies.root / "src" / "main.py").write_text("x = 2\n")
+    copies.daemon.git("stash", "-q", "-u")
+    copies.daemon.git("clean", "-fdxq", ".claude")
+    assert copies.source() == [AMBER, BASALT] and copies.shown(copies.root) == []
+    copies.learn("s2", "Prefers cobalt-3")
+    three = [AMBER, BASALT, "Prefers cobalt-3"]
+    copies.wait(lambda: copies.agree(*three))
+    copies.daemon.git("stash", "pop", "-q")
+    copies.daemon.git("checkout", "-q", "--", ".")
+    copies.daemon.git("checkout", "-q", "-b", "with")
+    copies.daemon.git("add", "-f", "LEARNED.md")
+    copies.daemon.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "lines")
+    copies.daemon.git("checkout", "-q", "-")
+    copies.wait(lambda: copies.shown(copies.root) == copies.shown(copies.linked) == [])
+    copies.daemon.git("checkout", "-q", "with")
+    copies.wait(lambda: copies.agree(*three))
+    copies.check_git()
+    copies.daemon.git("worktree", "remove", str(copies.linked))
+    assert not copies.linked.exists()
