@@ -38,7 +38,7 @@ from tacitd.plugins import find_plugins
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import LearningHandler
 from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
-from tacitd_handlers.learning.settings import ExtractionSettings, SynthesisSettings
+from tacitd_handlers.learning.settings import ExtractionSettings, LearningSettings, SynthesisSettings
 from tacitd_handlers.learning.status_text import format_status_lines
 from tacitd_handlers.learning.store import ProjectPaths
 
@@ -111,6 +111,7 @@ class Bench:
         self.directives: list[Path] = []
         self.extraction = ExtractionSettings()
         self.synthesis = SynthesisSettings(tries=3)
+        self.learning = LearningSettings()
         self._at = 0
         self._numbers = 0
         self.project = self.new_project("app")
@@ -150,7 +151,11 @@ class Bench:
             clock=self.clock,
             model=self.model,
             history=self.history,
-            settings={"extraction": self.extraction, "synthesis": self.synthesis},
+            settings={
+                "extraction": self.extraction,
+                "synthesis": self.synthesis,
+                "learning": self.learning,
+            },
             home=self.home,
             project_of=self.project_of,
             has_live_session=lambda project: project.root in self.live,

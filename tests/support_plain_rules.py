@@ -378,4 +378,6 @@ RULES: tuple[tuple[str, ...], ...] = (
     ("min sdk 24", "Minimum SDK version is 24"),
     ("mobile breakpoint 768px", "The mobile breakpoint is 768 px"),
     ("use British English (colour, not color)", 'Use British English spelling, such as "colour"'),
+    ("session ids are 32 random bytes, base64url", "Session ids are 32 random bytes, base64url-encoded"),
+    ("the cookie is sha256 signed", "Cookies are sha256-signed"),
 )

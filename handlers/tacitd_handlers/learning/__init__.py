@@ -18,6 +18,7 @@ def make_plugin() -> Plugin:
         settings={
             "extraction": f"{here}.settings:ExtractionSettings",
             "synthesis": f"{here}.settings:SynthesisSettings",
+            "learning": f"{here}.settings:LearningSettings",
             "reach": "tacitd_handlers.shared.reach_settings:ReachSettings",
         },
         jobs=(
@@ -29,6 +30,7 @@ def make_plugin() -> Plugin:
         ),
         lanes=2,
         gather=f"{here}.settings:choose_gather",
+        activity=f"{here}.learned_notices:describe_commit",
         footprint=f"{here}.learning_files:learning_footprint",
         order=10,
         commands={
@@ -38,7 +40,11 @@ def make_plugin() -> Plugin:
                 "Learn from past transcripts, after an estimate of the cost.",
                 "Running",
             ),
-            "learned": (f"{here}.cli:learned", "Show what was learned in a project.", "Looking"),
+            "learned": (
+                f"{here}.learned_command:learned",
+                "Show what was learned in a project.",
+                "Looking",
+            ),
             "init": (f"{here}.cli:init", "Create LEARNED.md and the summary in a project.", "Running"),
             "synthesize": (f"{here}.cli:synthesize", "Make lines from the waiting facts now.", "Running"),
             "link": (
@@ -52,6 +58,11 @@ def make_plugin() -> Plugin:
                 "Care",
             ),
             "exclude": (f"{here}.link:exclude", "Stop writing in a project.", "Care"),
+            "adopt": (
+                f"{here}.adopt_command:adopt",
+                "Make a line that was learned in three projects a rule for all.",
+                "Care",
+            ),
             "trust": (
                 f"{here}.trust_command:trust",
                 "Show the text that came with a project to its sessions.",
@@ -59,7 +70,15 @@ def make_plugin() -> Plugin:
             ),
         },
         context=f"{here}.context:build_section",
-        context_order=90,  # the short sections come first: the learned lines take the rest of the budget
+        context_order=15,
+        context_budget=3_000,
+        context_for_agents=True,
         explain=f"{here}.explain_line:find_reasons",
+        findings=f"{here}.mirrors.mirror_checks:find_problems",
+        person_rules=f"{here}.adopted_rules:LearnedRules",
+        items=f"{here}.line_items:list_items",
+        decide=f"{here}.line_decisions:decide_line",
+        report=f"{here}.report_sections:build_sections",
         status_lines=f"{here}.status_text:format_status_lines",
+        mcp=f"{here}.mcp_tools:LEARNING",
     )

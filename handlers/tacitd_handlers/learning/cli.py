@@ -1,6 +1,6 @@
-"""The learning plugin's commands: learned, init, synthesize, demo.
+"""The learning plugin's commands: init, synthesize, demo.
 
-`scan` is in its own module; link, share and exclude are in `link`.
+`learned` and `scan` are in their own modules; link, share and exclude are in `link`.
 """
 
 from __future__ import annotations
@@ -11,89 +11,10 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
+from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.errors import PARKED, UsageError
-
-
-@click.command(epilog="\b\nExample: tacitd learned ~/work/app --json | jq -r '.[].line'")
-@click.argument("project", metavar="[DIR]", required=False)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print JSON: file, heading, line, time, sessions, confidence, counts.",
-)
-@click.option(
-    "--withheld",
-    "offered",
-    is_flag=True,
-    help="List lines that you removed and that were learned again since.",
-)
-@click.option(
-    "--refused",
-    "refused",
-    is_flag=True,
-    help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
-)
-def learned(project: str | None, as_json: bool, offered: bool, refused: bool) -> None:
-    """List what was learned in a project: every line that tacitd wrote and that is still in its file."""
-    from tacitd_handlers.learning.inventory import list_learned
-
-    if refused:
-        _show_refused(resolve_directory(project), as_json)
-        return
-    if offered:
-        _show_withheld(resolve_directory(project), as_json)
-        return
-    found = list_learned(resolve_directory(project), get_paths().state_dir)
-    if as_json:
-        echo_json([entry.as_data() for entry in found])
-        return
-    at = ("", "")
-    for entry in found:
-        if (entry.file, entry.heading) != at:
-            at = (entry.file, entry.heading)
-            click.echo(f"{entry.file} · {entry.heading}" if entry.heading else entry.file)
-        count = entry.describe_count()
-        click.echo(f"  - {entry.line}" + (f"  ({count})" if count else ""))
-    if not found:
-        echo_message("nothing was learned here yet")
-
-
-def _show_withheld(project: Path, as_json: bool) -> None:
-    """Print the withheld lines. A user who wants one writes it back by hand, which lifts its tombstone (SPEC S-28)."""
-    from tacitd_handlers.learning.inventory import list_withheld
-
-    found = list_withheld(project, get_paths().state_dir)
-    if as_json:
-        echo_json([{"line": one, "file": file} for one, file in found.items()])
-        return
-    for one, file in found.items():
-        click.echo(f"{file}: {one}")
-    if not found:
-        echo_message("nothing is withheld here")
-
-
-def _show_refused(project: Path, as_json: bool) -> None:
-    """Print the refused texts, oldest first. A user accepts one by writing it into LEARNED.md (SPEC S-24)."""
-    from tacitd.clock import utc_seconds
-    from tacitd_handlers.learning.inventory import list_refusals
-
-    found = list_refusals(project, get_paths().state_dir)
-    if as_json:
-        echo_json([{**one, "at": utc_seconds(float(one["at"]))} for one in found])
-        return
-    for one in found:
-        click.echo(f"{utc_seconds(float(one['at']))}  {one['verdict']}  {one['kind']}: {one['text']}")
-        click.echo(f"  because {one['reason']}")
-        for words in one["words"]:
-            click.echo(f"  from: {words}")
-    if found:
-        echo_message("to accept one, write it into LEARNED.md by hand")
-    else:
-        echo_message("nothing was refused here in the last 90 days")
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")

@@ -50,6 +50,19 @@ def record_sighting(
     )
 
 
+def add_confidence(confidence: LineConfidence, other: LineConfidence) -> LineConfidence:
+    """Return the confidence of a line that takes the place of another one as well."""
+    sessions = tuple(dict.fromkeys((*other.sessions, *confidence.sessions)))
+    return LineConfidence(
+        min(confidence.first_seen, other.first_seen),
+        max(confidence.last_seen, other.last_seen),
+        max(confidence.confidence, other.confidence),
+        confidence.seen_count + other.seen_count,
+        confidence.corrections + other.corrections,
+        sessions[-SESSIONS_LIMIT:],
+    )
+
+
 def describe_count(said: int, sessions: int, corrections: int = 0) -> str:
     """Return `said 3 times in 2 sessions, 1 of them a correction`."""
     text = f"said {said} time{'' if said == 1 else 's'}"

@@ -1,29 +1,37 @@
-"""Learning's part of `tacitd context`: LEARNED.md, and the AGENTS.md files from the root to the directory (SPEC S-37).
+"""Learning's part of `tacitd context`: lines of LEARNED.md, and of the AGENTS.md files from the root to the directory.
 
-It runs at each session's start, so this module imports little.
+The client loads them by itself as a rule (SPEC S-37), and then nothing is printed. Otherwise, the lines are printed that are
+from here: text that came with a repository is a stranger's. It runs at each session's start, so this module imports little.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.git import find_repository
+from tacitd.files.git import find_project_root, find_repository
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
 CUT = "\n[… cut: the rest is in the file]\n"
+_ITEM = re.compile(r" {0,3}[-*+] ")
+_PROHIBITION = re.compile(
+    r"\b(?:never|don'?t|do not|does not|must not|may not|cannot|no longer|not|without|avoid|forbidden|no)\b",
+    re.I,
+)
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """Return the text for a working directory, at most `budget` characters; "" if there is none."""
+def build_section(request: ContextRequest) -> str:
+    """Return the lines that the client does not load, by file; "" if there are none. For a sub-agent, prohibitions only."""
     parts: list[str] = []
-    left = budget
-    for path, text in read_context_files(cwd):
-        part = f"=== {path} ===\n{text.rstrip()}\n"
+    left = request.budget
+    for path, lines in _list_missing(request):
+        part = "\n".join([f"## What was learned here ({path})", *lines]) + "\n"
         if len(part) > left:
             room = left - len(CUT)
             if room > 200:
@@ -34,6 +42,26 @@ def build_section(cwd: Path, budget: int) -> str:
     return "\n".join(parts)
 
 
+def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
+    """The list items of each file that the client does not load, as far as they are from here."""
+    found: list[tuple[Path, list[str]]] = []
+    for path, text in read_context_files(request.cwd):
+        items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
+        wanted = [one for one in items if not request.is_loaded(one)]
+        if request.occasion == "agent":
+            wanted = [one for one in wanted if _PROHIBITION.search(one)]
+        if wanted and path not in request.withheld:
+            found.append((path, wanted))
+    if not found:
+        return
+    from tacitd_handlers.learning.local_lines import LocalLines  # reads a log, so only where it is needed
+
+    known = LocalLines(os.environ, find_project_root(request.cwd))
+    for path, lines in found:
+        if own := known.select_local(path, lines):
+            yield path, own
+
+
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     """Yield path and text of the project's LEARNED.md, then of each AGENTS.md from the root down to the directory.
 
@@ -41,7 +69,7 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     otherwise the main worktree's.
     """
     here = Path(os.path.realpath(cwd))
-    root = root_of(here)
+    root = find_project_root(here)
     yield from _text(root / "LEARNED.md", root)
     tree = _worktree_of(here) or root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
@@ -49,13 +77,6 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
         below = Path(*folders[:depth])
         own = list(_text(tree / below / "AGENTS.md", tree, root))
         yield from own or (_text(root / below / "AGENTS.md", root) if tree != root else ())
-
-
-def root_of(cwd: Path) -> Path:
-    """The git top level (the main worktree's), otherwise the directory itself. The directory need not exist."""
-    here = _existing_directory(cwd)
-    found = find_repository(Path(os.path.realpath(here)))
-    return found.top if found is not None else Path(os.path.realpath(cwd))
 
 
 def _worktree_of(cwd: Path) -> Path | None:

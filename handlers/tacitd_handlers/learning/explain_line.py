@@ -2,56 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
+from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
-from tacitd_handlers.learning.inventory import LearnedLine, list_learned
+from tacitd.model.spend_report import find_calls
+from tacitd_handlers.learning.inventory import Inventory, LearnedLine
+from tacitd_handlers.learning.line_items import find_refusal, list_project
+from tacitd_handlers.learning.person_decisions import ID_LENGTH
+from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
 
 SHORTEST = 3
 """Minimum length of a query in characters. A shorter one would match too many lines."""
+SHORTEST_ID = 4
+"""Minimum length of the beginning of an id."""
+
+
+@dataclass(slots=True)
+class SaidPrompts:
+    """The prompts that were put to the model, and the calls that they were part of."""
+
+    words: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """By id: the prompt's beginning with secrets blanked, and when it was typed (UTC, "" if unknown)."""
+    calls: dict[str, str] = field(default_factory=dict)
+    """By id: the key of the call in the budget's log."""
 
 
 def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """Return each learned line of the project that contains `asked`, with its origin, as JSON.
+    """Return each learned line of the project that contains `asked`, or the line with that id in any project, as JSON.
 
-    `asked` is compared without case. The keys are `what` (the line), `where` (file and heading), `at` (UTC,
-    `2025-12-17T01:50:00Z`), `sessions` (ids) and `words` (beginnings of the prompts) and `said` (the same, each `{"words", "at"}`; `at` is
-    when the prompt was typed, "" if that is not known).
+    `asked` is compared without case. The keys are `id`, `root`, `what` (the line), `where` (file and heading), `at` (UTC,
+    `2025-12-17T01:50:00Z`), `sessions` (ids), `words` (beginnings of the prompts), `said` (the same, each `{"words", "at"}`;
+    `at` is when the prompt was typed, "" if that is not known) and `calls` (as `find_calls` returns them, with `at` as
+    text). Facts that wait, and texts that were refused, are found too; `where` says so.
     """
-    wanted, state_dir = asked.strip().removeprefix("- ").casefold(), get_paths().state_dir
+    inventory, root = Inventory(get_paths().state_dir), find_project_root(cwd)
+    wanted = asked.strip().removeprefix("- ").casefold()
+    if found := _find_ids(asked.strip(), inventory, root):
+        return found
     if len(wanted) < SHORTEST:
         return []
-    found = [entry for entry in list_learned(cwd, state_dir) if wanted in entry.line.casefold()]
-    prompts = _read_prompts(state_dir / "handlers" / "learning" / "log.jsonl") if found else {}
-    return [_reason(entry, prompts) for entry in found]
+    lines = [one for one in inventory.list_lines(root) if wanted in one.line.casefold()]
+    return [*_explain_lines(lines, inventory), *_explain_waiting(wanted, inventory, root)]
 
 
-def _reason(entry: LearnedLine, prompts: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    said = [prompts[id] for id in entry.prompts if id in prompts and prompts[id][0]]
+def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, Any]]:
+    """The line or the refused text whose id begins with `asked`: in this project, otherwise in any."""
+    if not SHORTEST_ID <= len(asked) <= ID_LENGTH or set(asked) - set("0123456789abcdef"):
+        return []
+    for each in dict.fromkeys((root, *inventory.list_roots())):
+        lines = [one for one in inventory.list_lines(each) if one.id.startswith(asked)]
+        if found := [*_explain_lines(lines, inventory), *_explain_proposed(asked, inventory, each)]:
+            return found
+    return []
+
+
+def _explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[str, Any]]:
+    if not lines:
+        return []
+    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning" / "log.jsonl")
+    return [_reason(one, prompts, inventory) for one in lines]
+
+
+def _reason(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> dict[str, Any]:
+    said = [prompts.words[id] for id in entry.prompts if id in prompts.words and prompts.words[id][0]]
     where = f"{entry.file} · {entry.heading}" if entry.heading else entry.file
+    keys = {prompts.calls[id] for id in entry.prompts if id in prompts.calls}
+    keys |= _find_synthesis(entry, inventory)
+    calls = find_calls(Log(inventory.state_dir / "budget.jsonl").read(), keys)
     return {
+        "id": entry.id,
+        "root": str(entry.root),
         "what": entry.line,
         "where": where,
         "at": entry.at,
         "sessions": list(entry.sessions),
         "words": [words for words, _ in said],
         "said": [{"words": words, "at": at} for words, at in said],
+        "calls": [{**one, "at": utc_seconds(one["at"])} for one in calls],
     }
 
 
-def _read_prompts(log: Path) -> dict[str, tuple[str, str]]:
-    """The prompts that were put to the model, by id: their beginnings with secrets blanked, and when they were typed."""
-    found: dict[str, tuple[str, str]] = {}
+def _find_synthesis(entry: LearnedLine, inventory: Inventory) -> set[str]:
+    """The key of the call that wrote the line, which is that of its transaction."""
+    return {
+        each.key
+        for each in inventory.history.list_transactions(entry.root)
+        if utc_seconds(each.at) == entry.at and each.key.startswith("synthesis:")
+    }
+
+
+def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
+    rows = read_waiting_rows(inventory.state_dir)
+    for batch in inventory.state.waiting.get(root, {}).values():
+        for fact in batch.facts:
+            if wanted in fact.casefold():
+                when = describe_writing(rows.get(str(root), {}), inventory.clock.now())
+                yield _unwritten(root, fact, f"waits, {when}", batch.at, batch.session, batch.words)
+
+
+def _explain_proposed(asked: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
+    for item in list_project(inventory, root):
+        if item.state == "proposed" and item.id.startswith(asked):
+            at = float((find_refusal(inventory, root, item.id) or {}).get("at", 0.0))
+            found = _unwritten(root, item.text, f"{item.kind}: {item.review}", at, "", item.words)
+            yield found | {"id": item.id}
+
+
+def _unwritten(
+    root: Path, text: str, where: str, at: float, session: str, words: tuple[str, ...]
+) -> dict[str, Any]:
+    """The reason of a text that is in no file. `at`: seconds since 1970, UTC; 0: unknown."""
+    return {
+        "id": "",
+        "root": str(root),
+        "what": text,
+        "where": where,
+        "at": utc_seconds(at) if at else "",
+        "sessions": [session] if session else [],
+        "words": list(words),
+        "said": [{"words": each, "at": ""} for each in words],
+        "calls": [],
+    }
+
+
+def _read_prompts(log: Path) -> SaidPrompts:
+    found = SaidPrompts()
     for record in Log(log).read():
-        data = record.get("d")
-        if not isinstance(data, dict) or data.get("kind") != "batch":
+        data: Any = record.get("d")
+        if not isinstance(data, Mapping) or data.get("kind") != "batch":
             continue
         ids, words = data.get("prompts", ()), data.get("words", ())
         times = [*data.get("times", ()), *[None] * len(ids)]  # batches of older versions have no times
         for id, text, at in zip(ids, words, times, strict=False):
-            found[str(id)] = (str(text), utc_seconds(at) if isinstance(at, int | float) else "")
+            found.words[str(id)] = (str(text), utc_seconds(at) if isinstance(at, int | float) else "")
+            found.calls[str(id)] = f"extraction:{ids[0]}"
     return found

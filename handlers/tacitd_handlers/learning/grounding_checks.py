@@ -8,7 +8,7 @@ merges or replaces. A text that is not grounded becomes a refusal, which keeps t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tacitd_handlers.learning.headings import GROUPS, group_of
 from tacitd_handlers.learning.prompt_templates import PromptMessage
@@ -48,11 +48,15 @@ class LineOrigins:
     """Folders that the sessions worked in, relative to the project. A line may name its folder."""
     existing: Mapping[str, Sequence[str]]
     """The lines in each file, by path relative to the project."""
+    typed_at: Mapping[str, float] = field(default_factory=dict)
+    """When a fact was typed, for dates that are relative to it: seconds since 1970, UTC."""
 
     def build_sources(self, replaced: Sequence[str] = (), merged: Sequence[str] = ()) -> GroundingSources:
         """Return what a line is judged by. `replaced` counts as typed words, `merged` only as known tokens."""
         return read_sources(
-            [*self.facts, *self.words, *replaced], [*self.unverified_facts, *self.folders, *merged]
+            [*self.facts, *self.words, *replaced],
+            [*self.unverified_facts, *self.folders, *merged],
+            [self.typed_at.get(fact) for fact in self.facts],
         )
 
 
@@ -146,13 +150,13 @@ def make_refusal(kind: str, text: str, verdict: GroundingVerdict) -> RefusedText
 
 
 def _wider_sources(one: PlacedLine, origins: LineOrigins) -> GroundingSources:
-    """The facts, the line that REPLACES names if any, and the existing lines that this one merges."""
+    """The facts, the lines that REPLACES names, and the existing lines that this one merges."""
     lines = [line for lines in origins.existing.values() for line in lines]
-    named = strip_marks(one.item.replaces)
-    replaced = find_equal(named, lines) if named else None
+    names = [name for text in (one.item.replaces, *one.item.merges) if (name := strip_marks(text))]
+    replaced = [line for name in names if (line := find_equal(name, lines)) is not None]
     words = set(normalise_text(one.line).split())
     merged = [line for line in lines if _is_merged(line, words)]
-    return origins.build_sources([replaced] if replaced else [], merged)
+    return origins.build_sources(replaced, merged)
 
 
 def _is_merged(line: str, words: set[str]) -> bool:

@@ -29,21 +29,25 @@ from tacitd.events import (
 )
 from tacitd.files import git
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd_handlers.learning.adopted_rules import AdoptedRules
 from tacitd_handlers.learning.bootstrap import Bootstrap, SummaryFocus
+from tacitd_handlers.learning.folder_counts import SessionFolders
 from tacitd_handlers.learning.init import init_project
-from tacitd_handlers.learning.learned_notices import learned_notices
+from tacitd_handlers.learning.learned_notices import describe_commit
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
+from tacitd_handlers.learning.offers import find_offers
 from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
+from tacitd_handlers.learning.removal_messages import add_removal_messages
 from tacitd_handlers.learning.removals import check_removals, is_news
-from tacitd_handlers.learning.session_folders import folders_of
 from tacitd_handlers.learning.stage1.run import extract_facts
 from tacitd_handlers.learning.stage2.pending_facts import done_batches
 from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
 from tacitd_handlers.learning.status_text import count_facts
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
+from tacitd_handlers.shared.project_identity import identify_project
 
 SILENCE_LIMIT = 50
 """Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
@@ -53,32 +57,6 @@ INIT = "init"
 RETRY = "retry"
 MIRROR = "mirror"
 """Names of the handler's jobs. `SYNTHESIZE` is another."""
-
-
-class SessionFolders:
-    """Counts the folders that a session worked in (SPEC S-30).
-
-    While the model does not answer, the engine offers the same records several times; they are counted once.
-    """
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._read: dict[Path, int] = {}
-
-    def count_folders(self, event: TranscriptGrew, project: Project) -> None:
-        """Count the folders of the files that the records' tools read or wrote."""
-        mark = self._read.get(event.transcript, 0)
-        uses = [use for record in event.records if record.start >= mark for use in record.tools]
-        self._read[event.transcript] = max(mark, event.end)
-        cwd = next((r.cwd for r in reversed(event.records) if r.cwd), "")
-        here = git.find_repository(Path(cwd)) if cwd.startswith("/") and uses else None
-        worktrees = [str(here.here)] if here is not None and here.top == project.root else []
-        for use in uses:
-            self._counts.update(folders_of(str(project.root), [use], cwd=cwd, worktrees=worktrees))
-
-    def list_folders(self) -> tuple[str, ...]:
-        """The most frequent folders first, at most 30, relative to the project."""
-        return tuple(name for name, _ in self._counts.most_common(30))
 
 
 class LearningHandler(BaseHandler):
@@ -167,6 +145,11 @@ class LearningHandler(BaseHandler):
             self._tools.degrade(Degradation(id, *foreign))
         return access
 
+    @property
+    def mirrors(self) -> Mirrors:
+        """The copies of learned lines, for a person's decision about a line."""
+        return self._mirrors
+
     # stage 1
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
@@ -218,9 +201,8 @@ class LearningHandler(BaseHandler):
                 self._project_raw(root)
         if kind == "aside":
             self._report_set_aside(tools)
-        if kind == "synthesis":
-            for notice in learned_notices(root, commit.data):
-                tools.announce(notice)
+        for notice in describe_commit(commit):
+            tools.announce(notice)
 
     def _load_refusals(self, tools: Tools) -> None:
         """Load the log of refusals. If it cannot be read, degrade and continue with a count of zero."""
@@ -422,7 +404,7 @@ class LearningHandler(BaseHandler):
     def _check_removals(self, project: Project, tools: Tools) -> Mapping[str, Any]:
         """The data of a commit with the lines that the person removed since the last check; {} if nothing changed."""
         data = check_removals(project, self._state, tools.history, tools.clock.now())
-        return data if is_news(data, project, self._state) else {}
+        return add_removal_messages(data, tools) if is_news(data, project, self._state) else {}
 
     def sources(self, project: Project) -> Sequence[Path]:
         """The files to watch: the documents that the summary is made of (SPEC S-40), mirrors and their sources, and HEAD's
@@ -451,17 +433,20 @@ class LearningHandler(BaseHandler):
                 "skipped": dict(state.skipped),
             }
             since = {str(root): utc_seconds(at) for root, at in state.first_written_at.items()}
+            unheeded = {str(root): list(lines) for root, lines in state.list_unheeded_rules().items()}
             withheld = sum(len(lines) for lines in state.withheld.values())
             roots = [root for root, seen in state.snapshots.items() if seen]
         found: dict[str, Any] = counted | {
             "refused": dict(self._refusals.count_verdicts()),
             "facts_waiting": {root: n for root, n in waiting.items() if n},
             "waits": [
-                {"project": root, "what": count_facts(n), "until": self._until(root), "job": SYNTHESIZE}
+                {"project": root, "what": count_facts(n), **self._until(root)}
                 for root, n in waiting.items()
                 if n
             ],
             "withheld": withheld,
+            "offers": self._count_offers(),
+            "unheeded": unheeded,
             "projects": since,
             "rules_problems": self._mirrors.list_problems(),
             "untrusted": self._mirrors.list_untrusted(),
@@ -470,11 +455,20 @@ class LearningHandler(BaseHandler):
         reported = [what for what in found["files_refused"] if what in self._refused_synthesis.values()]
         return found | {"files_reported": reported}
 
-    def _until(self, root: str) -> str:
-        """The event that the facts of a project wait for, as text."""
+    def _count_offers(self) -> int:
+        """Number of lines that were learned in three projects and that the person has not decided on (SPEC S-55)."""
+        try:
+            decided = AdoptedRules(self._tools.home).read_choices()
+        except OSError:
+            return 0
+        with self._lock:
+            return len(find_offers(self._state, decided, lambda root: identify_project(root).key))
+
+    def _until(self, root: str) -> Mapping[str, str]:
+        """What the facts of a project wait for, as text, and the job that writes them; an excluded project has none."""
         if self._tools.write_mode(Project(Path(root), False)) == "off":
-            return f"`tacitd exclude --undo {root}`"
-        return "its session ends"
+            return {"until": f"`tacitd exclude --undo {root}`", "job": ""}
+        return {"until": "its session ends", "job": SYNTHESIZE}
 
 
 def _why_not_writable(root: Path) -> str:

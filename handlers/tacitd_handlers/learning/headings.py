@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 GENERAL = "General"
 GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
-"""In the order in which the summary shows them."""
+"""In the order in which files and the summary show them."""
 _TITLE_LIMIT = 40
 _TITLE = re.compile(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
 
@@ -60,3 +60,8 @@ def heading_for(section: str, line: str) -> str:
     if title and len(title) <= _TITLE_LIMIT and _TITLE.fullmatch(title):
         return title
     return group_of(line)
+
+
+def groups_after(heading: str) -> tuple[str, ...]:
+    """The groups that come after this one in a file; () for another heading, which comes last."""
+    return GROUPS[GROUPS.index(heading) + 1 :] if heading in GROUPS else ()

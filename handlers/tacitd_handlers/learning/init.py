@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tacitd.events import Project
-from tacitd.files.operations import MakeFile, Operation
+from tacitd.files.operations import MakeFile
 from tacitd.handler import Tools
-from tacitd_handlers.learning import visibility
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.store import LEARNED, TITLE
 
@@ -19,13 +18,6 @@ def init_project(project: Project, tools: Tools, mirrors: Mirrors) -> None:
     learned = project.root / LEARNED
     if learned.exists():
         return
-    made: list[Operation] = [MakeFile(learned, f"# {TITLE}\n")]
-    hidden: list[Operation] = []
-    if tools.write_mode(project) == "local":
-        hidden = visibility.build_excludes(project, visibility.list_created_patterns(project, [learned]))
-    joined = mirrors.join(project, made, tools, make_empty=True)
-    operations = [*hidden, *joined.before, *made, *joined.after]
+    made = [MakeFile(learned, f"# {TITLE}\n")]
     cause, key = {"by": "person", "what": "init"}, f"init:{project.root}:{tools.clock.now()}"
-    also = [*visibility.list_writable_dirs(project), *joined.also]
-    tools.history.run_transaction(project.root, operations, cause, key, also=also)
-    mirrors.settle(project)
+    mirrors.run_with_copies(project, made, cause, key, tools, make_empty=True)

@@ -1,16 +1,19 @@
-"""What was learned in a project, read from its files and the state directory: no daemon, no model, no writes."""
+"""What was learned in projects, read from their files and the state directory: no daemon, no model, no writes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tacitd.clock import SystemClock, utc_seconds
+from tacitd.clock import Clock, SystemClock, utc_seconds
 from tacitd.errors import FileRefusedError
+from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
+from tacitd.files.provenance import LineHistory
 from tacitd.files.transaction import History
 from tacitd.handler import Commit
 from tacitd.text.markdown import lines_of
@@ -18,13 +21,16 @@ from tacitd_handlers.learning.confidence import (
     LineConfidence,
     current_confidence,
     describe_count,
+    is_stale,
     record_sighting,
 )
-from tacitd_handlers.learning.context import root_of
+from tacitd_handlers.learning.person_decisions import make_item_id
 from tacitd_handlers.learning.refusals import read_refusals
-from tacitd_handlers.learning.removals import MIRROR_EDIT
+from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
+from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.shared.equality import find_equal
 
 LIMIT = 16 << 20
 """Bytes that are read of a Markdown file."""
@@ -34,6 +40,7 @@ LIMIT = 16 << 20
 class LearnedLine:
     """One line that tacitd wrote and that is still in its file."""
 
+    root: Path
     file: str
     """Path relative to the project."""
     heading: str
@@ -45,11 +52,20 @@ class LearnedLine:
     """Ids of the sessions that it came from."""
     prompts: tuple[str, ...]
     """Ids of the prompts that it came from."""
+    facts: tuple[str, ...]
+    """The facts that it was made of; () for lines of older versions."""
     strength: LineConfidence
     confidence: float
     """The confidence now, 0 to 1."""
     projects: int
     """Number of projects in which it was learned (SPEC S-55)."""
+    is_stale: bool
+    """Whether it was not said for so long that its confidence is under 0.1 (SPEC S-54)."""
+
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits, derived from the project, the file and the text."""
+        return make_line_id(self.root, self.file, self.line)
 
     def describe_count(self) -> str:
         """Return `said 3 times in 2 sessions`; "" for a line that was said once."""
@@ -61,6 +77,8 @@ class LearnedLine:
     def as_data(self) -> dict[str, Any]:
         """Return JSON, with SPEC S-54's names for the confidence's fields. Times are UTC, `2025-12-17T01:50:00Z`."""
         return {
+            "id": self.id,
+            "root": str(self.root),
             "file": self.file,
             "heading": self.heading,
             "line": self.line,
@@ -73,62 +91,174 @@ class LearnedLine:
             "seenCount": self.strength.seen_count,
             "corrections": self.strength.corrections,
             "projects": self.projects,
+            "stale": self.is_stale,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class OwnLine:
+    """A bullet that the person wrote into a file in which tacitd has lines too."""
+
+    file: str
+    heading: str
+    line: str
+
+
+def make_line_id(root: Path, file: str, line: str) -> str:
+    """The id of a line. `file` is relative to `root`."""
+    return make_item_id("line", str(root), file, line)
+
+
+class Inventory:
+    """What the state directory and the projects' files contain. Each log is read once, when it is first needed."""
+
+    def __init__(self, state_dir: Path, clock: Clock | None = None, history: History | None = None) -> None:
+        """`history`: one that has read its log already."""
+        self.state_dir = state_dir
+        self.clock = clock or SystemClock()
+        self.history = history or History(Log(state_dir / "history.jsonl"), self.clock)
+
+    @cached_property
+    def state(self) -> LearningState:
+        """The folded log of the learning handler. Raises OSError."""
+        return state_of(self.state_dir)
+
+    def list_roots(self) -> list[Path]:
+        """The projects in which something was written, withheld or refused, by path."""
+        found = {each.root for each in self.history.list_transactions()}
+        found |= {Path(str(one["project"])) for one in self.read_all_refusals()}
+        return sorted(found | {root for root, lines in self.state.withheld.items() if lines})
+
+    def list_lines(self, root: Path) -> list[LearnedLine]:
+        """The learned lines of a project, in the files' order."""
+        found: list[LearnedLine] = []
+        for path, heading, line, past in self._list_bullets(root):
+            if past is not None and _is_ours(past):
+                found.append(self._describe(root, path, heading, line, past))
+        return found
+
+    def list_own_lines(self, root: Path) -> list[OwnLine]:
+        """The person's bullets in LEARNED.md and in the other files that have lines of tacitd's."""
+        bullets = self._list_bullets(root)
+        return [
+            OwnLine(_relative(path, root), heading, line)
+            for path, heading, line, past in bullets
+            if past is None or not _is_ours(past)
+        ]
+
+    def list_withheld(self, root: Path) -> dict[str, str]:
+        """The lines that the user removed and that were learned again, with the file that they were proposed for.
+
+        One that is in the file again, which the handler has not seen yet, is left out.
+        """
+        present = [line for _, _, line, _ in self._list_bullets(root)]
+        withheld = self.state.withheld.get(root, {})
+        return {line: file for line, file in withheld.items() if find_equal(line, present) is None}
+
+    def list_refusals(self, root: Path) -> list[dict[str, Any]]:
+        """The refusals of the last 90 days for a project, as `read_refusals` does. Raises OSError."""
+        return [one for one in self.read_all_refusals() if one["project"] == str(root)]
+
+    def read_all_refusals(self) -> list[dict[str, Any]]:
+        """The refusals of the last 90 days. Raises OSError."""
+        home = self.state_dir / "handlers" / "learning"
+        return [one for one in read_refusals(home, self.clock.now()) if "project" in one]
+
+    def _list_bullets(self, root: Path) -> Iterator[tuple[Path, str, str, LineHistory | None]]:
+        """Path, heading, text and history of each bullet of LEARNED.md and of the files that tacitd wrote into."""
+        written = self.history.list_lines(root)
+        for path in dict.fromkeys([root / LEARNED, *(path for path, _ in written)]):
+            for heading, line in _read_lines(path):
+                yield path, heading, line, written.get((path, line))
+
+    def _describe(self, root: Path, path: Path, heading: str, line: str, past: LineHistory) -> LearnedLine:
+        now, put_at = self.clock.now(), past.put_at or 0.0
+        strength = self.state.line_confidences.get(root, {}).get(line) or record_sighting(None, put_at)
+        origin = find_origin(past.cause, line)
+        sessions, prompts = (tuple(map(str, origin.get(key, ()))) for key in ("sessions", "prompts"))
+        return LearnedLine(
+            root,
+            _relative(path, root),
+            heading,
+            line,
+            utc_seconds(put_at),
+            sessions,
+            prompts,
+            _list_facts(past.cause, line),
+            strength,
+            current_confidence(strength, now),
+            max(1, self.state.count_projects(line)),
+            is_stale(strength, now),
+        )
+
+
+def find_origin(cause: Mapping[str, Any], line: str) -> Mapping[str, Any]:
+    """The origin of a line in a transaction's cause: its own, or in transactions of older versions that of all lines."""
+    lines = cause.get("lines")
+    found = lines.get(line) if isinstance(lines, Mapping) else None
+    return found if isinstance(found, Mapping) else cause
+
+
+def _list_facts(cause: Mapping[str, Any], line: str) -> tuple[str, ...]:
+    made_of = cause.get("made_of")
+    found = made_of.get(line) if isinstance(made_of, Mapping) else None
+    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
     """Return the learned lines of the project that contains `directory`, in the files' order."""
-    root, now = root_of(directory), SystemClock().now()
-    history = History(Log(state_dir / "history.jsonl"), SystemClock())
-    state, ours = state_of(state_dir), history.list_lines(root)
-    confidences = state.line_confidences.get(root, {})
-    found: list[LearnedLine] = []
-    for path in dict.fromkeys(path for path, _ in ours):
-        for heading, line in _lines(path):
-            past = ours.get((path, line))
-            # The line is not ours, or tacitd took its own back and the user wrote the same one.
-            if past is None or past.put_at is None or past.taken_at is not None:
-                continue
-            if past.cause.get("what") == MIRROR_EDIT:  # the person's, written into a mirror
-                continue
-            file = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-            strength = confidences.get(line) or record_sighting(None, past.put_at)
-            # Transactions of older versions have no origin for each line.
-            origin = past.cause.get("lines", {}).get(line, past.cause)
-            where = (tuple(origin.get("sessions", ())), tuple(origin.get("prompts", ())))
-            at, projects = utc_seconds(past.put_at), max(1, state.count_projects(line))
-            found.append(
-                LearnedLine(
-                    file, heading, line, at, *where, strength, current_confidence(strength, now), projects
-                )
-            )
-    return found
+    return Inventory(state_dir).list_lines(find_project_root(directory))
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedLine:
+    """A line that was moved to the archive because its file had too many (S-54)."""
+
+    line: str
+    file: str
+    """Path relative to the project."""
+    at: str
+    """When it was moved: UTC, `2025-12-17T01:50:00Z`."""
+
+
+def list_archived(directory: Path, state_dir: Path) -> list[ArchivedLine]:
+    """Return the archived lines of the project that contains `directory`, without those that are in their file again."""
+    root = find_project_root(directory)
+    found = state_of(state_dir).archived.get(root, {}).items()
+    there = {file: {text for _, text in _read_lines(root / file)} for _, (file, _) in found}
+    return [
+        ArchivedLine(line, file, utc_seconds(at)) for line, (file, at) in found if line not in there[file]
+    ]
 
 
 def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:
     """Return the lines that the user removed and that were learned again, with the file that they were proposed for."""
-    return dict(state_of(state_dir).withheld.get(root_of(directory), {}))
-
-
-def list_refusals(directory: Path, state_dir: Path) -> list[dict[str, Any]]:
-    """Return the refusals of the last 90 days for the project that contains `directory`, as `read_refusals` does.
-
-    Raises OSError.
-    """
-    home = state_dir / "handlers" / "learning"
-    return read_refusals(home, SystemClock().now(), root_of(directory))
+    return Inventory(state_dir).list_withheld(find_project_root(directory))
 
 
 def state_of(state_dir: Path) -> LearningState:
     """Fold the learning handler's log into a state. Raises OSError."""
     state = LearningState()
-    for commit in _commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
+    for commit in read_commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
         with suppress(KeyError, TypeError, ValueError):  # the commit may be a newer version's
             state.fold_commit(commit)
     return state
 
 
-def _commits(log: Log) -> Iterator[Commit]:
+def _is_ours(past: LineHistory) -> bool:
+    """Whether a bullet with this history is tacitd's.
+
+    Otherwise it is not ours, or tacitd took its own back and the user wrote the same one, or the person worded it.
+    """
+    return past.put_at is not None and past.taken_at is None and not is_by_person(past.cause)
+
+
+def _relative(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+
+
+def read_commits(log: Log) -> Iterator[Commit]:
+    """Yield the commits with data, oldest first; records that are not commits are left out. Raises OSError."""
     for record in log.read():
         data = record.get("d")
         if record.get("k") in ("done", "kept") and isinstance(data, dict) and data:
@@ -137,7 +267,7 @@ def _commits(log: Log) -> Iterator[Commit]:
             yield Commit(at, event, transcript, session, upto, data)
 
 
-def _lines(path: Path) -> list[tuple[str, str]]:
+def _read_lines(path: Path) -> list[tuple[str, str]]:
     try:
         return lines_of(read_plain_bytes(path, LIMIT))
     except (OSError, FileRefusedError):

@@ -1,4 +1,5 @@
-"""The notices after a synthesis: each line that learning wrote, or why it wrote none. No disk, no model."""
+"""What a commit of learning means to a person: facts that were extracted or refused, each line that was written, or why none
+was. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +7,45 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.handler import Notice
+from tacitd.handler import Commit, Notice
 from tacitd_handlers.learning.stage2.place import LEARNED
 
 NO_LINE = "no line"
 """`Notice.did` of a synthesis that handled facts and wrote no line."""
+
+
+def describe_commit(commit: Commit) -> Iterator[Notice]:
+    """Given a commit, yield its notices. The hook `Plugin.activity`."""
+    root = Path(str(commit.data.get("project", "")))
+    match commit.data.get("kind"):
+        case "batch":
+            yield from _extraction_notices(root, commit.data)
+        case "synthesis":
+            yield from learned_notices(root, commit.data)
+        case _:
+            pass
+
+
+def _extraction_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
+    """The numbers of facts that were extracted and refused: their words are announced when they are stored."""
+    if asked := int(data.get("asked", 0)):
+        facts, usd = int(data.get("facts", 0)), float(data.get("usd", 0.0))
+        text = f"{_count(facts, 'fact') if facts else 'no fact'} from {_count(asked, 'prompt')}"
+        yield Notice("extracted", text, root.name, _dollars(usd))
+    for why, number in data.get("left_out", {}).items():
+        yield Notice("refused", f"{_count(int(number), 'fact')}: {why}", root.name)
+    if refused := int(data.get("refused", 0)):
+        what = (
+            "it names something that nobody mentioned"
+            if refused == 1
+            else "they name something that nobody mentioned"
+        )
+        hint = "`tacitd learned --refused`"
+        yield Notice("refused", f"{_count(refused, 'proposal')} of the model: {what}", root.name, hint)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def explain_no_line(*, repeated: int, withheld: int, refused: int, asked: bool) -> str:

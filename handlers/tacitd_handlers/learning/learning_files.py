@@ -16,9 +16,9 @@ from tacitd.files.transaction import History
 from tacitd.handler import Footprint
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
+from tacitd_handlers.learning.mirrors.mirror_checks import open_records
 from tacitd_handlers.learning.mirrors.mirror_names import MODULE_MIRRORS
-from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecords
-from tacitd_handlers.learning.mirrors.mirror_sync import HOME, sort_mirrors
+from tacitd_handlers.learning.mirrors.mirror_withdrawal import sort_mirrors
 from tacitd_handlers.learning.store import ProjectPaths, text_of
 from tacitd_handlers.learning.visibility import exclude_file, hidden_by_us
 
@@ -49,7 +49,7 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
             kept.append(exclude)
             reasons[exclude] = "tacitd's lines in it keep LEARNED.md and the others out of git"
         own.append(files.tmp_dir)
-    for record in MirrorRecords(state / "handlers" / "learning" / HOME).list_records():
+    for record in open_records(state).list_records():
         mine, others = sort_mirrors(record)
         copies += mine
         kept += others

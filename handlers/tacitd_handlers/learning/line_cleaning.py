@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tacitd.text.import_words import quote_imports
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.tidy import tidy_fact
@@ -108,7 +109,6 @@ _FORBIDS = re.compile(
     r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b[^.;!?]*$",
     re.IGNORECASE,
 )
-_IMPORT = re.compile(r"(?<![\w`/.@])@(?=[^\s`])[^\s`]*[^\s`.,;:!?)]|(?<![\w`/.@])@(?=[^\s`])[^\s`]+")
 
 
 def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
@@ -134,7 +134,7 @@ def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
     for pattern, reason in () if is_typed else _SOFT:
         if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
             return Unfit(reason)
-    line = _imports_quoted(_plain_marks(tidy_fact(line)))
+    line = quote_imports(_plain_marks(tidy_fact(line)))
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")
     return line
@@ -146,16 +146,3 @@ def _plain_marks(line: str) -> str:
     if line.count("`") % 2 or "``" in line:
         line = line.replace("`", "")
     return re.sub(r"^(?:(?:[-*+>#|=]+|\d+[.)])\s+)+", "", line.strip()).strip()
-
-
-def _imports_quoted(line: str) -> str:
-    """Put every `@name` outside backticks into backticks. The line's backticks are balanced."""
-    # Parts with an even index are outside backticks. A space keeps new backticks apart from existing ones.
-    parts = line.split("`")
-    for at in range(0, len(parts), 2):
-        parts[at] = _IMPORT.sub(lambda found: f"`{found[0]}`", parts[at])
-        if at and parts[at].startswith("`"):
-            parts[at] = " " + parts[at]
-        if at < len(parts) - 1 and parts[at].endswith("`"):
-            parts[at] += " "
-    return "`".join(parts)

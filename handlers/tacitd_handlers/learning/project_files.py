@@ -6,7 +6,8 @@ Nothing is written here.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +29,107 @@ from tacitd_handlers.learning.stage2.place import (
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.tombstones import GitView
 
+_SPELLINGS = {
+    word.casefold(): word
+    for word in [
+        "AI",
+        "API",
+        "APIs",
+        "AST",
+        "AWS",
+        "CD",
+        "CI",
+        "CLI",
+        "CMS",
+        "CPU",
+        "CRM",
+        "CSS",
+        "CSV",
+        "DB",
+        "DNS",
+        "DSL",
+        "DTO",
+        "E2E",
+        "ETL",
+        "FAQ",
+        "FTP",
+        "GCP",
+        "GPU",
+        "GraphQL",
+        "gRPC",
+        "GUI",
+        "HTML",
+        "HTTP",
+        "HTTPS",
+        "I18n",
+        "IAM",
+        "IDE",
+        "iOS",
+        "IO",
+        "IoT",
+        "IP",
+        "JS",
+        "JSON",
+        "JWT",
+        "KPI",
+        "L10n",
+        "LLM",
+        "macOS",
+        "MCP",
+        "ML",
+        "MySQL",
+        "NLP",
+        "OAuth",
+        "OIDC",
+        "ORM",
+        "OS",
+        "PDF",
+        "PHP",
+        "PR",
+        "PostgreSQL",
+        "QA",
+        "RAG",
+        "README",
+        "REST",
+        "RPC",
+        "S3",
+        "SaaS",
+        "SDK",
+        "SEO",
+        "SMS",
+        "SMTP",
+        "SQL",
+        "SQLite",
+        "SSH",
+        "SSL",
+        "SSO",
+        "SVG",
+        "TCP",
+        "TLS",
+        "TS",
+        "TTL",
+        "TUI",
+        "TypeScript",
+        "UDP",
+        "UI",
+        "URL",
+        "URLs",
+        "UX",
+        "VM",
+        "VPN",
+        "WebSocket",
+        "WebSockets",
+        "XML",
+        "YAML",
+        "GitHub",
+        "GitLab",
+        "JavaScript",
+        "DevOps",
+        "k8s",
+        "PostCSS",
+    ]
+}
+"""Words that are not written with one capital."""
 READ_LIMIT = 4 << 20
 """Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
 
@@ -188,6 +290,11 @@ def title_for(name: str) -> str:
     """The title of a file that tacitd creates, such as `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
     if name == LEARNED:
         return "Learned Preferences"
+    return f"{name_folder(Path(name).parent.name)} Module"
+
+
+def name_folder(folder: str) -> str:
+    """The name of a folder as people write it: `User API` for `user_api`, `GraphQL Client` for `graphqlClient`."""
     # Claude Code would treat `@` as an import when it loads the file.
-    parts: Sequence[str] = Path(name).parent.name.replace("@", "").replace("_", " ").replace("-", " ").split()
-    return " ".join(part[:1].upper() + part[1:] for part in parts) + " Module"
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s_.@-]+", " ", folder).split()
+    return " ".join(_SPELLINGS.get(word.casefold(), word[:1].upper() + word[1:]) for word in words)

@@ -35,8 +35,18 @@ LITERALS: Mapping[PromptName, frozenset[str]] = {
     "synthesis": frozenset({"relative_path", "folder"}),
     "summary": frozenset(),
 }
+SYNTHESIS_PROMPT = "learning:synthesis"
+"""The name of Stage 2's prompt in `Plugin.prompt_extensions`."""
 _ANSWER_KEYS = ("FILE:", "FACT:", "FROM:", "SECTION:", "REPLACES:")
 _NOTHING = "(none)"
+_MERGE = """
+{file} has {count} learned lines; it may have {limit}. Merge existing lines in it that belong together, and repeat REPLACES for
+each line whose place a merged line takes:
+FILE: {file}
+FACT: the merged line
+REPLACES: the first existing line
+REPLACES: the second existing line
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +83,13 @@ def synthesis_prompt(
     learned: Mapping[str, str],
     facts: Mapping[int, str],
     repeated: Sequence[str],
+    crowded: Mapping[str, tuple[int, int]] | None = None,
 ) -> str:
     """Return the prompt of Stage 2 (SPEC S-36).
 
     `learned`: the texts of LEARNED.md and of the folders' AGENTS.md, by path relative to the project. `facts`: by number.
-    `repeated`: how often facts and lines were said, such as `said 3 times in 2 sessions: Use pnpm`.
+    `repeated`: how often facts and lines were said, such as `said 3 times in 2 sessions: Use pnpm`. `crowded`: files with too
+    many lines, with the number and the limit; the model is asked to merge some (S-54).
     """
     values = {
         "folders_context": _fenced_lines(folders),
@@ -85,7 +97,11 @@ def synthesis_prompt(
         "raw_facts": _fenced_lines(facts.values(), [f"{number}." for number in facts]),
         "repeated_corrections": _fenced_lines(repeated),
     }
-    return _filled("synthesis", values)
+    asked = "".join(
+        _MERGE.format(file=redact_secrets(name)[0], count=count, limit=limit)
+        for name, (count, limit) in (crowded or {}).items()
+    )
+    return _filled("synthesis", values) + asked
 
 
 def summary_prompt(documents: Mapping[str, str]) -> str:

@@ -23,6 +23,13 @@ from tacitd_handlers.shared.equality import find_equal
 MIRROR_EDIT = "mirror edit"
 """What a transaction's cause names if it moves a person's edit of a mirror to its source. Lines that it adds are the
 person's; lines that it takes away were deleted by the person."""
+REVIEW_EDIT = "review edit"
+"""The same for a line that the person worded anew with `tacitd review` or `accept`."""
+
+
+def is_by_person(cause: Mapping[str, Any]) -> bool:
+    """Whether a transaction with this cause wrote the person's own words."""
+    return cause.get("what") in (MIRROR_EDIT, REVIEW_EDIT)
 
 
 def find_written_lines(history: History, project: Project) -> dict[str, dict[str, float]]:
@@ -32,7 +39,7 @@ def find_written_lines(history: History, project: Project) -> dict[str, dict[str
     """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
-        ours = past.put_at is not None and past.taken_at is None and past.cause.get("what") != MIRROR_EDIT
+        ours = past.put_at is not None and past.taken_at is None and not is_by_person(past.cause)
         if ours and past.put_at is not None and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.put_at
     return found
@@ -45,7 +52,7 @@ def find_undone_lines(history: History, project: Project) -> dict[str, dict[str,
     """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
-        by_person = UNDONE in past.cause or past.cause.get("what") == MIRROR_EDIT
+        by_person = UNDONE in past.cause or is_by_person(past.cause)
         if past.taken_at is not None and by_person and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.taken_at
     return found

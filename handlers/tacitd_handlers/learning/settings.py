@@ -1,4 +1,4 @@
-"""The learning plugin's sections of the configuration: `extraction` and `synthesis`."""
+"""The learning plugin's sections of the configuration: `extraction`, `synthesis` and `learning`."""
 
 from __future__ import annotations
 
@@ -48,4 +48,21 @@ class SynthesisSettings(BaseModel):
         ge=1,
         le=20,
         description="After this many unusable answers in a row, the facts are put aside.",
+    )
+
+
+class LearningSettings(BaseModel):
+    """`learning`: how many learned lines a file has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_lines: int = Field(
+        default=150,
+        ge=10,
+        le=2000,
+        description="Learned lines in `LEARNED.md`. Past it, synthesis is asked to merge lines, and then the least confirmed ones go to the "
+        "archive (`tacitd learned --archived`): never a prohibition that guards data, a line said twice, or one of the last 30 days.",
+    )
+    max_module_lines: int = Field(
+        default=50, ge=10, le=2000, description="The same for the `AGENTS.md` of a folder."
     )

@@ -12,6 +12,7 @@ The data of a commit depends on its `kind`:
                `corrected_again` and `sessions` of the latter, `origins` (line to its origin, see `stage2/line_origins`),
                `left_out_facts` and `used` (facts without a line, and such ones that now have one), `reworded` (lines that
                were to be reworded), `conflicts` (line to file and text of the user's line that it contradicts),
+               `merged` (line to the line that took its place), `archived` (line to its file),
                `withheld`, `look` (as tombstone), `files` (line to file), `usd` (all calls that led to it), `from` (number
                of prompts); `no_line`: why no line was written; `read`: claimed files that grew meanwhile, with the byte
                offset up to which they are handled
@@ -28,19 +29,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
-from tacitd_handlers.learning.confidence import LineConfidence, record_sighting
+from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
+from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, list_unheeded
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 """Numbers in commits that `status` adds up."""
 SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"
+FORGOTTEN_FACT = "forgotten by you"
 COMMENTARY = "remarks of the model about its task"
 """Reasons why facts are left out. Their number is counted; their text is not stored."""
 WRITING_KINDS = ("batch", "synthesis", "summary")
@@ -125,6 +128,10 @@ class LearningState:
     """By file, relative to the project: the last check."""
     line_confidences: dict[Path, dict[str, LineConfidence]] = field(default_factory=dict)
     """By line: its confidence (SPEC S-54)."""
+    rule_lives: dict[Path, dict[str, RuleLife]] = field(default_factory=dict)
+    """By line: the corrections before and after it was written."""
+    asked_messages: Counter[Path] = field(default_factory=Counter)
+    """How many messages of each project were put to the model."""
     first_written_at: dict[Path, float] = field(default_factory=dict)
     """When something was written in the project for the first time: seconds since 1970, UTC."""
     judged: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
@@ -145,6 +152,9 @@ class LearningState:
     """Lines that were reworded as a rule, or that synthesis was asked to reword. It is not asked again."""
     conflicts: dict[Path, dict[str, tuple[str, str]]] = field(default_factory=dict)
     """Lines of ours that contradict a line of the user's, with the file and text of the latter."""
+
+    archived: dict[Path, dict[str, tuple[str, float]]] = field(default_factory=dict)
+    """Lines that were moved to the archive, with their file and the time (seconds since 1970, UTC)."""
 
     def fold_commit(self, commit: Commit) -> None:
         """Fold one commit. Raises KeyError, TypeError or ValueError if its data has another format."""
@@ -189,6 +199,7 @@ class LearningState:
             (given := tuple(data.get("new", ()))), read_marks(data.get("marks"), len(given))
         )
         root = Path(data["project"])
+        self.asked_messages[root] += int(data.get("asked", 0))
         has_result = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
         self.asked_since_fact = 0 if has_result else self.asked_since_fact + int(data.get("asked", 0))
         self._repeat(root, data, commit.at, (commit.session,))
@@ -212,6 +223,7 @@ class LearningState:
     def _fold_synthesis(self, commit: Commit) -> None:
         data = commit.data
         root = Path(data["project"])
+        typed = self._find_times(root, data.get("batches", ()))
         for id in data.get("batches", ()):
             self.synthesised.add(id)
             self.judged.get(root, {}).pop(id, None)
@@ -227,13 +239,20 @@ class LearningState:
         reworded = self.reworded.setdefault(root, set())
         reworded.update(map(str, data.get("reworded", ())))
         for line in data.get("put", ()):
-            old = swapped.get(line, line)
+            archived = find_equal(line, self.archived.get(root, {}))
+            old = swapped.get(line, archived or line)
             # A line that replaces another one continues with its confidence.
             confidences[line] = _count_origin(
                 confidences.pop(old, None), commit.at, data.get("origins", {}).get(line, {})
             )
             if old in reworded or confidences[line].corrections > 1:
                 reworded.add(line)
+            self._begin_rule(root, line, old, data, commit.at, typed)
+        for old, line in data.get("merged", {}).items():
+            self.rule_lives.get(root, {}).pop(old, None)
+            if (other := confidences.pop(old, None)) is not None and line in confidences:
+                confidences[line] = add_confidence(confidences[line], other)
+        self._fold_archived(root, data, commit.at)
         self._fold_left_out(root, data, commit.at)
         self.conflicts.setdefault(root, {}).update(
             {
@@ -244,6 +263,15 @@ class LearningState:
         self.withheld.setdefault(root, {}).update(data.get("withheld", {}))
         if data.get("look"):
             self._fold_tombstones(data["look"])
+
+    def _fold_archived(self, root: Path, data: Mapping[str, Any], at: float) -> None:
+        archived = self.archived.setdefault(root, {})
+        for line in data.get("put", ()):
+            if (found := find_equal(line, archived)) is not None:
+                del archived[found]
+        for line, file in data.get("archived", {}).items():
+            archived[str(line)] = (str(file), at)
+            self.rule_lives.get(root, {}).pop(str(line), None)
 
     def _fold_aside(self, data: Mapping[str, Any]) -> None:
         root = Path(data["project"])
@@ -285,6 +313,38 @@ class LearningState:
                     confidences[known], at, sessions[-1] if sessions else "", corrected=line in corrected
                 )
                 self.repeated.setdefault(root, set()).add(known)
+                lives = self.rule_lives.get(root, {})
+                if line in corrected and known in lives:
+                    lives[known] = correct_rule(lives[known], at)
+
+    def _find_times(self, root: Path, batches: Iterable[str]) -> dict[str, float]:
+        """When the prompts of waiting batches were typed, by their ids; those that are not known are left out."""
+        waiting = self.waiting.get(root, {})
+        pairs = (
+            zip(one.prompts, one.times, strict=False)
+            for id in batches
+            if (one := waiting.get(str(id))) is not None
+        )
+        return {id: at for each in pairs for id, at in each if at is not None}
+
+    def _begin_rule(
+        self, root: Path, line: str, old: str, data: Mapping[str, Any], at: float, typed: Mapping[str, float]
+    ) -> None:
+        lives = self.rule_lives.setdefault(root, {})
+        before = lives.pop(old, None)
+        file = str(data.get("files", {}).get(line, ""))
+        if before is not None and old in map(str, data.get("reworded", ())):
+            lives[line] = replace(before, file=file or before.file)
+            return
+        origin = data.get("origins", {}).get(line, {})
+        times = [typed[id] for id in map(str, origin.get("prompts", ())) if id in typed]
+        asked = self.asked_messages[root]
+        lives[line] = begin_rule(at, int(origin.get("corrections", 0)), times, asked=asked, file=file)
+
+    def list_unheeded_rules(self) -> dict[Path, tuple[str, ...]]:
+        """By project: the lines that were corrected twice although they were written, the most often corrected first."""
+        found = {root: list_unheeded(lives) for root, lives in self.rule_lives.items()}
+        return {root: lines for root, lines in found.items() if lines}
 
     def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:
         kept = self.left_out.setdefault(root, {})
@@ -309,6 +369,8 @@ class LearningState:
         tombstones = self.tombstones.setdefault(root, {})
         for name, lines in data.get("removed", {}).items():
             tombstones.setdefault(name, set()).update(lines)
+            for line in lines:
+                self.rule_lives.get(root, {}).pop(line, None)
         for name, lines in data.get("lifted", {}).items():
             tombstones.setdefault(name, set()).difference_update(lines)
             self._unwithhold(root, lines)

@@ -2,56 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tacitd_handlers.learning.state import COMMENTARY, SECRET_FACT, TOO_MANY_FACTS
+from tacitd.text.shorten import shorten_line
+from tacitd_handlers.learning.rule_life import PROPOSAL
+from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, TOO_MANY_FACTS
 
 COUNT_LABELS = {
-    "seen": "prompts seen",
-    "asked": "put to the model",
-    "facts": "facts",
-    "lines": "lines written",
+    "seen": ("prompt", " seen"),
+    "asked": ("", " put to the model"),
+    "facts": ("fact", ""),
+    "lines": ("line", " written"),
 }
-"""Labels of the counts in `COUNTED_FIELDS`."""
+"""Labels of the counts in `COUNTED_FIELDS`: the noun, "" for none, and what follows it."""
+SHORT = 80
+"""Characters of a rule in a line of the status."""
 LISTED = 3
 """Maximum number of projects with a line each. If there are more, this many are named in one line."""
 
 
 def count_facts(number: int) -> str:
     """Return the number with its noun: `1 fact`, `2 facts`."""
-    return f"{number} fact{'' if number == 1 else 's'}"
+    return _count(number, "fact")
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _was(number: int) -> str:
+    return "was" if number == 1 else "were"
 
 
 def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines for the status. A line that begins with `!` needs the user's attention."""
     for span in ("today", "total"):
-        yield f"{span}: " + ", ".join(f"{status[span][key]} {words}" for key, words in COUNT_LABELS.items())
+        yield f"{span}: " + ", ".join(
+            (_count(status[span][key], noun) if noun else str(status[span][key])) + rest
+            for key, (noun, rest) in COUNT_LABELS.items()
+        )
     yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
         if why == COMMENTARY:
-            yield f"{number} lines of answers were left out: {why}"
+            yield f"{_count(number, 'line')} of answers {_was(number)} left out: {why}"
             continue
-        what = "facts" if why in (SECRET_FACT, TOO_MANY_FACTS) else "prompts"
-        yield f"{number} {what} were left out: {why}"
-    if status["withheld"]:
-        yield f"{status['withheld']} lines that you removed were learned again: `tacitd learned --withheld`"
+        what = "fact" if why in (SECRET_FACT, TOO_MANY_FACTS, FORGOTTEN_FACT) else "prompt"
+        yield f"{_count(number, what)} {_was(number)} left out: {why}"
+    if number := status["withheld"]:
+        yield f"{_count(number, 'line')} that you removed {_was(number)} learned again: `tacitd learned --withheld`"
+    if offers := status.get("offers", 0):
+        what = "1 line was" if offers == 1 else f"{offers} lines were"
+        yield f"{what} learned in three projects: `tacitd adopt` makes a rule for all of it"
     refused = status["refused"]
-    if refused["waits"]:
-        yield f"! {refused['waits']} proposals of the model wait for your decision: `tacitd learned --refused`"
-    if refused["refused"]:
-        yield f"{refused['refused']} proposals of the model were refused: `tacitd learned --refused`"
+    if number := refused["waits"]:
+        wait = "waits" if number == 1 else "wait"
+        yield f"! {_count(number, 'proposal')} of the model {wait} for your decision: `tacitd learned --refused`"
+    if number := refused["refused"]:
+        yield f"{_count(number, 'proposal')} of the model {_was(number)} refused: `tacitd learned --refused`"
+    yield from _describe_unheeded(status.get("unheeded", {}))
     for root, number in status["untrusted"].items():
         what = "1 line" if number == 1 else f"{number} lines"
         yield (
-            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them. Read them: `tacitd trust {root}` "
-            f"puts them into every session there, `tacitd trust --undo {root}` does not ask again"
+            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust {root}` "
+            "prints them and asks"
         )
     for what in status["rules_problems"]:
         yield f"! {what}"
     for what in status["files_refused"]:
         if what not in status.get("files_reported", ()):  # a degradation reports those
             yield f"! {what}"
+
+
+def _describe_unheeded(unheeded: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Yield one line about the rules that are not heeded, given them by root, the most often corrected first."""
+    named = [(line, root) for root, lines in unheeded.items() for line in lines]
+    if not named:
+        return
+    line, root = named[0]
+    more = f" and {len(named) - 1} more" if len(named) > 1 else ""
+    yield (
+        f"! “{shorten_line(line, SHORT)}” in {root}{more}: corrected at least twice since it was written. {PROPOSAL[0].upper()}{PROPOSAL[1:]}; "
+        f"`tacitd report {root}` shows the corrections"
+    )
 
 
 def _describe_projects(projects: Mapping[str, str]) -> Iterator[str]:

@@ -9,12 +9,19 @@ import pytest
 
 from support_cli import Cli
 from support_learning import git
+from tacitd.clock import SystemClock
+from tacitd.events import Project
+from tacitd.files.log import Log
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.context import build_section
+from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A git work tree with LEARNED.md and AGENTS.md on three levels."""
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A git work tree with LEARNED.md and AGENTS.md on three levels, and a state directory without records."""
+    monkeypatch.setenv("TACITD_STATE_DIR", str(tmp_path / "state"))
     root = tmp_path.resolve() / "app"
     (root / "src/deep").mkdir(parents=True)
     git(root, "init", "-q", "--template=")
@@ -36,31 +43,44 @@ def order(text: str) -> list[str]:
 
 def test_from_the_root_down_to_the_directory(root: Path) -> None:
     """SPEC S-37."""
-    assert order(build_section(root / "src/deep", 9000)) == ["learned", "of the root", "of src", "of deep"]
-    assert order(build_section(root, 9000)) == ["learned", "of the root"]
-    assert f"=== {root / 'src/AGENTS.md'} ===" in build_section(root / "src", 9000)
+    assert order(build_section(ContextRequest(root / "src/deep", 9000))) == [
+        "learned",
+        "of the root",
+        "of src",
+        "of deep",
+    ]
+    assert order(build_section(ContextRequest(root, 9000))) == ["learned", "of the root"]
+    assert f"({root / 'src/AGENTS.md'})" in build_section(ContextRequest(root / "src", 9000))
 
 
 def test_a_directory_that_is_gone_counts_as_far_as_it_is_there(root: Path) -> None:
     """`context` works on any path."""
-    assert order(build_section(root / "src/gone/deeper", 9000)) == ["learned", "of the root", "of src"]
+    assert order(build_section(ContextRequest(root / "src/gone/deeper", 9000))) == [
+        "learned",
+        "of the root",
+        "of src",
+    ]
 
 
 def test_a_linked_way_is_the_real_one(root: Path, tmp_path: Path) -> None:
     """The working directory may be reached through a link."""
     (tmp_path / "link").symlink_to(root / "src")
-    assert order(build_section(tmp_path / "link", 9000)) == ["learned", "of the root", "of src"]
+    assert order(build_section(ContextRequest(tmp_path / "link", 9000))) == [
+        "learned",
+        "of the root",
+        "of src",
+    ]
 
 
 def test_a_linked_worktree_has_the_main_ones_learned_file(root: Path, tmp_path: Path) -> None:
     """DESIGN "Where it writes": a linked worktree's own AGENTS.md is used if it has one."""
-    git(root, "add", "src/AGENTS.md")
-    git(root, "commit", "-qm", "x")
+    git(root, "commit", "-q", "--allow-empty", "-m", "x")
     tree = tmp_path.resolve() / "tree"
     git(root, "worktree", "add", "-q", str(tree))
+    (tree / "src").mkdir()
     (tree / "src/AGENTS.md").write_text("- of the tree\n")
     (tree / "src/deep").mkdir()
-    assert order(build_section(tree / "src/deep", 9000)) == [
+    assert order(build_section(ContextRequest(tree / "src/deep", 9000))) == [
         "learned",
         "of the root",
         "of the tree",
@@ -72,9 +92,33 @@ def test_the_budget_is_never_passed(root: Path) -> None:
     """Whole documents are printed while they fit; the next one is cut at a line end, with a note."""
     (root / "LEARNED.md").write_text("".join(f"- line number {n}\n" for n in range(1000)))
     for budget in (100, 300, 1000, 5000, 100_000):
-        text = build_section(root / "src", budget)
+        text = build_section(ContextRequest(root / "src", budget))
         assert len(text) <= budget
-    assert "[… cut" in build_section(root, 1000) and build_section(root, 100) == ""
+    assert (
+        "[… cut" in build_section(ContextRequest(root, 1000))
+        and build_section(ContextRequest(root, 100)) == ""
+    )
+
+
+def test_lines_that_came_with_the_repository_are_a_strangers(root: Path) -> None:
+    """What git tracks and no record knows is left out, as in the rules that the client loads; `tacitd trust` admits it."""
+    git(root, "add", "LEARNED.md", "src/AGENTS.md")
+    assert order(build_section(ContextRequest(root / "src"))) == ["of the root"]
+    home = state_dir(os.environ) / "handlers" / "learning"
+    home.mkdir(parents=True)
+    TrustedProjects(Log(home / LOG), SystemClock()).set_trust(Project(root, True), trusted=True)
+    assert order(build_section(ContextRequest(root / "src"))) == ["learned", "of the root", "of src"]
+
+
+def test_what_the_client_loads_is_left_out(root: Path) -> None:
+    """The mirror of LEARNED.md has the line, so it is not repeated; a sub-agent that loads no rules gets prohibitions."""
+    (root / "LEARNED.md").write_text("- learned\n- Never use `npm` here\n")
+    loaded = frozenset({"learned", "Never use npm here"})
+    assert order(build_section(ContextRequest(root, loaded=loaded))) == ["of the root"]
+    agent = ContextRequest(root, occasion="agent", agent="Explore")
+    assert order(build_section(agent)) == ["Never use `npm` here"]
+    off = ContextRequest(root, withheld=frozenset({root / "LEARNED.md"}))
+    assert order(build_section(off)) == ["of the root"]
 
 
 @pytest.mark.parametrize("odd", ["fifo", "directory", "bytes", "empty"])
@@ -91,7 +135,7 @@ def test_odd_files_are_left_out(root: Path, odd: str) -> None:
             path.write_bytes(b"- gr\xfc\xdfe\n")
         case _:
             path.write_text("\n \n")
-    assert order(build_section(root, 9000))[-1] == "of the root"
+    assert order(build_section(ContextRequest(root, 9000)))[-1] == "of the root"
 
 
 def test_the_command_needs_no_daemon_and_no_claude(
@@ -99,10 +143,12 @@ def test_the_command_needs_no_daemon_and_no_claude(
 ) -> None:
     """`context` prints text, or JSON with one text for each plugin; nothing is written."""
     cli = Cli(tmp_path, monkeypatch, capsys)
-    assert order(cli.run("context", "--cwd", root / "src").out) == ["learned", "of the root", "of src"]
+    assert order(cli.run("context", root / "src").out) == ["learned"]  # new clients load AGENTS.md themselves
+    (root / "CLAUDE.md").write_text("- of the person\n")  # now they do not
+    assert order(cli.run("context", root / "src").out) == ["learned", "of the root", "of src"]
     assert order(cli.run("context", cwd=root).out) == ["learned", "of the root"]
-    assert set(cli.run("context", "--cwd", root, "--json").json) == {"learning"}
-    assert cli.run("context", "--cwd", tmp_path / "nowhere").out == ""
-    assert len(cli.run("context", "--cwd", root, "--budget", "200").out) <= 201
+    assert set(cli.run("context", root, "--json").json) == {"learning"}
+    assert cli.run("context", tmp_path / "nowhere").out == ""
+    assert len(cli.run("context", root, "--budget", "500").out) <= 500
     assert cli.run("context", "--budget", "1").code == 2
     assert not list(cli.home.iterdir())

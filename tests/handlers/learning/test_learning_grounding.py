@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.clock import utc_seconds
 from tacitd.handler import Done, Later
 from tacitd_handlers.learning.refusals import KEEP
@@ -251,7 +251,7 @@ def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
     for _ in range(2):
         assert bench.status["refused"] == {"refused": 1, "waits": 1}
         said = "\n".join(bench.status["says"])
-        assert "! 1 proposals of the model wait for your decision: `tacitd learned --refused`" in said
+        assert "! 1 proposal of the model waits for your decision: `tacitd learned --refused`" in said
         bench.restart()
 
 
@@ -341,3 +341,20 @@ def test_the_work_of_grounding_grows_with_the_facts_and_not_with_their_square(
     bench.end()
     assert sorted(bench.bullets) == sorted(facts)
     assert sum(indexed) < 10 * len(facts)
+
+
+def test_a_relative_date_is_written_out_in_a_line(bench: Bench) -> None:
+    """SPEC S-67: the day that "tomorrow" meant was typed, so a line may name it, and no other day.
+
+    A relative date would mean another day whenever the line is read, so the prompt asks for the date itself.
+    """
+    bench.clock.wall = MORNING
+    day = {days: utc_seconds(MORNING + days * 86_400.0)[:10] for days in (1, 900)}
+    facts = "[1] The release branch is frozen from tomorrow on\n[1] Vega was replaced last year"
+    said = [f"Freeze the release branch from {day[1]} on", f"Vega was replaced in {int(day[1][:4]) - 1}"]
+    bench.answer(
+        (EXTRACTION, facts), (SYNTHESIS, lines(*said, f"Freeze the release branch until {day[900]}"))
+    )
+    bench.learn("the release branch is frozen from tomorrow on; vega was replaced last year")
+    assert [one in bench.learned for one in said] == [True, True]
+    assert day[900] not in bench.learned

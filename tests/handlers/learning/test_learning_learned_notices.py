@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacitd.handler import Notice
-from tacitd_handlers.learning.learned_notices import explain_no_line, learned_notices
+from tacitd.handler import Commit, Notice
+from tacitd_handlers.learning.learned_notices import describe_commit, explain_no_line, learned_notices
 
 
 def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_price() -> None:
@@ -38,3 +38,37 @@ def test_why_there_is_no_line() -> None:
     ]
     both = explain_no_line(repeated=1, withheld=0, refused=2, asked=True)
     assert both.startswith("it is written there already; what was proposed")
+
+
+def _commit(**data: object) -> Commit:
+    return Commit(0.0, "TranscriptGrew", "/t", "s", 9, {"project": "/home/dev/shop", **data})
+
+
+def test_an_extraction_is_told_in_numbers() -> None:
+    """Facts are the person's words, which are announced when they are stored. Without a call there is nothing to tell."""
+    batch = _commit(kind="batch", asked=3, facts=2, new=["secret words", "b"], usd=0.02)
+    assert list(describe_commit(batch)) == [Notice("extracted", "2 facts from 3 prompts", "shop", "$0.02")]
+    none = _commit(kind="batch", asked=1, facts=0, new=[])
+    assert list(describe_commit(none)) == [Notice("extracted", "no fact from 1 prompt", "shop", "$0.00")]
+    assert list(describe_commit(_commit(kind="batch", asked=0, facts=0))) == []
+    assert list(describe_commit(_commit(kind="skipped", seen=3))) == list(describe_commit(_commit())) == []
+
+
+def test_what_was_refused_is_told_with_its_reason() -> None:
+    """Not the words: they may be a secret."""
+    refused = _commit(kind="batch", asked=1, facts=1, left_out={"looks like a secret": 1}, refused=2)
+    assert list(describe_commit(refused))[1:] == [
+        Notice("refused", "1 fact: looks like a secret", "shop"),
+        Notice(
+            "refused",
+            "2 proposals of the model: they name something that nobody mentioned",
+            "shop",
+            "`tacitd learned --refused`",
+        ),
+    ]
+
+
+def test_a_synthesis_is_told_by_its_lines() -> None:
+    """The hook names the same lines as the handler announces."""
+    put = _commit(kind="synthesis", put=["a"], usd=0.01)
+    assert list(describe_commit(put)) == list(learned_notices(Path("/home/dev/shop"), put.data))

@@ -9,7 +9,7 @@ import pytest
 
 from support_cli import Cli
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
-from tacitd.clock import SystemClock
+from tacitd.clock import SystemClock, local_date
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
 from tacitd.state.write_modes import WriteModes
@@ -217,8 +217,12 @@ def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) ->
     bench.put("LEARNED.md", "## Coding\n- mine\n")
     bench.learn("pnpm, never npm; short answers")
     said = cli.run("learned", bench.root / "src")
-    assert said.out == f"LEARNED.md · Coding\n  - {PNPM}\nsrc/AGENTS.md · Coding\n  - {SHORT}\n"
     rows = cli.run("learned", "--json", cwd=bench.root).json
+    last = local_date(bench.clock.now())
+    assert said.out == (
+        f"LEARNED.md · Coding\n  {rows[0]['id']}  {PNPM}  (said once, last on {last})\n"
+        f"src/AGENTS.md · Coding\n  {rows[1]['id']}  {SHORT}  (said once, last on {last})\n"
+    )
     assert [row["line"] for row in rows] == [PNPM, SHORT] and rows[0]["sessions"] == ["s1"]
     bench.files.learned_file.write_text("## Coding\n- mine\n")
     assert [row["line"] for row in cli.run("learned", bench.root, "--json").json] == [SHORT]
@@ -235,7 +239,7 @@ def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
     assert "by hand" in said.err
     rows = cli.run("learned", bench.root, "--refused", "--json").json
     assert [row["text"] for row in rows] == ["Push without asking", "Use version 6.6.6"]
-    assert {"at", "project", "kind", "verdict", "text", "reason", "words", "key"} == set(rows[0])
+    assert {"at", "project", "kind", "verdict", "text", "reason", "words", "key", "id"} == set(rows[0])
     assert rows[0]["at"].endswith("Z") and rows[0]["project"] == str(bench.root)
     other = cli.run("learned", bench.new_project("other").root, "--refused")
     assert other.out == "" and "nothing was refused" in other.err
@@ -258,7 +262,9 @@ def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
     bench.files.learned_file.write_text("# Learned Preferences\n")
     bench.changed(bench.files.learned_file)
     bench.learn("pnpm, not npm, I said", session="s2")
-    assert cli.run("learned", bench.root, "--withheld").out == f"LEARNED.md: {PNPM}\n"
+    assert cli.run("learned", bench.root, "--withheld").out.endswith(f"  LEARNED.md: {PNPM}\n")
     rows = cli.run("learned", bench.root, "--withheld", "--json").json
-    assert rows == [{"line": PNPM, "file": "LEARNED.md"}]
+    assert [{"line": row["line"], "file": row["file"]} for row in rows] == [
+        {"line": PNPM, "file": "LEARNED.md"}
+    ]
     assert json.loads(cli.run("learned", bench.root, "--json").out) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support_golden import assert_golden
-from support_learning import EXTRACTION, MORNING, PNPM, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, MORNING, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.model.answer_checks import frame_prompt
 
 SENTENCES = (
@@ -46,6 +46,31 @@ SYNTHESIS_SENTENCES = (
     "REPLACES: the exact existing line",
 )
 """Every sentence of seed 003's prompt for Stage 2, and the literal forms of the further lines."""
+
+SUMMARY_SENTENCES = (
+    "Perform knowledge extraction on the following directive documents.",
+    "Extract semantic triples representing:",
+    "- Stated preferences and requirements",
+    "- Prohibited patterns and anti-patterns",
+    "- Required practices and conventions",
+    "- Architectural principles",
+    "Output as concise natural language statements. One fact per line.",
+    'No "User" prefix. Keep under 50 lines total.',
+    "Group by category: Coding, Testing, Communication, Architecture.",
+    "Documents:",
+)
+"""Every sentence of seed 003's prompt for the known facts."""
+
+
+def test_summary_as_it_is_sent(bench: Bench) -> None:
+    """S-40 to S-44: the seed's sentences in their order, then the directives as data."""
+    bench.put("AGENTS.md", "# Rules\n\n- Write small functions\n- Run `make test` before a push\n")
+    bench.answer((SUMMARY, "## Coding\n- Write small functions\n"), (EXTRACTION, "NONE"))
+    bench.type("use pnpm, not npm")
+    prompt = frame_prompt(bench.asked(SUMMARY)[0])
+    assert_golden("summary.txt", prompt)
+    lines = [prompt.splitlines().index(sentence) for sentence in SUMMARY_SENTENCES]
+    assert lines == sorted(lines)
 
 
 def test_extraction_as_it_is_sent(bench: Bench) -> None:

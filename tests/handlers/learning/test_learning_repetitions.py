@@ -81,7 +81,7 @@ def test_a_rule_that_was_removed_meanwhile_is_not_written(told: Bench) -> None:
     told.changed(told.files.learned_file)
     told.answer((SYNTHESIS, lines(PNPM) + "\nFROM: 1"))
     told.end("s2")
-    assert told.bullets == [] and "1 lines that you removed" in "\n".join(told.status["says"])
+    assert told.bullets == [] and "1 line that you removed" in "\n".join(told.status["says"])
 
 
 def test_what_was_left_out_is_said_again(bench: Bench) -> None:

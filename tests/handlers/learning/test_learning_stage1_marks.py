@@ -139,7 +139,7 @@ def test_dropped_remarks_are_counted_in_status(bench: Bench) -> None:
     bench.answer((EXTRACTION, f"Here are the new facts:\n[1] {PNPM}"))
     bench.type("use pnpm, not npm")
     assert bench.status["skipped"] == {"remarks of the model about its task": 1}
-    assert "1 lines of answers were left out: remarks of the model about its task" in bench.status["says"]
+    assert "1 line of answers was left out: remarks of the model about its task" in bench.status["says"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.learning.stage1 import run as stage1_run
-from tacitd_handlers.learning.stage2 import run as stage2_run
+from tacitd_handlers.learning.stage2 import ask_model as stage2_call
 
 # --- one call ------------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ class Talkative:
 
 def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC S-67: secrets are blanked in the prompts of both stages."""
-    for stage in (stage1_run, stage2_run):
+    for stage in (stage1_run, stage2_call):
         monkeypatch.setattr(stage, "load_extensions", lambda table: [Talkative()])
     bench.learn()
     assert len(bench.model.prompts) == 2

@@ -78,8 +78,22 @@ def test_replaces_swaps_our_own_line() -> None:
 def test_a_folders_line_replaces_nothing_of_the_projects() -> None:
     """S-24, S-26: a folder's exception is put into its file; the project's rule stays."""
     one = _placed("Use pnpm workspaces", "src/AGENTS.md", replaces="Use npm")
-    decision = decide_operations([one], {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
+    decision = decide_operations(
+        [one],
+        {"LEARNED.md": ["Use npm"]},
+        ours={"LEARNED.md": {"Use npm"}},
+        exceptions={"Use pnpm workspaces"},
+    )
     assert decision.operations == (PlannedPut("src/AGENTS.md", "Coding", "Use pnpm workspaces", one),)
+
+
+def test_a_contradiction_from_a_folder_takes_the_projects_line() -> None:
+    """S-26: it is no exception, so the two do not both stand."""
+    one = _placed("Use pnpm workspaces", "src/AGENTS.md", replaces="Use npm")
+    decision = decide_operations([one], {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
+    assert decision.operations == (
+        PlannedSwap("src/AGENTS.md", "Use npm", "Use pnpm workspaces", "Coding", one, "LEARNED.md"),
+    )
 
 
 def test_a_persons_line_is_never_replaced() -> None:

@@ -85,7 +85,7 @@ def test_status_is_json_and_says_itself(bench: Bench) -> None:
     """docs/status.md: `says` has lines to be read by the user."""
     bench.type("use pnpm, not npm")
     says = bench.status["says"]
-    assert says[0] == "today: 1 prompts seen, 1 put to the model, 1 facts, 0 lines written"
+    assert says[0] == "today: 1 prompt seen, 1 put to the model, 1 fact, 0 lines written"
     assert not [text for text in says if "wait" in text], "the document's own `waits` says it, with the time"
 
 
@@ -215,7 +215,7 @@ def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Ben
 def test_the_entry_point_offers_the_slice() -> None:
     """DESIGN "Plugins": the handler is found by its entry point."""
     made = entry_point()
-    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis", "reach"}
+    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis", "learning", "reach"}
     assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.uses_model
 
 

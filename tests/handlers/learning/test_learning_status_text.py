@@ -21,7 +21,7 @@ QUIET = {
 def test_a_quiet_day_is_two_lines_of_counts() -> None:
     """DESIGN "Priorities", 3: prompts seen, prompts put to the model, facts, lines, today and in total."""
     assert list(format_status_lines(QUIET)) == [
-        "today: 3 prompts seen, 2 put to the model, 1 facts, 0 lines written",
+        "today: 3 prompts seen, 2 put to the model, 1 fact, 0 lines written",
         "total: 9 prompts seen, 8 put to the model, 7 facts, 6 lines written",
     ]
 
@@ -52,9 +52,9 @@ def test_what_wants_something_done_begins_with_a_mark() -> None:
         "files_refused": ["x"],
     }
     assert list(format_status_lines(status))[2:] == [
-        "1 lines that you removed were learned again: `tacitd learned --withheld`",
-        "! 2 lines of /a/LEARNED.md came with the project, so its sessions do not load them. Read them: `tacitd trust /a` puts "
-        "them into every session there, `tacitd trust --undo /a` does not ask again",
+        "1 line that you removed was learned again: `tacitd learned --withheld`",
+        "! 2 lines of /a/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust /a` prints them "
+        "and asks",
         "! /a/.claude is a link",
         "! x",
     ]
@@ -65,5 +65,5 @@ def test_what_was_left_out_is_said_with_its_reason() -> None:
     status = QUIET | {"skipped": {"it is the home directory": 2, "looks like a secret": 1}}
     assert list(format_status_lines(status))[2:] == [
         "2 prompts were left out: it is the home directory",
-        "1 facts were left out: looks like a secret",
+        "1 fact was left out: looks like a secret",
     ]

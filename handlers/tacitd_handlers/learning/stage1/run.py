@@ -26,6 +26,7 @@ from tacitd_handlers.learning.documents import KnownDocuments
 from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark
 from tacitd_handlers.learning.grounding_checks import message_sources, sift_facts
 from tacitd_handlers.learning.line_language import name_language
+from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.assents import has_nothing_to_learn
@@ -36,7 +37,7 @@ from tacitd_handlers.learning.stage1.gather import (
     shorten_middle,
 )
 from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
-from tacitd_handlers.learning.state import COMMENTARY, SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, TOO_MANY_FACTS
 from tacitd_handlers.learning.statements import list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
@@ -147,8 +148,10 @@ def _ask_model(
     sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
     # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
     documented = documents.list_known_lines()
-    known = [fact for fact in parsed.facts if find_equal(fact, documented) is not None]
-    fresh, refused = sift_facts([fact for fact in parsed.facts if fact not in known], sources)
+    forgotten = read_forgotten(tools.home, project.root)
+    wanted = [fact for fact in parsed.facts if not forgotten.covers(fact)]
+    known = [fact for fact in wanted if find_equal(fact, documented) is not None]
+    fresh, refused = sift_facts([fact for fact in wanted if fact not in known], sources)
     found, ungrounded = ground_findings(split.found, extensions, sources)
     refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in ungrounded]
     if found:
@@ -160,6 +163,7 @@ def _ask_model(
         SECRET_FACT: parsed.withheld,
         TOO_MANY_FACTS: parsed.over_limit,
         COMMENTARY: parsed.commentary,
+        FORGOTTEN_FACT: len(parsed.facts) - len(wanted),
     }
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
+from tacitd_handlers.learning.headings import groups_after
 from tacitd_handlers.learning.project_files import title_for
 from tacitd_handlers.learning.stage2.plan import Decision, PlannedPut, PlannedSwap
 from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput
 from tacitd_handlers.shared.equality import find_equal
 
 
-def build_operations(project: Project, decision: Decision) -> list[Operation]:
-    """Return the operations of a decision, in its order."""
+def build_operations(
+    project: Project, decision: Decision, section_of: Callable[[Path, str], str]
+) -> list[Operation]:
+    """Return the operations of a decision, in its order.
+
+    `section_of`: given a file and a line in it, the heading that goes with the last line below it, "" for none.
+    """
     made: list[Operation] = []
     for operation in decision.operations:
         path, title = project.root / operation.path, title_for(operation.path)
         match operation:
             case PlannedPut(heading=heading, line=line):
-                made.append(PutLine(path, heading, line, title))
+                made.append(PutLine(path, heading, line, title, "\n".join(groups_after(heading))))
             case PlannedSwap(old=old, line=line, heading=heading, old_path=""):
                 made.append(SwapLine(path, old, line, heading, title))
             case PlannedSwap(old=old, line=line, heading=heading, old_path=old_path):
-                made += [PutLine(path, heading, line, title), TakeLine(project.root / old_path, old)]
+                made.append(PutLine(path, heading, line, title, "\n".join(groups_after(heading))))
+                place = project.root / old_path
+                made.append(TakeLine(place, old, section_of(place, old)))
+    for merged in decision.merged:
+        place = project.root / merged.path
+        made.append(TakeLine(place, merged.line, section_of(place, merged.line)))
     return made
 
 
@@ -46,4 +59,5 @@ def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, An
         "sessions": list(dict.fromkeys(line.session for line in inputs.pending.lines if line.session)),
         "withheld": withheld,
         "conflicts": conflicts,
+        "merged": {one.line: one.into for one in decision.merged},
     }

@@ -23,6 +23,12 @@ def describe_origins(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact])
     return {line: _describe(sources) for line, sources in found if sources}
 
 
+def list_facts_of_lines(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact]) -> dict[str, list[str]]:
+    """The facts of each line by its text, for the history. Without them a forgotten line could be made of them again."""
+    found = ((one.line, find_sources(one.line, one.item.sources, facts)) for one in lines)
+    return {line: [source.text for source in sources] for line, sources in found if sources}
+
+
 def divide_facts(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact]) -> dict[str, Any]:
     """Return the commit's data about facts: `left_out_facts` became no line, those in `used` did.
 

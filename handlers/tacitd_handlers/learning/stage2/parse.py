@@ -42,6 +42,8 @@ class ProposedLine:
     replaces: str = ""
     sources: tuple[int, ...] = ()
     """Numbers of the facts that the line is made from, unchecked."""
+    merges: tuple[str, ...] = ()
+    """The lines that further REPLACES name: the line takes the place of all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class _Draft:
     section: str | None = None
     replaces: str | None = None
     sources: str | None = None
+    merges: tuple[str, ...] = ()
 
     def build_item(self) -> ProposedLine | None:
         if not self.file or not self.fact or is_none(self.fact):
@@ -72,6 +75,7 @@ class _Draft:
             self.section or "",
             "" if is_none(replaces) else replaces,
             tuple(numbers),
+            tuple(one for one in self.merges if one and not is_none(one)),
         )
 
 
@@ -123,13 +127,16 @@ def _split_drafts(lines: Iterable[str]) -> list[_Draft]:
 
 
 def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
-    """Given the block so far and a key, return the block with it. A key that occurs again begins the next block.
+    """Given the block so far and a key, return the block with it. A key that occurs again begins the next block, except
+    REPLACES: a line may take the place of several.
 
     The next block is in the same file. A second FACT keeps the SECTION too, because models list several facts under one.
     """
     if key == "FILE":
         done.append(draft)
         return _Draft(file=value)
+    if key == "REPLACES" and draft.replaces is not None and draft.fact is not None:
+        return replace(draft, merges=(*draft.merges, value))
     field = {"FACT": "fact", "FROM": "sources", "SECTION": "section", "REPLACES": "replaces"}[key]
     if getattr(draft, field) is not None:
         done.append(draft)

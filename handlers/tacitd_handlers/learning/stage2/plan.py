@@ -7,15 +7,17 @@ the second decision has no operations (SPEC S-29).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from tacitd_handlers.learning.data_prohibitions import guards_data
 from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal
 from tacitd_handlers.shared.fact_index import FactIndex
 
+FORGOTTEN = "forgotten by the user"
 LINES_LIMIT = 20
 """Default maximum number of lines that one synthesis writes."""
 
@@ -42,6 +44,16 @@ class PlannedSwap:
     source: PlacedLine
     old_path: str = ""
     """The file of the old line if it is another one: the old line is taken there, and the new one is put here."""
+
+
+@dataclass(frozen=True, slots=True)
+class MergedLine:
+    """A line of ours that a written line takes the place of, besides the one that it replaces."""
+
+    path: str
+    line: str
+    into: str
+    """The written line."""
 
 
 PlannedOperation = PlannedPut | PlannedSwap
@@ -80,6 +92,7 @@ class Decision:
     dropped: tuple[Dropped, ...] = ()
     withheld: tuple[Withheld, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
+    merged: tuple[MergedLine, ...] = ()
 
 
 def decide_operations(
@@ -89,20 +102,25 @@ def decide_operations(
     ours: Mapping[str, AbstractSet[str]] | None = None,
     limit: int = LINES_LIMIT,
     reword: AbstractSet[str] = frozenset(),
+    exceptions: AbstractSet[str] = frozenset(),
+    is_forgotten: Callable[[str], bool] = lambda line: False,
 ) -> Decision:
     """Return what is to be written of placed lines. The mappings are by path relative to the project.
 
     `files`: the lines in each file now. `removed`: the lines that the user removed from it. `ours`: the lines in it that
     tacitd wrote and that were not changed since. Only those are replaced; an update of a line of the user's is put in
     addition to it. `limit`: the maximum number of operations. `reword`: lines whose words may change although they say
-    the same.
+    the same. `exceptions`: lines that only limit themselves to their folder (`folder_exceptions`). `is_forgotten`: whether
+    the user said that a line is never to be learned again.
     """
-    state = _PlanState(files, removed or {}, _replaceable(placed, files, ours or {}, reword), reword)
+    replaceable = _replaceable(placed, files, ours or {}, reword)
+    state = _PlanState(files, removed or {}, replaceable, reword, exceptions)
     operations: list[PlannedOperation] = []
     dropped: list[Dropped] = []
     withheld: list[Withheld] = []
+    merged: list[MergedLine] = []
     for one in placed:
-        match state.judge_line(one):
+        match state.judge_line(one) if not is_forgotten(one.line) else Dropped(one, FORGOTTEN):
             case Dropped() as drop:
                 dropped.append(drop)
             case Withheld() as kept_back:
@@ -112,8 +130,9 @@ def decide_operations(
             case operation:
                 state.carry_out(operation)
                 operations.append(operation)
+                merged += state.take_merged(operation)
     conflicts = _find_conflicts([one.source for one in operations], files, ours or {})
-    return Decision(tuple(operations), tuple(dropped), tuple(withheld), conflicts)
+    return Decision(tuple(operations), tuple(dropped), tuple(withheld), conflicts, tuple(merged))
 
 
 def _find_conflicts(
@@ -165,7 +184,9 @@ class _PlanState:
         removed: Mapping[str, AbstractSet[str]],
         replaceable: Mapping[str, AbstractSet[str]],
         reword: AbstractSet[str],
+        exceptions: AbstractSet[str],
     ) -> None:
+        self._exceptions = exceptions
         self._lines = {path: FactIndex(lines) for path, lines in files.items()}
         self._candidates = {
             path: FactIndex(line for line in lines if line in replaceable.get(path, ()))
@@ -203,6 +224,20 @@ class _PlanState:
         if not isinstance(operation, PlannedSwap) or operation.old_path:
             lines.add(operation.line)
 
+    def take_merged(self, operation: PlannedOperation) -> list[MergedLine]:
+        """Take the further lines of ours that a written line names in REPLACES, and return them.
+
+        A prohibition that guards data is only merged into another one.
+        """
+        found: list[MergedLine] = []
+        for name in map(strip_marks, operation.source.item.merges):
+            path, line = self._find_candidate(operation.source, name)
+            if line is not None and (guards_data(operation.line) or not guards_data(line)):
+                self._candidates[path].replace(line, None)
+                self._lines[path].replace(line, None)
+                found.append(MergedLine(path, line, operation.line))
+        return found
+
     def _find_visible(self, placed: PlacedLine, without: str | None) -> str | None:
         """The first line that says it and applies in the file's folder: in the file itself, or in LEARNED.md."""
         for path in dict.fromkeys((placed.path, LEARNED)):
@@ -226,14 +261,22 @@ class _PlanState:
     def _find_old_line(self, placed: PlacedLine) -> tuple[str, str | None]:
         """The line of ours that this one updates, with its file: the one that REPLACES names, otherwise its contrary.
 
-        REPLACES reaches the line's own file first, then the folders' files. A contrary counts only in the same file. A
-        folder's exception never replaces a rule of the whole project.
+        REPLACES reaches the line's own file first, then the folders' files, then LEARNED.md. A contrary counts only in the
+        same file. A folder's exception never replaces a rule of the whole project.
         """
-        named = strip_marks(placed.item.replaces)
+        path, line = self._find_candidate(placed, strip_marks(placed.item.replaces))
+        if line is not None:
+            return path, line
+        own = self._candidates.get(placed.path)
+        return placed.path, own.find_reversal(placed.line) if own is not None else None
+
+    def _find_candidate(self, placed: PlacedLine, named: str) -> tuple[str, str | None]:
+        """The line of ours with this text that the placed one may replace, with its file."""
         others = [path for path in self._lines if path not in (placed.path, LEARNED)]
+        if placed.path != LEARNED and placed.line not in self._exceptions:
+            others.append(LEARNED)
         for path in (placed.path, *others) if named else ():
             line = self._candidates[path].find_equal(named) if path in self._candidates else None
             if line is not None:
                 return path, line
-        own = self._candidates.get(placed.path)
-        return placed.path, own.find_reversal(placed.line) if own is not None else None
+        return placed.path, None

@@ -12,46 +12,53 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
+from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd.files.operations import Operation
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
-from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.text.redact import redact_secrets
-from tacitd_handlers.learning import prompt_templates, visibility
+from tacitd_handlers.learning.archive import ARCHIVE, find_unrecorded, plan_archive
+from tacitd_handlers.learning.arrangement import build_arrangements, find_own_section
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_lines
+from tacitd_handlers.learning.grounding_checks import sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
+from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.project_files import read_all
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
+from tacitd_handlers.learning.removal_messages import add_removal_messages
 from tacitd_handlers.learning.removals import check_removals, find_written_lines
 from tacitd_handlers.learning.settings import SynthesisSettings
-from tacitd_handlers.learning.stage1.run import handle_no_answer
+from tacitd_handlers.learning.stage2.ask_model import ask_for_lines, ground_answer
+from tacitd_handlers.learning.stage2.commit_data import build_cause, build_messages, describe_cost
+from tacitd_handlers.learning.stage2.folder_exceptions import find_exceptions
 from tacitd_handlers.learning.stage2.line_changes import build_operations, describe_changes
-from tacitd_handlers.learning.stage2.line_origins import describe_origins, divide_facts
-from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, list_repeated, split_numbered
-from tacitd_handlers.learning.stage2.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
-from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan, parse_plan
-from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, RefusedItem
-from tacitd_handlers.learning.stage2.plan import (
-    LINES_LIMIT,
-    decide_operations,
+from tacitd_handlers.learning.stage2.line_origins import (
+    describe_origins,
+    divide_facts,
+    list_facts_of_lines,
 )
+from tacitd_handlers.learning.stage2.numbered_facts import (
+    split_numbered,
+)
+from tacitd_handlers.learning.stage2.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
+from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan
+from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts
+from tacitd_handlers.learning.stage2.place import LEARNED, RefusedItem
+from tacitd_handlers.learning.stage2.plan import LINES_LIMIT, decide_operations
 from tacitd_handlers.learning.stage2.synthesis_input import (
     SynthesisInput,
     build_input,
     folders_of,
     list_blanked_lines,
     place_items,
-    render_existing,
 )
 from tacitd_handlers.learning.state import SECRET_FACT, LearningState
 from tacitd_handlers.learning.store import (
@@ -61,17 +68,8 @@ from tacitd_handlers.learning.store import (
     release_claimed,
     why_not_writable,
 )
-from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.prompt_extensions import (
-    extend_prompt,
-    ground_findings,
-    list_additions,
-    load_extensions,
-    split_answer,
-)
 
 SYNTHESIZE = "synthesize"  # the job's name
-SYNTHESIS_PROMPT = "learning:synthesis"  # the prompt's name in `Plugin.prompt_extensions`
 
 
 class Synthesizer:
@@ -179,7 +177,7 @@ class Synthesizer:
         for number, facts in enumerate(split_numbered(inputs.numbered)):
             key = f"synthesis:{inputs.pending.id}" + (f":{number}" if number else "")
             if key not in paid:
-                plan = _ask_model(inputs, facts, key, state, tools)
+                plan = ask_for_lines(inputs, facts, key, state, tools)
                 if not isinstance(plan, SynthesisAnswer):
                     return self._handle_failure(inputs, plan, state, tools)
                 paid[key] = plan
@@ -243,7 +241,7 @@ class Synthesizer:
         candidates, misplaced = place_items(inputs, answered.plan)
         self._note_misplaced(project, misplaced, tools)
         placed, refused = sift_lines(candidates, inputs.origins)
-        answered, parts = _grounded_findings(answered, inputs.origins, tools)
+        answered, parts = ground_answer(answered, inputs.origins, tools)
         refused += [*map(_misplacement, misplaced), *parts]
         keep_refusals(self._refusals, refused, project.root, pending.id, inputs.origins.words, tools)
         # The files are read again: they may have changed during the model's call.
@@ -255,24 +253,29 @@ class Synthesizer:
             {name: set(lines) for name, lines in find_written_lines(tools.history, project).items()},
             limit=max(LINES_LIMIT, len(inputs.facts)),
             reword=inputs.reword,
+            exceptions=find_exceptions(placed, inputs.numbered),
+            is_forgotten=read_forgotten(tools.home, project.root).covers,
         )
         from_facts = describe_origins((one.source for one in decision.operations), inputs.numbered)
-        operations = build_operations(project, decision)
+        operations = build_operations(
+            project, decision, lambda path, line: find_own_section(project, path, line, tools.history)
+        )
         written = 0
         if operations:
-            mirrors = self._mirrors.join(project, operations, tools)
-            hidden = [*_hide_created(project, operations, tools), *mirrors.before]
-            operations = [*hidden, *operations, *mirrors.after]
-            key = f"synthesis:{pending.id}"
-            also = [*visibility.list_writable_dirs(project), *mirrors.also]
-            done = tools.history.run_transaction(
-                project.root, operations, _cause(pending) | {"lines": from_facts}, key, also=also
+            operations += build_arrangements(
+                project, operations, tools.history, state, from_facts, tools.clock.now()
             )
-            self._mirrors.settle(project)
+            sources = [one.source for one in decision.operations]
+            cause = build_cause(pending) | {"lines": from_facts}
+            cause |= {"made_of": list_facts_of_lines(sources, inputs.numbered)}
+            key = f"synthesis:{pending.id}"
+            done = self._mirrors.run_with_copies(project, operations, cause, key, tools)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        data = {"lines": written, "dropped": len(decision.dropped)} | _build_messages(inputs, answered)
+            self._archive_surplus(inputs, [operation.path for operation in operations], state, tools)
+        data: dict[str, Any] = {"lines": written, "dropped": len(decision.dropped)}
+        data |= build_messages(inputs, answered, [operation.line for operation in decision.operations])
         learned = describe_changes(decision, inputs)
-        data |= _paid_for(inputs, answered, state) | learned | {"origins": from_facts}
+        data |= describe_cost(inputs, answered, state) | learned | {"origins": from_facts}
         data |= divide_facts(placed, inputs.numbered) | {"reworded": sorted(inputs.reword)}
         if not operations:
             data["no_line"] = explain_no_line(
@@ -282,6 +285,37 @@ class Synthesizer:
                 asked=bool(inputs.facts),
             )
         return self._finish(project, pending, data, state, tools)
+
+    def _archive_surplus(
+        self, inputs: SynthesisInput, paths: Iterable[Path], state: LearningState, tools: Tools
+    ) -> None:
+        """Move lines of the files that were just written to the archive if there are too many, in one transaction.
+
+        The new lines are written already, so a failure is only logged: the next synthesis tries again.
+        """
+        try:
+            self._run_archive(inputs, paths, state, tools)
+        except (OSError, TacitdError) as error:
+            logger.info("no line of {} goes to the archive now: {}", inputs.project.root, error)
+
+    def _run_archive(
+        self, inputs: SynthesisInput, paths: Iterable[Path], state: LearningState, tools: Tools
+    ) -> None:
+        project = inputs.project
+        names = {project.root / LEARNED, *(project.root / name for name in inputs.shared)}
+        operations = plan_archive(
+            project,
+            [path for path in paths if path in names],
+            state,
+            tools.history,
+            tools.settings["learning"],
+            inputs.again,
+            tools.clock.now(),
+        )
+        if not operations:
+            return
+        cause = {"by": "learning", "what": ARCHIVE}
+        self._mirrors.run_with_copies(project, operations, cause, f"archive:{inputs.pending.id}", tools)
 
     def _note_misplaced(self, project: Project, misplaced: Sequence[RefusedItem], tools: Tools) -> None:
         id = f"learning.refused:{project.root}"
@@ -321,7 +355,10 @@ class Synthesizer:
         made["lines"] += pending.settled_lines
         if not pending.lines and not pending.settled and not made["lines"] and not grown:
             return Done()
-        return Done(data=made | {"look": check_removals(project, state, tools.history, tools.clock.now())})
+        if archived := find_unrecorded(project, state, tools.history):
+            made["archived"] = archived
+        made["look"] = check_removals(project, state, tools.history, tools.clock.now())
+        return Done(data=add_removal_messages(made, tools))
 
     def _set_bad_aside(self, project: Project, pending: PendingFacts, tools: Tools) -> None:
         """Write lines that do not parse as facts to quarantine.jsonl (SPEC S-21)."""
@@ -345,95 +382,10 @@ def recover_pending(tools: Tools) -> None:
         tools.history.recover(lambda root: tools.write_mode(Project(root, False)) != "off")
 
 
-def _ask_model(
-    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], key: str, state: LearningState, tools: Tools
-) -> SynthesisAnswer | Later | Rejected | LostTwice:
-    """Make one call of the smart tier about some of the facts. `key` identifies the call."""
-    folders = [name.removesuffix(f"/{AGENTS}") for name in inputs.shared if name != LEARNED]
-    folders += [folder for folder in inputs.closed if folder not in folders]
-    extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
-    described = {number: fact.describe() for number, fact in facts.items() if fact.is_new}
-    prompt = prompt_templates.synthesis_prompt(
-        folders, render_existing(inputs), described, list_repeated(facts, state, inputs.project.root)
-    )
-    prompt = redact_secrets(extend_prompt(prompt, extensions, str(inputs.project.root)))[0]
-    parts = inputs.pending.map_fact_ids(one for fact in facts.values() for one in fact.spellings)
-    answer = tools.model.ask(
-        ModelRequest(
-            prompt, "smart", key, parts=tuple(parts), purpose="synthesis", project=str(inputs.project.root)
-        )
-    )
-    if isinstance(answer, NoAnswer):
-        no = handle_no_answer(answer)
-        if isinstance(no, Rejected) and answer.repeated:
-            return LostTwice(no.reason, frozenset(answer.repeated))
-        return no
-    split = split_answer(answer.text, extensions)
-    given = [
-        *(fact.text for fact in facts.values()),
-        *(line for one in inputs.shared.values() for line in one.all_statements),
-    ]
-    additions = [
-        line for text in list_additions(extensions, str(inputs.project.root)) for line in text.splitlines()
-    ]
-    plan = parse_plan(split.answer, given, additions)
-    if isinstance(plan, Unusable):
-        what = f"the model's answer cannot be used: {plan.reason}"
-        tools.degrade(
-            Degradation(
-                "learning.answers",
-                what,
-                "the model is asked again; after `synthesis.tries` unusable answers the facts are put aside",
-            )
-        )
-        return Later(what, "the model is asked again", blame="work")
-    tools.clear("learning.answers")
-    return SynthesisAnswer(plan, {name: [what] for name, what in split.found.items()}, answer.usd)
-
-
-def _paid_for(inputs: SynthesisInput, answered: SynthesisAnswer, state: LearningState) -> dict[str, Any]:
-    """The number of prompts behind a synthesis, and the cost of all calls that led to it in US dollars."""
-    waiting = state.waiting.get(inputs.project.root, {})
-    facts = sum(waiting[id].usd for id in inputs.pending.batches if id in waiting)
-    return {"from": len(_cause(inputs.pending)["prompts"]), "usd": round(facts + answered.usd, 6)}
-
-
-def _grounded_findings(
-    answered: SynthesisAnswer, origins: LineOrigins, tools: Tools
-) -> tuple[SynthesisAnswer, list[RefusedText]]:
-    """Return the answer with the parts of its findings that the facts support, and a refusal for each other part."""
-    extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
-    sources = origins.build_sources()
-    kept: dict[str, list[Any]] = {}
-    refused: list[RefusedText] = []
-    for name, findings in answered.found.items():
-        for one in findings:
-            found, parts = ground_findings({name: one}, extensions, sources)
-            kept.setdefault(name, []).extend(found.values())
-            refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in parts]
-    found = {name: what for name, what in kept.items() if what}
-    return replace(answered, found=found), refused
-
-
 def _misplacement(one: RefusedItem) -> RefusedText:
     """The refusal of a line whose place was refused: its text is kept with the reason (SPEC S-24)."""
     where = "" if one.item.file == LEARNED else f" ({one.item.file[:200]})"
     return RefusedText("line", one.item.fact, f"{one.reason}{where}")
-
-
-def _build_messages(inputs: SynthesisInput, answered: SynthesisAnswer) -> dict[str, Any]:
-    """The commit's messages to other plugins: findings with their origin. They are delivered after the commit."""
-    if not answered.found:
-        return {}
-    cause = _cause(inputs.pending)
-    origin = {
-        "sessions": cause["sessions"],
-        "prompts": cause["prompts"],
-        "facts": list(inputs.facts),
-        "corrected": [fact.text for fact in inputs.numbered if fact.is_new and fact.corrections],
-        "words": list(inputs.origins.words),
-    }
-    return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}
 
 
 def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict[str, set[str]]:
@@ -445,25 +397,3 @@ def _removed_lines(project: Project, state: LearningState, tools: Tools) -> dict
     for name, lines in seen.get("lifted", {}).items():
         tombstones.setdefault(name, set()).difference_update(lines)
     return tombstones
-
-
-def _hide_created(project: Project, operations: Iterable[Operation], tools: Tools) -> list[Operation]:
-    """Operations that keep the files out of git that these operations create, unless they are shared through git."""
-    if tools.write_mode(project) != "local":
-        return []
-    targets = list(dict.fromkeys(operation.path for operation in operations))
-    return visibility.build_excludes(project, visibility.list_created_patterns(project, targets))
-
-
-def _cause(pending: PendingFacts) -> dict[str, Any]:
-    """The transaction's cause: the origin of the lines, and the batches and files by which recovery recognises it."""
-    sessions = dict.fromkeys(line.session for line in pending.lines if line.session)
-    prompts = dict.fromkeys(prompt for line in pending.lines for prompt in line.prompts)
-    files = [path.name for path in pending.claimed]
-    of: dict[str, Any] = {
-        "batches": pending.batches,
-        "files": files,
-        "whole": dict(pending.whole_line_sizes),
-    }
-    words = {"sessions": list(sessions), "prompts": list(prompts), "facts": list(pending.facts)}
-    return {"by": "learning", "what": "synthesis"} | of | words

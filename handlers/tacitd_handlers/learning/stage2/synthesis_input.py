@@ -13,6 +13,7 @@ from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_raw
+from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all, view_project
 from tacitd_handlers.learning.refusals import RefusedText
 from tacitd_handlers.learning.removals import find_written_lines
@@ -77,13 +78,18 @@ def build_input(
     reword = {again[fact] for fact, mark in marks if mark.again and fact in again}
     wanted = {fact for fact, line in again.items() if line in reword}
     wanted |= {fact for fact in judged - again.keys() if more.find_equal(fact) is None}
+    forgotten = read_forgotten(tools.home, project.root)
+    wanted = {fact for fact in wanted if not forgotten.covers(fact)}
     facts = tuple(fact for fact in pending.facts if fact in wanted)
     repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
     words = tuple(word for id in pending.batches if id in waiting for word in waiting[id].words)
     existing = {name: one.all_statements for name, one in shared.items()}
-    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing)
-    left_out = state.left_out.get(project.root, {}).values()
+    left_out = [
+        one for one in state.left_out.get(project.root, {}).values() if not forgotten.covers(one.text)
+    ]
     numbered = number_facts(pending.lines, wanted, _read_times(waiting.values()), left_out)
+    typed_at = {text: one.at for one in numbered if one.at is not None for text in one.spellings}
+    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing, typed_at)
     made = SynthesisInput(
         project,
         pending,

@@ -1,0 +1,219 @@
+"""Carry out what a person decided about a line: the hook `decide` of the learning plugin.
+
+A decision is recorded before files change, so a crash between the two leaves a line that can be forgotten again. The files
+change in one transaction with their copies in `.claude/rules/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd.events import Due, Project
+from tacitd.files import git
+from tacitd.files.log import Log
+from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
+from tacitd.files.purge import BLANK
+from tacitd.handler import Decided, Decision, StoredItem, Tools
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.handler import MIRROR, LearningHandler
+from tacitd_handlers.learning.headings import heading_for
+from tacitd_handlers.learning.inventory import Inventory, LearnedLine
+from tacitd_handlers.learning.line_items import find_refusal, list_project
+from tacitd_handlers.learning.person_decisions import (
+    StoredDecision,
+    append_decision,
+    list_dropped,
+    make_drop,
+    read_decisions,
+)
+from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.removals import REVIEW_EDIT
+from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.shared.equality import same_fact
+
+LINE_KINDS = ("line", "withheld line", "refused fact", "refused line")
+"""The kinds of items that can become a line."""
+
+
+def decide_line(handler: LearningHandler, tools: Tools, decision: Decision) -> Decided:
+    """Carry out a decision; see `tacitd.handler.Decision`.
+
+    Raises UsageError if no such item exists or the choice does not apply, FileRefusedError and FileBusyError if its file
+    cannot be changed now, OSError.
+    """
+    if decision.root is None:
+        raise UsageError("a line belongs to a project")
+    root = decision.root
+    inventory = Inventory(tools.home.parent.parent, tools.clock, tools.history)
+    found = [one for one in list_project(inventory, root) if one.id == decision.id]
+    if not found:
+        raise UsageError(f"there is no line {decision.id} any more", "`tacitd learned` lists the lines")
+    # A person may have written a forgotten line by hand: then two items have this id.
+    item = next(
+        (one for one in found if (one.state == "forgotten") == (decision.choice == "restore")), found[0]
+    )
+    work = _LineDecision(handler, tools, inventory, root, item)
+    match decision.choice, item.state:
+        case "drop", "forgotten":
+            return Decided("it is forgotten already", work.list_texts())
+        case "drop", _:
+            return work.drop()
+        case "restore", "forgotten":
+            return work.restore()
+        case "keep", "stored":
+            work.record("keep")
+            return Decided("it stays")
+        case "keep", "proposed":
+            return work.store(item.text, "accept")
+        case "edit", "stored":
+            return work.reword(_clean_text(decision.text))
+        case "edit", "proposed":
+            return work.store(_clean_text(decision.text), REVIEW_EDIT)
+        case choice, state:
+            raise UsageError(f"{choice} does not apply: the line is {state}")
+
+
+class _LineDecision:
+    """One decision about one item of one project."""
+
+    def __init__(
+        self, handler: LearningHandler, tools: Tools, inventory: Inventory, root: Path, item: StoredItem
+    ) -> None:
+        self._handler = handler
+        self._tools = tools
+        self._inventory = inventory
+        self._project = Project(root, git.git_dir(root) is not None)
+        self._item = item
+        self._place = item.where.partition(" · ")[0]
+        self._heading = item.where.partition(" · ")[2]
+
+    @property
+    def _path(self) -> Path:
+        return self._project.root / self._place
+
+    def drop(self) -> Decided:
+        """Forget it: record the decision first, then remove the line."""
+        line = self._find_line()
+        facts = line.facts if line is not None else ()
+        texts = self.list_texts()
+        made = make_drop(
+            self._tools.clock.now(), self._project.root, self._item.id, self._place, self._item.text, facts
+        )
+        append_decision(self._tools.home, made, self._tools.disk)
+        what = "never learned again"
+        if self._item.state == "stored":
+            done = self._run([TakeLine(self._path, self._item.text)], "forget")
+            append_decision(self._tools.home, replace(made, done=done), self._tools.disk)
+            what = f"removed from {self._name_file()}, and {what}"
+        return Decided(what, texts)
+
+    def restore(self) -> Decided:
+        """Do not forget it any more, and put the line back where it was."""
+        dropped = list_dropped(read_decisions(self._tools.home, self._project.root)).get(self._item.id)
+        self.record("restore")
+        what = "it may be learned again"
+        if dropped is None or not dropped.done or not self._item.text:
+            return Decided(what)
+        try:
+            self._tools.history.undo_transaction(dropped.done)
+        except (FileRefusedError, UsageError) as error:
+            return Decided(f"{what}; it was not put back: {error.what}")
+        self._follow_up()
+        return Decided(f"put back into {self._name_file()}")
+
+    def store(self, text: str, what: str) -> Decided:
+        """Write a proposed text as a line. Raises UsageError for what cannot be a line."""
+        if self._item.kind not in LINE_KINDS:
+            raise UsageError(
+                f"a {self._item.kind} cannot become a line", _OTHER_COMMANDS.get(self._item.kind, "")
+            )
+        if self._tools.write_mode(self._project) == "off":
+            raise FileRefusedError(
+                f"{self._project.root} is excluded", f"`tacitd exclude --undo {self._project.root}`"
+            )
+        heading = heading_for("", text)
+        self._run([PutLine(self._path, heading, text, title_for(self._place or LEARNED))], what)
+        self.record("keep" if what == "accept" else "edit")
+        return Decided(f"stored in {self._name_file()}")
+
+    def reword(self, text: str) -> Decided:
+        """Replace a line by the person's words."""
+        title = title_for(self._place) if self._place in (LEARNED,) or "/" in self._place else ""
+        self._run([SwapLine(self._path, self._item.text, text, self._heading, title)], REVIEW_EDIT)
+        self.record("edit")
+        return Decided(f"changed in {self._name_file()}; the line is yours now")
+
+    def record(self, choice: str) -> None:
+        """Append the decision to the log."""
+        made = StoredDecision(
+            self._tools.clock.now(), str(self._project.root), self._item.id, choice, self._place
+        )
+        append_decision(self._tools.home, made, self._tools.disk)
+
+    def list_texts(self) -> tuple[str, ...]:
+        """Every text in which the item's words may be stored: itself, its facts, and the person's words."""
+        line = self._find_line()
+        facts = set(line.facts) if line is not None else set()
+        prompts = set(line.prompts) if line is not None else set()
+        dropped = list_dropped(read_decisions(self._tools.home, self._project.root)).get(self._item.id)
+        if dropped is not None:
+            facts |= set(dropped.facts)
+        refused = find_refusal(self._inventory, self._project.root, self._item.id)
+        words = set(self._item.words) | {str(one) for one in (refused or {}).get("words", ())}
+        for batch in self._read_batches():
+            said = [str(one) for one in batch.get("words", ())]
+            of = [str(one) for one in batch.get("prompts", ())]
+            equal = [
+                fact
+                for fact in map(str, batch.get("new", ()))
+                if fact in facts or same_fact(fact, self._item.text)
+            ]
+            facts |= set(equal)
+            words |= {text for id, text in zip(of, said, strict=False) if id in prompts}
+        return tuple(
+            text for text in (self._item.text, *sorted(facts), *sorted(words)) if text and text != BLANK
+        )
+
+    def _read_batches(self) -> Iterable[dict[str, Any]]:
+        for record in Log(self._tools.home / "log.jsonl").read():
+            data = record.get("d")
+            if isinstance(data, dict) and data.get("kind") == "batch":
+                yield data
+
+    def _find_line(self) -> LearnedLine | None:
+        lines = self._inventory.list_lines(self._project.root)
+        return next((one for one in lines if one.id == self._item.id), None)
+
+    def _run(self, operations: list[Operation], what: str) -> str:
+        """Change the files as one transaction with the copies; return its id."""
+        now = self._tools.clock.now()
+        cause, key = {"by": "person", "what": what}, f"{what}:{self._project.root}:{self._item.id}:{now}"
+        done = self._handler.mirrors.run_with_copies(self._project, operations, cause, key, self._tools)
+        self._follow_up()
+        return done.id
+
+    def _follow_up(self) -> None:
+        """Check the lines again in the lane of the project, so that tombstones follow."""
+        self._tools.post(Due(MIRROR, self._project))
+
+    def _name_file(self) -> str:
+        return f"{self._project.root.name}/{self._place}"
+
+
+_OTHER_COMMANDS = {
+    "refused profile": "set the value with `tacitd profile set`",
+    "refused lesson": "add the lesson with `lesson add`",
+    "refused section": "write the heading into the file by hand",
+}
+
+
+def _clean_text(text: str) -> str:
+    """The person's words for a line, without hidden characters. Raises UsageError if nothing is left."""
+    cleaned = f"{sanitize_line(text).strip()} ".removeprefix("- ").strip()
+    if not cleaned:
+        raise UsageError("the text is empty", "give the words of the line")
+    return cleaned

@@ -1,0 +1,116 @@
+"""What a person can decide about lines: the hook `items` of the learning plugin. Only reads files.
+
+Lines that are in their files, the person's own lines beside them, lines that were withheld, texts that were refused, and what
+is forgotten. The decisions are carried out in line_decisions.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tacitd.files.purge import BLANK
+from tacitd.handler import StoredItem
+from tacitd.state.paths import state_dir
+from tacitd_handlers.learning.inventory import Inventory, LearnedLine, make_line_id
+from tacitd_handlers.learning.person_decisions import (
+    StoredDecision,
+    list_dropped,
+    make_item_id,
+    read_decisions,
+)
+from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.shared.decay import DAY
+
+ASKED_AGAIN = 100 * DAY
+"""Seconds after which a line that the person kept is asked about again, if it was still not said."""
+
+
+def list_items(environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
+    """The items of one project, or of all (None). Raises OSError, LogDamagedError."""
+    inventory = Inventory(state_dir(environ))
+    return [
+        item
+        for each in ([root] if root else inventory.list_roots())
+        for item in list_project(inventory, each)
+    ]
+
+
+def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
+    """The items of one project. What is forgotten is listed as such only. Raises OSError."""
+    decisions = read_decisions(inventory.state_dir / "handlers" / "learning", root)
+    dropped = list_dropped(decisions)
+    kept = {one.id: one.at for one in decisions if one.choice == "keep"}
+    settled = {one.id for one in decisions if one.choice in ("keep", "edit")}
+    lines = inventory.list_lines(root)
+    for line in lines:
+        yield StoredItem(
+            line.id,
+            "line",
+            line.line,
+            f"{line.file} · {line.heading}" if line.heading else line.file,
+            root,
+            review=_why_review(line, inventory, kept),
+        )
+    for own in inventory.list_own_lines(root):
+        where = f"{own.file} · {own.heading}" if own.heading else own.file
+        yield StoredItem(
+            make_line_id(root, own.file, own.line), "line", own.line, where, root, by_person=True
+        )
+    proposed = [
+        *_list_withheld(inventory, root),
+        *_list_refused(inventory, root, [one.line for one in lines]),
+    ]
+    yield from (one for one in proposed if one.id not in dropped and one.id not in settled)
+    yield from _list_forgotten(root, dropped.values())
+
+
+def find_refusal(inventory: Inventory, root: Path, id: str) -> Mapping[str, Any] | None:
+    """The record of a refused text by its item's id; None if there is none. Raises OSError."""
+    return next((one for one in inventory.list_refusals(root) if make_refusal_id(one) == id), None)
+
+
+def _why_review(line: LearnedLine, inventory: Inventory, kept: Mapping[str, float]) -> str:
+    conflict = inventory.state.conflicts.get(line.root, {}).get(line.line)
+    if conflict is not None and line.id not in kept:
+        file, theirs = conflict
+        if any(own.line == theirs for own in inventory.list_own_lines(line.root)):
+            return f"it contradicts your line in {file}: {theirs}"
+    since = max(line.strength.last_seen, kept.get(line.id, 0.0))
+    if line.is_stale and inventory.clock.now() - since > ASKED_AGAIN:
+        days = int((inventory.clock.now() - line.strength.last_seen) / DAY)
+        return f"it was last said {days} days ago"
+    return ""
+
+
+def _list_withheld(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
+    for line, file in inventory.list_withheld(root).items():
+        id = make_item_id("withheld", str(root), file, line)
+        why = "you removed it, and said it again since"
+        yield StoredItem(id, "withheld line", line, file, root, "proposed", review=why)
+
+
+def _list_refused(inventory: Inventory, root: Path, lines: Iterable[str]) -> Iterator[StoredItem]:
+    known = set(lines)
+    for one in inventory.list_refusals(root):
+        kind, text = str(one.get("kind", "")), str(one.get("text", ""))
+        if text in known or text == BLANK:
+            continue
+        reason = str(one.get("reason", "")).rstrip(".")
+        why = f"it waits for you: {reason}" if one.get("verdict") == "waits" else f"it was refused: {reason}"
+        words = tuple(str(each) for each in one.get("words", ()))
+        place = LEARNED if kind in ("fact", "line") else ""
+        yield StoredItem(
+            make_refusal_id(one), f"refused {kind}", text, place, root, "proposed", review=why, words=words
+        )
+
+
+def make_refusal_id(record: Mapping[str, Any]) -> str:
+    return make_item_id("refused", str(record.get("key", "")))
+
+
+def _list_forgotten(root: Path, dropped: Iterable[StoredDecision]) -> Iterator[StoredItem]:
+    for one in dropped:
+        text = "" if one.text == BLANK else one.text
+        yield StoredItem(one.id, "line", text, one.place, root, "forgotten")

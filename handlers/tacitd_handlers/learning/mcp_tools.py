@@ -1,0 +1,37 @@
+"""What agents can ask about learned lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
+
+HERE = "tacitd_handlers.learning.mcp_tools"
+
+LEARNING = AgentInterface(
+    tools=(
+        AgentTool(
+            "list_learned",
+            "The rules that were learned in a project from what the person typed, each with its file, when it was said, "
+            "how often, and how sure it is. A session loads most of them by itself; `explain_line` tells why one exists.",
+            ("learned", "--json"),
+            (ToolParameter("project", "A directory in the project; leave it out for the session's own."),),
+        ),
+    ),
+    resources=(
+        AgentResource(
+            "learned",
+            "LEARNED.md",
+            "The learned lines of this project, and the AGENTS.md files on the way to this directory.",
+            read=f"{HERE}:read_learned",
+        ),
+    ),
+)
+
+
+def read_learned(cwd: Path, budget: int) -> str:
+    """The text of LEARNED.md, and of the AGENTS.md files from the root to the directory, at most `budget` characters."""
+    from tacitd_handlers.learning.context import read_context_files
+
+    parts = [f"=== {path} ===\n{text.rstrip()}\n" for path, text in read_context_files(cwd)]
+    return "\n".join(parts)[:budget]

@@ -1,0 +1,55 @@
+"""Lines that were learned in three projects: they are offered as rules of the person, for all projects (SPEC S-55). Pure.
+
+Nothing is taken over by itself: `tacitd adopt` does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.shared.equality import find_equal, normalise_text
+
+ENOUGH = 3
+"""Projects in which a line is learned before it is offered."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuleOffer:
+    """A line that could be a rule for all projects."""
+
+    line: str
+    """As it is in the project in which it was said last."""
+    roots: tuple[Path, ...]
+    """The projects' roots, the one in which it was said first before the others."""
+
+
+def find_offers(
+    state: LearningState, decided: Collection[str], identify: Callable[[Path], str]
+) -> list[RuleOffer]:
+    """Return the lines that stand in at least ENOUGH projects, the most often learned first.
+
+    `decided`: lines that the person took or declined. `identify`: given a root, what identifies its project, so that two
+    clones count as one. A line that the person removed from a project does not count there.
+    """
+    found: dict[str, list[tuple[float, float, Path, str]]] = {}
+    for root, confidences in state.line_confidences.items():
+        removed = {line for lines in state.tombstones.get(root, {}).values() for line in lines}
+        for line, known in confidences.items():
+            if line not in removed:
+                found.setdefault(normalise_text(line), []).append(
+                    (known.first_seen, known.last_seen, root, line)
+                )
+    offers: list[RuleOffer] = []
+    for sightings in found.values():
+        if len(sightings) < ENOUGH:
+            continue
+        projects: dict[str, Path] = {}
+        for _, _, root, _ in sorted(sightings):
+            projects.setdefault(identify(root), root)
+        line = max(sightings, key=lambda one: one[1])[3]
+        if len(projects) >= ENOUGH and find_equal(line, decided) is None:
+            offers.append(RuleOffer(line, tuple(projects.values())))
+    return sorted(offers, key=lambda one: (-len(one.roots), one.line))

@@ -1,0 +1,121 @@
+"""What a person decided about lines, with `tacitd forget`, `accept` and `review`: the log, and which texts are forgotten.
+
+A forgotten line is not written again, and a fact that says the same is not kept. A line that the person writes by hand stays:
+a decision only concerns what tacitd writes.
+
+A record is `{"at", "root", "id", "choice", "place", "text", "facts", "digests", "done"}`: `at` in seconds since 1970, UTC;
+`choice` is `keep`, `drop`, `edit` or `restore`; `place` is the line's file; `facts` are the facts that it was made of;
+`digests` are those of the text and the facts, which remain when their words are purged; `done` is the id of the transaction
+that removed the line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd.files.purge import BLANK
+from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.fact_index import FactIndex
+
+DECISIONS_LOG = "decisions.jsonl"
+ID_LENGTH = 8
+"""Hexadecimal digits of an item's id."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDecision:
+    """One record of the log."""
+
+    at: float
+    root: str
+    id: str
+    choice: str
+    place: str = ""
+    text: str = ""
+    facts: tuple[str, ...] = ()
+    digests: tuple[str, ...] = ()
+    done: str = ""
+
+
+class ForgottenTexts:
+    """The texts of one project that are never written again."""
+
+    def __init__(self, dropped: Iterable[StoredDecision]) -> None:
+        listed = list(dropped)
+        self._texts = FactIndex(text for one in listed for text in (one.text, *one.facts) if text != BLANK)
+        self._digests = {digest for one in listed for digest in one.digests}
+
+    def covers(self, text: str) -> bool:
+        """Whether a text says what was forgotten, exactly as far as two lines are judged to say the same.
+
+        What is left of a purged fact that still waits counts too.
+        """
+        if not self._digests:
+            return False
+        return text == BLANK or digest_text(text) in self._digests or self._texts.find_equal(text) is not None
+
+
+def make_item_id(*parts: str) -> str:
+    """A short id that is derived from what the item is: eight hexadecimal digits."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
+
+
+def digest_text(text: str) -> str:
+    """Identifies what a text says, after spelling and the like are folded: 32 hexadecimal digits."""
+    return hashlib.sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def append_decision(home: Path, decision: StoredDecision, disk: Disk | None = None) -> None:
+    """Append a durable record. `home`: the handler's directory. Raises OSError, LogDamagedError."""
+    log = Log(home / DECISIONS_LOG, disk)
+    try:
+        log.append(asdict(decision), sync=True)
+    finally:
+        log.close()
+
+
+def make_drop(at: float, root: Path, id: str, place: str, text: str, facts: Sequence[str]) -> StoredDecision:
+    """The decision to forget a text and the facts that it was made of. `at`: seconds since 1970, UTC."""
+    digests = tuple(dict.fromkeys(digest_text(each) for each in (text, *facts) if each))
+    return StoredDecision(at, str(root), id, "drop", place, text, tuple(facts), digests)
+
+
+def read_decisions(home: Path, root: Path | None = None) -> list[StoredDecision]:
+    """The decisions about a project, or all of them (None), oldest first. Raises OSError."""
+    read = (_read_record(record) for record in Log(home / DECISIONS_LOG).read())
+    return [one for one in read if one is not None and root in (None, Path(one.root))]
+
+
+def list_dropped(decisions: Iterable[StoredDecision]) -> dict[str, StoredDecision]:
+    """By id, what is forgotten and was not restored since."""
+    dropped: dict[str, StoredDecision] = {}
+    for one in decisions:
+        if one.choice == "drop":
+            before = dropped.get(one.id)
+            # The second record of one decision names the transaction; a repeated one must not lose it.
+            dropped[one.id] = one if one.done or before is None else before
+        elif one.choice == "restore":
+            dropped.pop(one.id, None)
+    return dropped
+
+
+def read_forgotten(home: Path, root: Path) -> ForgottenTexts:
+    """What must not be written again in this project. Raises OSError."""
+    return ForgottenTexts(list_dropped(read_decisions(home, root)).values())
+
+
+def _read_record(record: dict[str, Any]) -> StoredDecision | None:
+    """Decode a record; None if it is another program's."""
+    at, texts = record.get("at"), (record.get("facts"), record.get("digests"))
+    if not isinstance(at, int | float) or not all(isinstance(one, list) for one in texts):
+        return None
+    names = ("root", "id", "choice", "place", "text", "done")
+    fields = {name: str(record.get(name, "")) for name in names}
+    facts, digests = (tuple(map(str, one or ())) for one in texts)
+    return StoredDecision(at=float(at), facts=facts, digests=digests, **fields)

@@ -1,0 +1,52 @@
+"""Facts that were extracted and are not written as lines yet, for a person who asks what was learned. Only reads files.
+
+How many there are is in the handler's log. When they are written is in the last status document, which the daemon renews; a
+fact that it does not name waits for the end of its session.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import parse_utc
+from tacitd.state.paths import SNAPSHOT
+from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.learning.status_text import count_facts
+
+SYNC = "`tacitd sync --write` does it now"
+
+
+def describe_waiting_facts(
+    state: LearningState, roots: Iterable[Path], state_dir: Path, now: float
+) -> Iterator[str]:
+    """A line for each project with waiting facts: `1 fact waits, written about 21:39; …`. Times are local."""
+    rows = read_waiting_rows(state_dir)
+    for root in roots:
+        number = sum(len(one.facts) for one in state.waiting.get(root, {}).values())
+        if number:
+            verb = "waits" if number == 1 else "wait"
+            yield f"{count_facts(number)} {verb}, {describe_writing(rows.get(str(root), {}), now)}"
+
+
+def describe_writing(row: Mapping[str, Any], now: float) -> str:
+    """When waiting facts are written. `row`: of `waits` in the status document, {} if there is none."""
+    until, at = str(row.get("until", "")), parse_utc(row.get("at"))
+    if row and not row.get("job"):
+        return f"not written before {until}"
+    if at is not None and at > now:
+        return f"written about {datetime.fromtimestamp(at).strftime('%H:%M')}; {SYNC}"
+    return f"written when {until or 'its session ends'}; {SYNC}"
+
+
+def read_waiting_rows(state_dir: Path) -> dict[str, Mapping[str, Any]]:
+    """The rows of `waits` of the learning handler in the last status document, by project; {} if it cannot be read."""
+    try:
+        document = json.loads((state_dir / SNAPSHOT).read_bytes())
+        rows = [row for row in document["waits"] if row["handler"] == "learning"]
+        return {str(row["project"]): row for row in rows}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}

@@ -1,0 +1,163 @@
+"""`tacitd learned` and `tacitd why`: ids, searching, all projects, what waits, and what the calls cost."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_cli import Cli
+from support_decisions import decide, find
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from tacitd.clock import SystemClock, utc_seconds
+from tacitd.files.log import Log
+from tacitd_handlers.learning.inventory import Inventory
+from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
+
+
+@pytest.fixture
+def cli(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Cli:
+    """The program with the bench's state directory and the machine's time."""
+    box = tmp_path / "cli"
+    box.mkdir()
+    made = Cli(box, monkeypatch, capsys)
+    made.set(TACITD_STATE_DIR=str(bench.state))
+    bench.clock.jump(SystemClock().now() - bench.clock.now())
+    return made
+
+
+def learn_two(bench: Bench) -> None:
+    """Two lines, one of them in a folder called `src`."""
+    (bench.root / "src").mkdir()
+    both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
+    bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
+    bench.learn("pnpm, never npm; short answers")
+
+
+def test_words_are_searched_in_the_lines(bench: Bench, cli: Cli) -> None:
+    """All words, without case; an argument that is or looks like a directory is one. Nothing found ends with 1."""
+    learn_two(bench)
+
+    def found(*arguments: str) -> list[str]:
+        said = cli.run("learned", *arguments, "--json", cwd=bench.root)
+        return [one["line"] for one in said.json]
+
+    assert found() == [PNPM, SHORT] and found("src") == [PNPM, SHORT] and found(".", "NPM", "use") == [PNPM]
+    assert found("short") == [SHORT] and found("src", "short") == [SHORT] and found("npm", "short") == []
+    nothing = cli.run("learned", "npm", "short", cwd=bench.root)
+    assert (nothing.code, nothing.out) == (1, "") and "no learned line contains npm short" in nothing.err
+    assert cli.run("learned", "./short", cwd=bench.root).code == 2
+    assert cli.run("learned", "--all", ".", cwd=bench.root).code == 2
+    assert cli.run("learned", "--refused", "--withheld", cwd=bench.root).code == 2
+
+
+def test_all_projects_with_their_roots(bench: Bench, cli: Cli) -> None:
+    """Each line has the id that it has in its project."""
+    learn_two(bench)
+    there = bench.new_project("other")
+    bench.answer((SYNTHESIS, lines("Use bun")), (EXTRACTION, "Use bun"))
+    bench.type("use bun", session="s7", project=there)
+    bench.end("s7", there)
+    rows = cli.run("learned", "--all", "--json", cwd=bench.box).json
+    assert {(row["root"], row["line"]) for row in rows} == {
+        (str(bench.root), PNPM),
+        (str(bench.root), SHORT),
+        (str(there.root), "Use bun"),
+    }
+    mine = cli.run("learned", "--json", cwd=bench.root).json
+    assert [row["id"] for row in mine] == [row["id"] for row in rows if row["root"] == str(bench.root)]
+    assert f"{there.root}/LEARNED.md · Coding" in cli.run("learned", "--all", cwd=bench.box).out
+    assert len({row["id"] for row in rows}) == 3
+
+
+def test_a_line_is_stale_after_a_hundred_days(bench: Bench, cli: Cli) -> None:
+    """SPEC S-54: it is shown with the date at which it was last said."""
+    bench.clock.jump(-101 * 86_400.0)
+    bench.learn()
+    assert ", stale)" in cli.run("learned", bench.root).out
+    assert [one["stale"] for one in cli.run("learned", bench.root, "--json").json] == [True]
+
+
+def test_what_is_forgotten_is_listed(bench: Bench, cli: Cli) -> None:
+    """With the id that lifts it."""
+    bench.learn()
+    item = find(bench, PNPM)
+    decide(bench, item, "drop")
+    said = cli.run("learned", bench.root, "--forgotten")
+    assert said.out == f"{item.id}  LEARNED.md: {PNPM}\n" and "forget --undo ID" in said.err
+    assert "nothing is withheld here" in cli.run("learned", bench.root, "--withheld").err
+
+
+def write_snapshot(bench: Bench, **row: Any) -> None:
+    """The last status document has this row of `waits`."""
+    rows = [{"handler": "learning", "project": str(bench.root), "what": "1 fact"} | row]
+    (bench.state / "status.json").write_text(json.dumps({"waits": rows}))
+
+
+def test_facts_that_wait_are_said_with_their_time(bench: Bench, cli: Cli) -> None:
+    """Local time, from the last status; without one it is the end of the session; an excluded project says so."""
+    bench.type("use pnpm, not npm")
+    now = bench.clock.now()
+    said = cli.run("learned", bench.root)
+    assert "1 fact waits, written when its session ends; `tacitd sync --write` does it now" in said.err
+    write_snapshot(bench, until="its session ends", job="synthesize", at=utc_seconds(now + 900))
+    at = datetime.fromtimestamp(int(now) + 900).strftime("%H:%M")
+    assert f"1 fact waits, written about {at}; `tacitd sync --write`" in cli.run("learned", bench.root).err
+    (row,) = cli.run("why", "pnpm", "--json", cwd=bench.root).json
+    assert row["what"] == PNPM and row["where"].startswith(f"waits, written about {at}")
+    write_snapshot(bench, until="`tacitd exclude --undo /x`", job="", at=None)
+    assert "not written before `tacitd exclude --undo /x`" in cli.run("learned", bench.root).err
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"waits": 3}', '{"waits": [{}]}', "torn"])
+def test_a_status_document_that_cannot_be_read_costs_only_the_time(bench: Bench, text: str) -> None:
+    """Missing, damaged or another version's."""
+    bench.type("use pnpm, not npm")
+    if text:
+        (bench.state / "status.json").write_text(text)
+    inventory = Inventory(bench.state, bench.clock)
+    (line,) = describe_waiting_facts(inventory.state, [bench.root], bench.state, bench.clock.now())
+    assert line == "1 fact waits, written when its session ends; `tacitd sync --write` does it now"
+
+
+def test_why_takes_ids_of_any_project_and_names_the_calls(bench: Bench, cli: Cli) -> None:
+    """The extraction that the prompt was in, and the synthesis that wrote the line, from the budget's log."""
+    bench.learn()
+    (row,) = cli.run("learned", bench.root, "--json").json
+    done = next(
+        each for each in bench.history.list_transactions(bench.root) if each.key.startswith("synthesis:")
+    )
+    log = Log(bench.state / "budget.jsonl")
+    for id, key, purpose in (
+        ("1", f"extraction:{row['prompts'][0]}", "extraction"),
+        ("2", done.key, "synthesis"),
+        ("3", "extraction:another", "extraction"),
+    ):
+        log.append({"id": id, "at": 1.0, "key": key, "tier": "fast", "purpose": purpose, "state": "begun"})
+        log.append({"id": id, "at": 2.0, "state": "ended", "usd": 0.01, "in": 900, "out": 20, "model": "m-1"})
+    (found,) = cli.run("why", row["id"][:5], "--json", cwd=bench.box).json
+    assert (found["id"], found["root"], found["what"]) == (row["id"], str(bench.root), PNPM)
+    assert [(call["purpose"], call["usd"], call["model"]) for call in found["calls"]] == [
+        ("extraction", 0.01, "m-1"),
+        ("synthesis", 0.01, "m-1"),
+    ]
+    said = cli.run("why", row["id"], cwd=bench.box)
+    assert (
+        "synthesis by m-1 cost $0.0100 (900 tokens in, 20 out)" in said.out and "ago): use pnpm" in said.out
+    )
+    assert cli.run("why", "0" * 8, cwd=bench.root).code == 1
+
+
+def test_why_explains_a_refused_text_by_its_id(bench: Bench, cli: Cli) -> None:
+    """Its reason and the words are kept in view."""
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nUse version 6.6.6"))
+    bench.learn()
+    (row,) = cli.run("learned", bench.root, "--refused", "--json").json
+    (found,) = cli.run("why", row["id"], "--json", cwd=bench.root).json
+    assert found["what"] == "Use version 6.6.6" and "nobody mentioned 6.6.6" in found["where"]
+    assert found["words"] == ["use pnpm, not npm"] and found["at"].endswith("Z")

@@ -1,0 +1,237 @@
+"""What a person decides about lines: forget, forget --undo, forget --purge, accept, and the choices of `review`."""
+
+from __future__ import annotations
+
+import pytest
+
+from support_decisions import decide, find, list_items, notice
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from tacitd.errors import FileRefusedError, UsageError
+from tacitd.handler import Decision
+from tacitd_handlers.learning.line_decisions import decide_line
+from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
+from tacitd_handlers.learning.state import FORGOTTEN_FACT
+
+REWORDED = "Always use pnpm in scripts"
+
+
+def say_again(bench: Bench, line: str = PNPM) -> None:
+    """The same is said in a later session; the model makes the same fact and `line` of it."""
+    bench.answer((SYNTHESIS, lines(line)), (EXTRACTION, PNPM))
+    bench.clock.advance(3600.0)
+    bench.learn("use pnpm, not npm, I said", session=f"s{len(bench.model.asked)}")
+
+
+def mirror(bench: Bench) -> str:
+    """The copy that sessions load."""
+    path = bench.root / PROJECT_MIRROR
+    return path.read_text() if path.exists() else ""
+
+
+def test_a_forgotten_line_is_removed_with_its_copy_and_never_learned_again(bench: Bench) -> None:
+    """It is neither written nor offered when it is said again, also after a restart and in other words of the model."""
+    bench.put("LEARNED.md", "# Mine\n\n## Coding\n- my own line\n")
+    bench.learn()
+    assert PNPM in mirror(bench)
+    done = decide(bench, find(bench, PNPM), "drop")
+    assert bench.bullets == ["my own line"] and PNPM not in mirror(bench)
+    assert "app/LEARNED.md" in done.what
+    for line in (PNPM, REWORDED):
+        say_again(bench, line)
+        bench.restart()
+        assert bench.bullets == ["my own line"] and bench.status["withheld"] == 0
+    assert bench.status["skipped"][FORGOTTEN_FACT] == 2
+    assert bench.raw == ()
+
+
+def test_a_forgotten_line_stays_forgotten_when_another_tool_states_it(bench: Bench) -> None:
+    """A fact that another program appended to the raw file does not reach the synthesis."""
+    bench.learn()
+    decide(bench, find(bench, PNPM), "drop")
+    bench.files.tmp_dir.mkdir(exist_ok=True)
+    bench.files.raw_file.write_text(f'{{"ts": "", "facts": ["{PNPM}"]}}\n')
+    asked = len(bench.model.asked)
+    bench.due("synthesize", bench.project)
+    assert bench.bullets == [] and len(bench.model.asked) == asked
+
+
+def test_what_the_model_proposes_of_other_facts_is_dropped_where_it_was_forgotten(bench: Bench) -> None:
+    """The synthesis may repeat a forgotten line although no fact says it."""
+    bench.learn()
+    decide(bench, find(bench, PNPM), "drop")
+    bench.answer((SYNTHESIS, lines(PNPM, SHORT)), (EXTRACTION, SHORT))
+    bench.learn("short answers please; use pnpm never npm", session="s2")
+    assert bench.bullets == [SHORT] and bench.status["withheld"] == 0
+
+
+def test_forget_is_taken_back(bench: Bench) -> None:
+    """The line stands again where it was, and may be learned."""
+    bench.learn()
+    before = bench.learned
+    item = find(bench, PNPM)
+    decide(bench, item, "drop")
+    forgotten = find(bench, PNPM, "forgotten")
+    assert forgotten.id == item.id
+    done = decide(bench, forgotten, "restore")
+    assert bench.bullets == [PNPM] and bench.learned == before and "put back" in done.what
+    assert [one.state for one in list_items(bench)] == ["stored"]
+
+
+def test_forget_is_taken_back_although_the_file_is_gone(bench: Bench) -> None:
+    """The mark is lifted, and it says why nothing was put back."""
+    bench.learn()
+    decide(bench, find(bench, PNPM), "drop")
+    bench.files.learned_file.unlink()
+    notice(bench)
+    done = decide(bench, find(bench, PNPM, "forgotten"), "restore")
+    assert "not put back" in done.what and "deleted or moved" in done.what
+    say_again(bench)
+    assert bench.bullets == [PNPM]
+
+
+def test_a_persons_own_line_is_an_item_that_asks(bench: Bench) -> None:
+    """Its bytes go only by the person's decision, and the other bytes stay."""
+    bench.learn()
+    bench.files.learned_file.write_text(bench.learned + "\n## Mine\n\n- my own line  \n\nprose\n")
+    item = find(bench, "my own line")
+    assert item.by_person and not find(bench, PNPM).by_person
+    decide(bench, item, "drop")
+    assert "my own line" not in bench.learned and "prose\n" in bench.learned and bench.bullets == [PNPM]
+
+
+def test_purge_blanks_the_words_in_the_logs(bench: Bench) -> None:
+    """Line, facts and prompts are gone from every file of the state directory; it stays forgotten, and can be lifted."""
+    bench.learn("use pnpm, not npm: npm breaks our lockfile")
+    item = find(bench, PNPM)
+    decide(bench, item, "drop", purge=True)
+    data = b"".join(path.read_bytes() for path in bench.state.rglob("*") if path.is_file())
+    assert PNPM.encode() not in data and b"breaks our lockfile" not in data
+    bench.restart()
+    say_again(bench)
+    assert bench.bullets == []
+    (forgotten,) = [one for one in list_items(bench) if one.state == "forgotten"]
+    assert (forgotten.id, forgotten.text) == (item.id, "")
+    decide(bench, forgotten, "restore")
+    say_again(bench)
+    assert bench.bullets == [PNPM]
+
+
+def test_what_was_forgotten_can_be_purged_later(bench: Bench) -> None:
+    """The words are found through the record of the decision."""
+    bench.learn()
+    decide(bench, find(bench, PNPM), "drop")
+    decide(bench, find(bench, PNPM, "forgotten"), "drop", purge=True)
+    data = b"".join(path.read_bytes() for path in bench.state.rglob("*") if path.is_file())
+    assert PNPM.encode() not in data
+    say_again(bench)
+    assert bench.bullets == []
+
+
+def remove_by_hand(bench: Bench) -> None:
+    """The person deletes the line, and says the same again: it is withheld."""
+    bench.learn()
+    bench.files.learned_file.write_text("# Learned Preferences\n\n## Coding\n")
+    bench.changed(bench.files.learned_file)
+    say_again(bench)
+
+
+def test_a_withheld_line_is_accepted(bench: Bench) -> None:
+    """It is written as a learned line, with its copy, and is not withheld any more."""
+    remove_by_hand(bench)
+    item = find(bench, PNPM)
+    assert (item.kind, item.state) == ("withheld line", "proposed") and "said it again" in item.review
+    decide(bench, item, "keep")
+    assert bench.bullets == [PNPM] and PNPM in mirror(bench)
+    assert bench.status["withheld"] == 0 and find(bench, PNPM).kind == "line"
+
+
+def test_a_withheld_line_is_dropped_for_good(bench: Bench) -> None:
+    """It is not offered again."""
+    remove_by_hand(bench)
+    decide(bench, find(bench, PNPM), "drop")
+    say_again(bench)
+    assert bench.bullets == [] and [one.state for one in list_items(bench)] == ["forgotten"]
+
+
+def refuse_one(bench: Bench) -> None:
+    """The model proposes a fact that nobody typed."""
+    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nUse version 6.6.6"))
+    bench.learn()
+
+
+def test_a_refused_fact_is_accepted(bench: Bench) -> None:
+    """It becomes a line; its words were kept in view. It is not listed any more."""
+    refuse_one(bench)
+    item = find(bench, "Use version 6.6.6")
+    assert item.kind == "refused fact" and item.words == ("use pnpm, not npm",) and "6.6.6" in item.review
+    decide(bench, item, "keep")
+    assert "Use version 6.6.6" in bench.bullets
+    assert [one.kind for one in list_items(bench)] == ["line", "line"]
+
+
+def test_a_refused_fact_is_accepted_in_the_persons_words(bench: Bench) -> None:
+    """The line is the person's: it is not `learned`, and the fact is not offered again."""
+    refuse_one(bench)
+    decide(bench, find(bench, "Use version 6.6.6"), "edit", " - Use version 7 ")
+    assert find(bench, "Use version 7").by_person
+    assert all("6.6.6" not in one.text for one in list_items(bench))
+
+
+def test_a_line_is_worded_anew(bench: Bench) -> None:
+    """In its place; the old words are not written again, and the line is the person's from then on."""
+    bench.learn()
+    decide(bench, find(bench, PNPM), "edit", "Use pnpm 9")
+    assert bench.bullets == ["Use pnpm 9"] and find(bench, "Use pnpm 9").by_person
+    say_again(bench)
+    assert bench.bullets == ["Use pnpm 9"]
+
+
+def test_a_stale_line_is_asked_about_once(bench: Bench) -> None:
+    """SPEC S-54: after 100 days without being said; kept, it is asked about again after 100 more."""
+    bench.learn()
+    assert find(bench, PNPM).review == ""
+    bench.clock.jump(101 * 86_400.0)
+    item = find(bench, PNPM)
+    assert item.review == "it was last said 101 days ago"
+    decide(bench, item, "keep")
+    assert bench.bullets == [PNPM] and find(bench, PNPM).review == ""
+    bench.clock.jump(101 * 86_400.0)
+    assert find(bench, PNPM).review != ""
+
+
+def test_what_cannot_be_decided(bench: Bench) -> None:
+    """Each is refused with a reason, and nothing changes."""
+    refuse_one(bench)
+    item, refused = find(bench, PNPM), find(bench, "Use version 6.6.6")
+    with pytest.raises(UsageError, match="no line"):
+        decide_line(bench.handler, bench.tools(), Decision("00000000", "drop", bench.root))
+    with pytest.raises(UsageError, match="does not apply"):
+        decide(bench, item, "restore")
+    with pytest.raises(UsageError, match="empty"):
+        decide(bench, item, "edit", " - ")
+    bench.write = "off"
+    with pytest.raises(FileRefusedError, match="excluded"):
+        decide(bench, refused, "keep")
+    assert bench.bullets == [PNPM] and find(bench, "Use version 6.6.6").state == "proposed"
+
+
+def test_a_decision_that_a_crash_cut_in_two_is_made_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The decision is recorded and the file is not changed: the same command removes the line."""
+    bench.learn()
+    item = find(bench, PNPM)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            bench.history,
+            "run_transaction",
+            lambda *args, **named: (_ for _ in ()).throw(OSError(28, "full")),
+        )
+        with pytest.raises(OSError, match="full"):
+            decide(bench, item, "drop")
+    assert bench.bullets == [PNPM]
+    bench.restart()
+    decide(bench, find(bench, PNPM, "stored"), "drop")
+    assert bench.bullets == []
+    decide(bench, find(bench, PNPM, "forgotten"), "restore")
+    assert bench.bullets == [PNPM]

@@ -1,0 +1,89 @@
+"""A line that was learned in three projects is offered as a rule for all of them (SPEC S-55)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd.events import Project
+from tacitd.handler import Commit
+from tacitd.testing import FakeClock
+from tacitd_handlers.learning.adopted_rules import AdoptedRules, LearnedRules, list_open_offers
+from tacitd_handlers.learning.offers import find_offers
+from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.shared.project_identity import identify_project
+
+
+def learned(
+    state: LearningState, root: str, *put: str, at: float = 1.0, removed: tuple[str, ...] = ()
+) -> None:
+    look = {"removed": {"LEARNED.md": list(removed)}, "project": root} if removed else {}
+    data = {"kind": "synthesis", "project": root, "put": list(put), "lines": len(put), "look": look}
+    state.fold_commit(Commit(at, "Due", "", "s", -1, data))
+
+
+def test_three_projects_make_an_offer() -> None:
+    """In whatever spelling; two clones are one project, a removed line and a decided one do not count."""
+    state = LearningState()
+    for at, root in enumerate(("/a", "/b", "/clone-of-b"), 1):
+        learned(state, root, "Use pnpm", "Use tabs", at=float(at))
+    clones = {Path("/clone-of-b"): "/b"}
+
+    def identify(root: Path) -> str:
+        return clones.get(root, str(root))
+
+    assert find_offers(state, (), identify) == []
+    learned(state, "/c", "use pnpm.", at=9.0)
+    (offer,) = find_offers(state, (), identify)
+    assert offer.line == "use pnpm." and offer.roots == (Path("/a"), Path("/b"), Path("/c"))
+    assert find_offers(state, ["Use pnpm"], identify) == []
+    learned(state, "/a", removed=("Use pnpm",))
+    assert find_offers(state, (), identify) == []
+
+
+def three_projects(bench: Bench) -> list[Project]:
+    places = [bench.project, bench.new_project("two"), bench.new_project("three")]
+    bench.answer((EXTRACTION, PNPM), (SYNTHESIS, lines(PNPM)))
+    for number, place in enumerate(places):
+        bench.see(place, session=f"z{number}")
+        bench.type("use pnpm, never npm", session=f"s{number}", project=place)
+        bench.end(f"s{number}", project=place)
+    return places
+
+
+def test_it_is_shown_and_taken_with_one_command(bench: Bench) -> None:
+    """Through the handler: in `status`, and as a rule for the file that each session loads; deleted there, it stays away."""
+    three_projects(bench)
+    assert bench.status["offers"] == 1
+    assert any("`tacitd adopt`" in line for line in bench.status["says"])
+    (offer,) = list_open_offers(bench.state)
+    assert offer.line == PNPM and len(offer.roots) == 3
+    clock = FakeClock()
+    rules = LearnedRules({"TACITD_STATE_DIR": str(bench.state), "HOME": str(bench.box)}, clock)
+    assert rules.list_rules() == [] and rules.list_files() == [bench.home / "adopted.jsonl"]
+    AdoptedRules(bench.home).add(PNPM, take=True, at=clock.now())
+    (rule,) = rules.list_rules()
+    assert rule.text == PNPM and rule.by_person and bench.status["offers"] == 0
+    rules.withdraw_rule("something else")
+    rules.withdraw_rule(rule.id)
+    assert rules.list_rules() == [] and list_open_offers(bench.state) == []
+    (bench.home / "adopted.jsonl").write_text('[]\nnonsense\n{"line":1,"choice":"take"}\n')
+    assert bench.status["offers"] == 1, "foreign records are skipped"
+
+
+def test_the_command(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`tacitd adopt`: lists, takes one, and explains what does not fit."""
+    three_projects(bench)
+    cli = Cli(tmp_path, monkeypatch, capsys)
+    cli.set(TACITD_STATE_DIR=str(bench.state))
+    assert PNPM in cli.run("adopt").out and str(bench.root) in cli.run("adopt", "--json").out
+    for wrong in (("adopt", "basalt"), ("adopt", "--drop")):
+        assert cli.run(*wrong).code == 2
+    assert f"a rule for all projects now: {PNPM}" in cli.run("adopt", "PNPM").err
+    assert cli.run("adopt").out == "" and cli.run("adopt", "pnpm").code == 2
+    assert identify_project(bench.root).key == str(bench.root)
