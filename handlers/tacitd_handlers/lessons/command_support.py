@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -108,6 +109,21 @@ def open_store() -> LessonStore:
     return LessonStore.from_environ(os.environ)
 
 
+def resolve_scope(scope: str) -> str:
+    """The scope to store: for the name of the repository that contains the current directory, that project's own scope."""
+    from tacitd.files.git import find_repository
+    from tacitd_handlers.shared.project_identity import identify_project
+
+    try:
+        cwd = Path.cwd()
+    except FileNotFoundError:  # the directory was removed
+        return scope
+    if scope == scopes.GLOBAL or find_repository(cwd) is None:
+        return scope
+    here = identify_project(cwd)
+    return here.scopes[0] if scope in here.names else scope
+
+
 def load_settings() -> LessonsSettings:
     """The section `lessons` of the configuration. Raises ConfigError."""
     from tacitd.config.settings import load_config
@@ -126,11 +142,11 @@ def json_option(command: F) -> F:
     return made
 
 
-def print_document(said: dict[str, Any]) -> None:
+def print_document(document: dict[str, Any]) -> None:
     """Print a JSON document with a schema version on stdout."""
     import json
 
-    print_text(json.dumps({"schema": 1, **said}, ensure_ascii=False, indent=2) + "\n")
+    print_text(json.dumps({"schema": 1, **document}, ensure_ascii=False, indent=2) + "\n")
 
 
 def print_text(text: str) -> None:

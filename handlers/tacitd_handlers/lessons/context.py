@@ -4,41 +4,62 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from tacitd.files.git import find_repository
+from tacitd.errors import LogDamagedError
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.lessons import lesson_paths, load_counts
 from tacitd_handlers.lessons.lesson_index import LessonIndex
-from tacitd_handlers.lessons.load_output import render_lessons
-from tacitd_handlers.lessons.scopes import scope_of_name
-from tacitd_handlers.lessons.selection import LoadRequest, select_rows
+from tacitd_handlers.lessons.load_output import FIRM, Rows, render_lessons
+from tacitd_handlers.lessons.loaded_lines import drop_loaded, read_loaded_lines
+from tacitd_handlers.lessons.project_scopes import ProjectRegistry, ProjectScope, find_project_scope
+from tacitd_handlers.lessons.scopes import GLOBAL
+from tacitd_handlers.lessons.selection import drop_overruled
 
 LINES = 15
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """The text for a working directory, at most `budget` characters; "" if there is no lesson for it."""
+def build_section(request: ContextRequest) -> str:
+    """The lessons of the directory's project and the global ones; "" if there are none.
+
+    What the session loads in another file is left out, also in other words.
+    """
     index = _index()
-    wanted = select_rows(index, LoadRequest(scope_of(cwd))) if index is not None else {}
+    if index is None:
+        return ""
+    project = find_project_scope(os.environ, request.cwd)
+    _note_project(project)
+    found = select_for_project(index, project)
+    wanted = {
+        scope: [row for row in rows if not request.is_loaded(row[1].removesuffix(FIRM))]
+        for scope, rows in found.items()
+    }
+    if request.occasion != "agent":  # a sub-agent may load none of these files
+        wanted, _ = drop_loaded(wanted, read_loaded_lines(os.fspath(request.cwd.resolve())))
     if not any(wanted.values()):
         return ""
     # The budget is in characters and `render` counts lines, so try fewer lines until the text fits.
     for lines in range(LINES, 3, -1):
         text, ids = render_lessons(wanted, lines)
-        if ids and len(text) <= budget:
+        if ids and len(text) <= request.budget:
             load_counts.record_load(lesson_paths.hits_path(os.environ), time.time(), ids, "context")
             return text
     return ""
 
 
-def scope_of(cwd: Path) -> str:
-    """The scope of the project that contains a directory: its top folder's name, normalised.
+def select_for_project(index: LessonIndex, project: ProjectScope) -> dict[str, Rows]:
+    """The rows that hold in a project: the global ones, then its own under its name, by id."""
+    own = [(scope, row) for scope in project.list_scopes() for row in index.rows_of_scope(scope)]
+    rows = sorted((row for scope, row in own if project.holds(row[0], scope)), key=lambda row: int(row[0]))
+    name = project.name or project.here.scopes[0]
+    return drop_overruled({GLOBAL: index.rows_of_scope(GLOBAL), **({name: rows} if rows else {})})
 
-    "" if nothing of the name remains.
-    """
-    here = next((path for path in (cwd, *cwd.parents) if path.is_dir()), cwd)
-    found = find_repository(here.resolve())
-    return scope_of_name((found.top if found is not None else cwd).name)
+
+def _note_project(project: ProjectScope) -> None:
+    beside = Path(lesson_paths.lessons_state_dir(os.environ))
+    with suppress(OSError, LogDamagedError):  # only the names of scopes depend on it
+        ProjectRegistry(beside).add_if_new(project.here)
 
 
 def _index() -> LessonIndex | None:

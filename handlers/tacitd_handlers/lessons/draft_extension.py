@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,20 @@ from tacitd_handlers.lessons.drafts import (
     find_fault,
     parse_again,
     parse_drafts,
+    parse_overs,
     prompt_addition,
     record_corrections,
     store_drafts,
 )
-from tacitd_handlers.lessons.lesson_origins import Provenance
-from tacitd_handlers.lessons.scopes import scope_of_name
+from tacitd_handlers.lessons.lesson_fold import Lesson
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.project_scopes import (
+    ProjectRegistry,
+    ProjectScope,
+    find_project_scope,
+    list_in_force,
+)
+from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
 from tacitd_handlers.lessons.store import LessonStore
 from tacitd_handlers.shared.grounding import (
     Grounded,
@@ -35,6 +44,7 @@ from tacitd_handlers.shared.grounding import (
     explain_verdict,
     judge_grounding,
 )
+from tacitd_handlers.shared.project_identity import identify_project
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 
 name = "lessons"
@@ -48,7 +58,12 @@ def render_addition(project: str) -> str:
     except (OSError, LogDamagedError) as error:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
-    return prompt_addition(lessons, scope_of_name(Path(project).name))
+    here = find_project_scope(os.environ, Path(project))
+    in_force = [
+        one if one.scope == GLOBAL else replace(one, scope=here.name or one.scope)
+        for one in list_in_force(lessons, here)
+    ]
+    return prompt_addition(lessons, here.name or here.here.scopes[0], in_force)
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
@@ -57,20 +72,25 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
     Never None: that a session was examined makes "not corrected again" a known fact.
     """
     drafts, rest = parse_drafts(answer)
-    found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
+    found: dict[str, Any] = {
+        "drafts": [[draft.text, draft.scope, list(draft.over)] for draft in drafts],
+        "again": list(parse_again(answer)),
+    }
+    if overs := parse_overs(answer):
+        found["over"] = list(overs)
     return found, rest
 
 
 def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
     """The findings without the drafts that are invalid or that the facts do not support (SPEC S-67)."""
-    drafts, refused = list[list[str]](), list[RefusedPart]()
-    for text, scope in found.get("drafts", ()):
+    drafts, refused = list[list[Any]](), list[RefusedPart]()
+    for text, scope, *over in found.get("drafts", ()):
         fault = find_fault(Draft(text, scope))
         verdict = _judge_parts(text, sources)
         if fault:
             refused.append(RefusedPart("lesson", text, fault))
         elif isinstance(verdict, Grounded):
-            drafts.append([text, scope])
+            drafts.append([text, scope, *over])
         else:
             refused.append(
                 RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))
@@ -85,28 +105,56 @@ def _judge_parts(text: str, sources: GroundingSources) -> GroundingVerdict:
 
 
 def store_finding(
-    store: LessonStore, told: Mapping[str, Any], session: str, at: float, project: str
+    store: LessonStore, message: Mapping[str, Any], session: str, at: float, project: str
 ) -> tuple[str, ...]:
     """Store the findings, and return the ids of new lessons. Repeating it adds nothing.
 
     `at`: seconds since 1970, UTC. `project`: the project's root. Raises OSError, LogDamagedError.
     """
     added: list[str] = []
-    prompts, words = tuple(map(str, told.get("prompts", ()))), tuple(map(str, told.get("words", ())))
-    sessions = [str(one) for one in told.get("sessions", ())] or [session]
-    facts = [str(fact) for fact in told.get("facts", ())]
+    prompts, words = tuple(map(str, message.get("prompts", ()))), tuple(map(str, message.get("words", ())))
+    sessions = [str(one) for one in message.get("sessions", ())] or [session]
+    facts = [str(fact) for fact in message.get("facts", ())]
     # Messages that were committed by an older version do not tell which facts are corrections.
-    corrections = [str(fact) for fact in told.get("corrected", facts)]
-    for found in told.get("found", ()):
+    corrections = [str(fact) for fact in message.get("corrected", facts)]
+    here = ProjectScope(identify_project(Path(project))) if project else None
+    if here is not None:
+        beside = store.state_dir
+        ProjectRegistry(beside).add_if_new(here.here)
+        here = ProjectScope(here.here, ProjectRegistry(beside).read_all(), LessonOrigins(beside).read_all())
+    lines = tuple(map(str, message.get("lines", ())))
+    for found in message.get("found", ()):
         again = [str(id) for id in found.get("again", ())]
         record_corrections(store, corrections, again, sessions[-1], at)
         # A lesson is made of a correction only (SPEC E-30). What somebody likes or a thing is becomes a line.
-        given = found.get("drafts", ()) if corrections or "corrected" not in told else ()
-        drafts = [Draft(str(text), str(scope)) for text, scope in given]
+        is_correction = bool(corrections) or "corrected" not in message
+        given = found.get("drafts", ()) if is_correction else ()
+        drafts = [_read_draft(one, here) for one in given]
         made = store_drafts(
-            store, drafts, Provenance(sessions[-1], at, project, prompts, words or tuple(facts))
+            store,
+            drafts,
+            Provenance(sessions[-1], at, project, prompts, words or tuple(facts), lines),
+            overs=[str(id) for id in found.get("over", ())] if is_correction else (),
+            holds=(lambda one: here.holds(one.id, one.scope)) if here is not None else _is_global,
         )
         added += made.added
         for reason in made.refused:
             logger.info("a drafted lesson was refused: {}", reason)
+        for over in made.refused_overs:
+            logger.info("OVER of lesson {} was refused: {}", over.id, over.reason)
     return tuple(added)
+
+
+def _read_draft(given: Sequence[Any], here: ProjectScope | None) -> Draft:
+    """A draft from a message: `[text, scope, ids of OVER]`; messages of older versions have no ids."""
+    text, scope, *over = given
+    name = normalise_scope(str(scope)) or str(scope)
+    return Draft(
+        str(text),
+        here.resolve(name) if here is not None else name,
+        tuple(map(str, over[0])) if over else (),
+    )
+
+
+def _is_global(lesson: Lesson) -> bool:
+    return lesson.scope == GLOBAL

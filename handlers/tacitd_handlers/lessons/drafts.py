@@ -9,25 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, number_of
+from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson, number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
-from tacitd_handlers.lessons.similarity import is_same_lesson
+from tacitd_handlers.lessons.similarity import is_same_lesson, shares_words
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
+from tacitd_handlers.lessons.supersession import Holds, RefusedOver, find_contradicted, judge_overs
 
 LONGEST = 400
 """Maximum characters of a draft. It is short because every session reads it."""
 SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 _KEY = re.compile(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|OVER|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
 _GOES_ON = re.compile(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
@@ -46,6 +47,8 @@ class Draft:
 
     text: str
     scope: str = scopes.GLOBAL
+    over: tuple[str, ...] = ()
+    """Ids of the lessons whose place it takes, unchecked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,9 @@ class StoredDrafts:
     """Ids of lessons marked wrong that were drafted again."""
     refused: tuple[str, ...] = ()
     """The reasons why drafts were refused."""
+    superseded: tuple[str, ...] = ()
+    """Ids of lessons whose place a new one took."""
+    refused_overs: tuple[RefusedOver, ...] = ()
 
 
 @cache
@@ -92,15 +98,20 @@ def load_template() -> str:
     return (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
 
 
-def prompt_addition(folded: FoldedLessons | None = None, project_scope: str = "") -> str:
-    """The part about lessons for the end of the synthesis prompt, with the lessons that must not be repeated."""
+def prompt_addition(
+    folded: FoldedLessons | None = None, project_scope: str = "", in_force: Sequence[Lesson] | None = None
+) -> str:
+    """The part about lessons for the end of the synthesis prompt, with the lessons that must not be repeated.
+
+    `in_force`: the lessons that hold in the project; None: the global ones and those of the scope.
+    """
     lessons = list(folded.lessons.values()) if folded is not None else []
-    told = [
-        lesson for lesson in lessons if lesson.is_active and lesson.scope in (scopes.GLOBAL, project_scope)
-    ]
+    shown = in_force
+    if shown is None:
+        shown = [one for one in lessons if one.is_active and one.scope in (scopes.GLOBAL, project_scope)]
     values = {
         "{project_scope}": project_scope or "the project's folder name",
-        "{in_force}": _fenced(told[-SHOWN:]),
+        "{in_force}": _fenced(shown[-SHOWN:]),
         "{marked_wrong}": _fenced([lesson for lesson in lessons if lesson.status == DELETED][-SHOWN:]),
     }
     # One pass, because a lesson's text may contain braces.
@@ -111,33 +122,50 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     """The drafts in an answer, and the answer without their lines."""
     drafts: list[Draft] = []
     rest: list[str] = []
-    # The key of the previous line. A SCOPE line belongs only to a LESSON directly above it, and a wrapped lesson
+    # The key of the previous line. SCOPE and OVER lines belong only to a LESSON directly above them, and a wrapped lesson
     # continues on a line that starts with an arrow. Blank lines between them are ignored.
     last = ""
+    is_below = False
     for line in answer.splitlines():
         found = _KEY.match(line)
         if found is None and last == "LESSON" and _GOES_ON.match(line):
-            drafts[-1] = Draft(f"{drafts[-1].text} {line.strip()}", drafts[-1].scope)
+            drafts[-1] = replace(drafts[-1], text=f"{drafts[-1].text} {line.strip()}")
             continue
         if found is None or (found[1] == "SCOPE" and last != "LESSON"):
             rest.append(line)
             last = "" if line.strip() else last
+            is_below = is_below and not line.strip()
             continue
         last = found[1]
         value = re.sub(r"(?:\*\*|__|`)\s*$", "", found[2]).strip()
         if last == "LESSON":
             drafts.append(Draft(value))
+            is_below = True
         elif last == "SCOPE":
-            drafts[-1] = Draft(drafts[-1].text, value)
+            drafts[-1] = replace(drafts[-1], scope=value)
+        elif last == "OVER" and is_below:
+            drafts[-1] = replace(drafts[-1], over=(*drafts[-1].over, *_read_ids(value)))
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
 def parse_again(answer: str) -> tuple[str, ...]:
     """The ids that the answer's REPEATED lines list as corrected once more. Earlier prompts asked for AGAIN."""
+    return _list_ids(answer, ("REPEATED", "AGAIN"))
+
+
+def parse_overs(answer: str) -> tuple[str, ...]:
+    """The ids of all OVER lines of the answer: also of those that belong to no lesson."""
+    return _list_ids(answer, ("OVER",))
+
+
+def _list_ids(answer: str, keys: tuple[str, ...]) -> tuple[str, ...]:
     matches = (match for line in answer.splitlines() if (match := _KEY.match(line)))
-    found = (match for match in matches if match[1] in ("REPEATED", "AGAIN"))
-    ids = (part for match in found for part in re.findall(r"\d+", match[2]))
-    return tuple(dict.fromkeys(id for id in ids if number_of(id) is not None))
+    found = (id for match in matches if match[1] in keys for id in _read_ids(match[2]))
+    return tuple(dict.fromkeys(found))
+
+
+def _read_ids(text: str) -> tuple[str, ...]:
+    return tuple(id for id in re.findall(r"\d+", text) if number_of(id) is not None)
 
 
 def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
@@ -151,9 +179,11 @@ def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
         if lesson.status == DELETED:
             return MarkedWrong(lesson.id)
     for lesson in twins:
-        if lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope):
+        # What was superseded holds again if the person says it again.
+        is_near = lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope)
+        if is_near and lesson.status != SUPERSEDED:
             return Duplicate(lesson.id)
-    return Draft(pattern.format_pattern(parts), scope)
+    return Draft(pattern.format_pattern(parts), scope, draft.over)
 
 
 def find_fault(draft: Draft) -> str:
@@ -162,8 +192,19 @@ def find_fault(draft: Draft) -> str:
     return checked.reason if isinstance(checked, Invalid) else ""
 
 
-def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Provenance) -> StoredDrafts:
-    """Add the new drafts with their origin. Repeating it with the same drafts adds nothing.
+def store_drafts(
+    store: LessonStore,
+    drafts: Sequence[Draft],
+    provenance: Provenance,
+    *,
+    overs: Sequence[str] = (),
+    holds: Holds = lambda lesson: lesson.scope == scopes.GLOBAL,
+) -> StoredDrafts:
+    """Add the new drafts with their origin, and supersede what they contradict. Repeating it with the same drafts adds
+    nothing.
+
+    `overs`: ids that the answer names as contradicted without a lesson in their place. `holds`: whether a lesson holds in
+    the project of the synthesis.
 
     Raises OSError, LogDamagedError. Lessons added before the error stay, and are recognised in the next call.
     """
@@ -171,24 +212,45 @@ def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Proven
     known: list[str] = []
     wrong: list[str] = []
     refused: list[str] = []
+    superseded: list[str] = []
+    refused_overs: list[RefusedOver] = []
     origins, evidence = LessonOrigins(store.state_dir), EvidenceLog(store.state_dir)
     with store.begin_change() as change:
         now = change.folded
+
+        def supersede(ids: Sequence[str], by: str, more: Sequence[Lesson] = ()) -> None:
+            nonlocal now
+            found, bad = judge_overs(ids, now, holds, by)
+            refused_overs.extend(bad)
+            for lesson in {one.id: one for one in (*found, *more)}.values():
+                made = lesson_operations.supersede_lesson(change, lesson, by, store.today)
+                now = now.with_records([made.to_record()])
+                superseded.append(lesson.id)
+
         for draft in drafts:
             match decide_draft(draft, now):
                 case Draft() as sound:
                     lesson = _written(change, sound, store.today)
-                    origins.add(lesson.id, provenance)
+                    own = tuple(line for line in provenance.lines if shares_words(lesson.parts, line))
+                    origins.add(lesson.id, replace(provenance, lines=own))
+                    contradicted = find_contradicted(lesson.parts, lesson.scope, now, holds)
                     now = now.with_records([lesson.to_record()])
                     added.append(lesson.id)
+                    supersede(draft.over, lesson.id, contradicted)
                 case Duplicate(id):
                     known.append(id)
+                    supersede(draft.over, id)
                     _note_repeated(now.lessons[id], draft, provenance, origins, evidence)
                 case MarkedWrong(id):
                     wrong.append(id)
                 case Invalid(reason):
                     refused.append(reason)
-    return StoredDrafts(tuple(added), tuple(known), tuple(wrong), tuple(refused))
+        supersede([id for id in overs if id not in {over for one in drafts for over in one.over}], "")
+    for one in refused_overs:
+        evidence.record_refusal(one.id, provenance.at, provenance.session, one.reason)
+    return StoredDrafts(
+        tuple(added), tuple(known), tuple(wrong), tuple(refused), tuple(superseded), tuple(refused_overs)
+    )
 
 
 def record_corrections(
@@ -207,9 +269,9 @@ def record_corrections(
     found: dict[str, str] = {}
     for lesson in folded.list_active():
         if str(origins.get(int(lesson.id), {}).get("session", "")) != session:
-            said = next((fact for fact in given if repeats_lesson(fact, lesson.parts)), None)
-            if said is not None:
-                found[lesson.id] = said
+            repeated = next((fact for fact in given if repeats_lesson(fact, lesson.parts)), None)
+            if repeated is not None:
+                found[lesson.id] = repeated
     for id in again:
         named = folded.get(id)
         if named is not None and named.is_active:

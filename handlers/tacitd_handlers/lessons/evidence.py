@@ -20,7 +20,7 @@ from tacitd_handlers.lessons import lesson_paths, load_counts
 from tacitd_handlers.lessons.lesson_fold import Lesson, number_of
 from tacitd_handlers.lessons.lesson_origins import LONGEST
 
-AGAIN, LOOKED = "again", "looked"
+AGAIN, EXAMINED, REFUSED = "again", "looked", "refused"
 
 
 class EvidenceLog:
@@ -35,9 +35,9 @@ class EvidenceLog:
         `at`: seconds since 1970, UTC. `words` are redacted and cut. Repeated for one session it counts once. Raises
         OSError.
         """
-        said = redact_secrets(sanitize_line(words))[0][:LONGEST]
+        redacted = redact_secrets(sanitize_line(words))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
-        self._log.append(record | ({"words": said} if said else {}))
+        self._log.append(record | ({"words": redacted} if redacted else {}))
         self._log.flush()
 
     def record_session(self, at: float, session: str) -> None:
@@ -45,7 +45,16 @@ class EvidenceLog:
 
         `at`: seconds since 1970, UTC. Raises OSError.
         """
-        self._log.append({"at": int(at), "kind": LOOKED, "session": session})
+        self._log.append({"at": int(at), "kind": EXAMINED, "session": session})
+        self._log.flush()
+
+    def record_refusal(self, lesson_id: str, at: float, session: str, reason: str) -> None:
+        """Note an `OVER:` of the model that was not followed.
+
+        `at`: seconds since 1970, UTC. Repeated for one session it counts once. Raises OSError.
+        """
+        record = {"at": int(at), "kind": REFUSED, "id": lesson_id, "session": session, "why": reason}
+        self._log.append(record)
         self._log.flush()
 
     def read(self) -> FoldedEvidence:
@@ -59,25 +68,31 @@ class FoldedEvidence:
 
     again: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
     """By the lesson's number and the session: the date of the correction."""
-    looked: Mapping[str, str] = field(default_factory=dict)
+    examined: Mapping[str, str] = field(default_factory=dict)
     """By session: the last date on which it was examined."""
     dates: tuple[str, ...] = ()
-    """The dates of `looked`, sorted."""
+    """The dates of `examined`, sorted."""
+    refused: frozenset[tuple[str, str]] = frozenset()
+    """(id, session) of each `OVER:` that was not followed."""
 
 
 def fold_evidence(records: Iterable[Mapping[str, Any]]) -> FoldedEvidence:
     """Fold the records of evidence.jsonl, oldest first. Foreign and malformed ones are skipped."""
     again: dict[int, dict[str, str]] = {}
-    looked: dict[str, str] = {}
+    examined: dict[str, str] = {}
+    refused: set[tuple[str, str]] = set()
     for record in records:
         at, session = record.get("at"), record.get("session")
         if not isinstance(at, int | float) or not isinstance(session, str):
             continue
+        if record.get("kind") == REFUSED:
+            refused.add((str(record.get("id")), session))
+            continue
         number = number_of(record.get("id"))
         if record.get("kind") == AGAIN and number is not None:
             again.setdefault(number, {}).setdefault(session, local_date(at))
-        looked[session] = max(local_date(at), looked.get(session, ""))
-    return FoldedEvidence(again, looked, tuple(sorted(looked.values())))
+        examined[session] = max(local_date(at), examined.get(session, ""))
+    return FoldedEvidence(again, examined, tuple(sorted(examined.values())), frozenset(refused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +130,7 @@ def _judged(
     own = str(origin.get("session", ""))
     after = len(evidence.dates) - bisect_left(evidence.dates, lesson.created)
     # Its own session proves nothing. Subtract it only if the line above counted it.
-    after -= own in evidence.looked and evidence.looked[own] >= lesson.created
+    after -= own in evidence.examined and evidence.examined[own] >= lesson.created
     again = evidence.again.get(int(lesson.id), {})
     broken = sum(session != own and date >= lesson.created for session, date in again.items())
     return LessonUsage(

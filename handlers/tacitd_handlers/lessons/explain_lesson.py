@@ -24,6 +24,7 @@ def _reason(one: dict[str, Any]) -> dict[str, Any]:
     sessions = [origin["session"]] if origin.get("session") else []
     where = f"lesson {lesson['id']} ({lesson['scope']}, {lesson['status']})"
     return {
+        "id": str(lesson["id"]),
         "what": lesson["pattern"],
         "where": where,
         "at": at,

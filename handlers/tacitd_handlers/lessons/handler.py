@@ -7,15 +7,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from loguru import logger
+
 from tacitd.errors import LogDamagedError, describe_os_error
-from tacitd.events import Due, Event, Project, Told
+from tacitd.events import Due, Event, Project, SessionStarted, Told
 from tacitd.files.log import Log
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Notice, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
 from tacitd_handlers.lessons.draft_extension import store_finding
+from tacitd_handlers.lessons.evidence import EvidenceLog
+from tacitd_handlers.lessons.lesson_notices import describe_commit
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.project_scopes import ProjectRegistry, list_ambiguous
 from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.withdrawal import REASON, withdraw_lessons
+from tacitd_handlers.shared.project_identity import identify_project
 
 TIDY = "tidy"
 DAMAGED = "lessons.damaged"
@@ -33,27 +43,36 @@ class LessonsHandler(BaseHandler):
             self._tidy(tools)
         if isinstance(event, Told):
             return self._store_findings(event, tools)
+        if isinstance(event, SessionStarted) and isinstance(event.project, Project):
+            self._note_project(event.project, tools)
         return Done()
 
+    def _note_project(self, project: Project, tools: Tools) -> None:
+        """Note the project's name, which decides about lessons with a plain name as their scope."""
+        registry = ProjectRegistry(LessonStore.from_environ(self._env, tools.clock).state_dir)
+        with suppress(OSError, LogDamagedError):  # the next session notes it
+            registry.add_if_new(identify_project(project.root))
+
     def _store_findings(self, event: Told, tools: Tools) -> Outcome:
-        """Store the drafts and the repeated corrections of a synthesis (SPEC E-30)."""
+        """Store the drafts and the repeated corrections of a synthesis, and withdraw the lessons of deleted lines
+        (SPEC E-30, E-32)."""
         store = LessonStore.from_environ(self._env, tools.clock)
         root = str(event.project.root) if isinstance(event.project, Project) else ""
         try:
             added = store_finding(store, event.data, event.session, event.at, root)
+            removed = [str(line) for line in event.data.get("removed", ())]
+            withdrawn = withdraw_lessons(store, removed, Path(root)) if root else ()
         except (OSError, LogDamagedError) as error:
             what, hint = _cause_and_hint(error)
             return Later(f"lessons cannot be written: {what}", hint)
+        for id in withdrawn:
+            logger.info("lesson {} was withdrawn: {}", id, REASON)
         return Done(data={"added": list(added)} if added else {})
 
     def committed(self, commit: Commit, tools: Tools) -> None:
         """Announce the lessons that were drafted. The files are written already."""
-        added = [str(id) for id in commit.data.get("added", ())]
-        if not added:
-            return
-        lessons = LessonStore.from_environ(self._env, tools.clock).read_lessons().lessons
-        for lesson in [lessons[id] for id in added if id in lessons]:
-            tools.announce(Notice("learned", lesson.text, f"lesson {lesson.id}"))
+        for notice in describe_commit(commit, self._env):
+            tools.announce(notice)
 
     def status(self) -> Mapping[str, Any]:
         """The number of lessons of each kind. `index`: `fresh`, `stale` if it does not match the log, or `none`."""
@@ -64,7 +83,19 @@ class LessonsHandler(BaseHandler):
             "fresh" if found is not None else "stale" if lesson_index.stat_log(log) is not None else "none"
         )
         kinds = ("active", "ai", "user", "deleted", "promoted")
-        return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}}
+        return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}, **self._list_questions()}
+
+    def _list_questions(self) -> dict[str, Any]:
+        """`refused`: number of `OVER:` that were not followed. `ambiguous`: ids of lessons that fit several projects."""
+        store = LessonStore.from_environ(self._env)
+        try:
+            known = ProjectRegistry(store.state_dir).read_all()
+            origins = LessonOrigins(store.state_dir).read_all()
+            refused = len(EvidenceLog(store.state_dir).read().refused)
+            several = list_ambiguous(store.read_lessons(), known, origins)
+        except OSError:
+            return {"refused": 0, "ambiguous": []}
+        return {"refused": refused, "ambiguous": [one.id for one in several]}
 
     def _tidy(self, tools: Tools) -> None:
         """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""

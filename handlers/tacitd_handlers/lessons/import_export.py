@@ -20,6 +20,7 @@ from tacitd_handlers.lessons.lesson_fold import (
     DELETED,
     KEYS,
     PROMOTED,
+    SUPERSEDED,
     FoldedLessons,
     Lesson,
     number_of,
@@ -131,8 +132,12 @@ def _checked(record: Mapping[str, Any]) -> Lesson | str:
         return f"{text['scope']!r} is not a scope"
     if text["action"] not in ("do", "dont"):
         return "action is neither do nor dont"
-    if text["status"] not in ("", ACTIVE, DELETED, PROMOTED) or text["from"] not in ("", "ai", "user"):
-        return "status or from is not one of the seed's"
+    if text["status"] not in ("", ACTIVE, DELETED, PROMOTED, SUPERSEDED) or text["from"] not in (
+        "",
+        "ai",
+        "user",
+    ):
+        return "status or from is not known"
     try:
         parts = pattern.build_pattern(
             text["when"], "do" if text["action"] == "do" else "dont", text["do"], text["because"]

@@ -19,6 +19,8 @@ KEYS = (
 )  # fmt: skip
 """The seed's fields, in the order of its records (SPEC E-25)."""
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
+SUPERSEDED = "superseded"
+"""A lesson of ours that a later correction contradicts. It is kept with its date, and can be drafted again."""
 DIGITS = 12
 """Maximum digits of an id. A longer one would use up all numbers below it."""
 
@@ -53,6 +55,11 @@ class Lesson:
     def is_firm(self) -> bool:
         """Whether a person stated it (SPEC E-11)."""
         return self.source == "user"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether an agent or the daemon made it and nobody changed it since. Only such a lesson is superseded."""
+        return not self.is_firm and not self.updated
 
     def to_record(self) -> dict[str, Any]:
         """The lesson as one record, keys in the seed's order (SPEC E-25), without empty values."""

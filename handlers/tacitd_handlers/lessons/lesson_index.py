@@ -68,6 +68,18 @@ class LessonIndex:
         ends = (line for line in self._body[begin:].split(b"\n") if line.endswith(b":["))
         return [str(json.loads(line[:-2])) for line in ends]
 
+    def list_project_scopes(self) -> list[str]:
+        """Every project's scope with an active lesson: `app-1a2b3c4d`. Without a JSON parser, for a fast start."""
+        found: list[str] = []
+        end = self._body.find(b'":[\n')
+        while end >= 0:
+            begin = self._body.rfind(b"\n", 0, end) + 2
+            name, dash, digits = self._body[begin:end].rpartition(b"-")
+            if name and dash and len(digits) == 8 and not digits.strip(b"0123456789abcdef"):
+                found.append(self._body[begin:end].decode("utf-8", "replace"))
+            end = self._body.find(b'":[\n', end + 1)
+        return found
+
     def read_counts(self) -> dict[str, int]:
         """The number of lessons of each kind."""
         import json

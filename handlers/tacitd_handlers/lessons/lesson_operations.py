@@ -11,7 +11,15 @@ from typing import Any
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, FoldedLessons, Lesson, number_of
+from tacitd_handlers.lessons.lesson_fold import (
+    ACTIVE,
+    DELETED,
+    PROMOTED,
+    SUPERSEDED,
+    FoldedLessons,
+    Lesson,
+    number_of,
+)
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 
@@ -70,15 +78,27 @@ def choose_duplicate(same: Iterable[Lesson], scope: str, source: str) -> Lesson 
 
 
 def find_opposites(folded: FoldedLessons, parts: Pattern, scope: str) -> tuple[Lesson, ...]:
-    """The active lessons of the scope with the same WHEN and the opposite action."""
+    """The active lessons with the same WHEN and the opposite action: those of the scope, then those of other scopes."""
     turned = pattern.normalise_pattern(
         replace(parts, action="dont" if parts.action == "do" else "do", because="-")
     )
-    return tuple(
+    found = [
         lesson
         for lesson in folded.list_active()
-        if lesson.scope == scope and pattern.normalise_pattern(replace(lesson.parts, because="-")) == turned
-    )
+        if pattern.normalise_pattern(replace(lesson.parts, because="-")) == turned
+    ]
+    return tuple(sorted(found, key=lambda lesson: lesson.scope != scope))
+
+
+def supersede_lesson(change: LessonChange, lesson: Lesson, by: str, today: str) -> Lesson:
+    """Append the record that a later correction contradicts a lesson. `by`: the id of the new one, "" if there is none.
+
+    `today`: the local ISO date. Raises OSError, LogDamagedError.
+    """
+    reason = f"superseded by {by}" if by else "superseded by a correction"
+    new = replace(lesson, status=SUPERSEDED, updated=today, reason=reason)
+    change.append(_status(new))
+    return new
 
 
 def append_lesson(
@@ -172,6 +192,10 @@ def get_active(folded: FoldedLessons, id: str) -> Lesson:
         raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file by hand")
     if lesson.status == DELETED:
         raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the correct one: lesson add --firm")
+    if lesson.status == SUPERSEDED:
+        raise TacitdError(
+            f"lesson {lesson.id} is {lesson.reason or SUPERSEDED}", "add it again: lesson add --firm"
+        )
     if not lesson.is_active:
         raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}")
     return lesson

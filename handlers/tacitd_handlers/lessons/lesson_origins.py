@@ -35,16 +35,17 @@ class Provenance:
     """Ids of the prompts' records."""
     words: tuple[str, ...] = ()
     """What the person typed. `record` redacts and cuts it."""
+    lines: tuple[str, ...] = ()
+    """Lines of the project's files that were made of the same facts. Who deletes one withdraws the lesson."""
 
     def to_record(self) -> dict[str, Any]:
         """The record to store, redacted and cut. Idempotent."""
         words = [redact_secrets(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][
             :WORDS
         ]
-        return {"at": int(self.at), "session": self.session, "project": self.project} | {
-            "prompts": list(self.prompts),
-            "words": words,
-        }
+        made: dict[str, Any] = {"at": int(self.at), "session": self.session, "project": self.project}
+        made |= {"prompts": list(self.prompts), "words": words}
+        return made | ({"lines": list(self.lines)} if self.lines else {})
 
 
 class LessonOrigins:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 LOG, INDEX, PROMOTED = "lessons.jsonl", "index.json", "promoted"
 HITS, ORIGINS, EVIDENCE = "hits.jsonl", "origins.jsonl", "evidence.jsonl"
+PROJECTS = "projects.jsonl"
 
 
 def lessons_dir(env: Mapping[str, str]) -> str:

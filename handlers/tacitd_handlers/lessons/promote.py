@@ -97,15 +97,15 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
     Claude Code decides by `description` when to use a skill; it is one line of at most 1,024 characters without tags.
     """
     when = tidy_part(lesson.parts.when).replace("<", " ").replace(">", " ")
-    said = (
+    description = (
         f"Rules for {name} that were learned by working. Use it before work such as: {' '.join(when.split())}"
     )
-    return f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(said[:DESCRIPTION_LIMIT])}\n---\n"
+    return f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(description[:DESCRIPTION_LIMIT])}\n---\n"
 
 
 def _card(lesson: Lesson, into: PromotionTarget, today: str, reason: str) -> str:
     """The text of promoted/NNN.md, for reference; nothing reads it."""
-    said = [
+    lines = [
         f"# Lesson {lesson.id}",
         "",
         lesson.text,
@@ -113,5 +113,5 @@ def _card(lesson: Lesson, into: PromotionTarget, today: str, reason: str) -> str
         f"- Scope: {lesson.scope}",
         f"- From: {lesson.source}",
     ]
-    said += [f"- Created: {lesson.created}", f"- Promoted: {today}", f"- To: {into.to} ({into.file})"]
-    return "\n".join([*said, *([f"- Reason: {' '.join(reason.split())}"] if reason else [])]) + "\n"
+    lines += [f"- Created: {lesson.created}", f"- Promoted: {today}", f"- To: {into.to} ({into.file})"]
+    return "\n".join([*lines, *([f"- Reason: {' '.join(reason.split())}"] if reason else [])]) + "\n"

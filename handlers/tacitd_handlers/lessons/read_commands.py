@@ -6,8 +6,11 @@ Options and output only.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -26,13 +29,14 @@ from tacitd_handlers.lessons.command_support import (
     print_text,
 )
 from tacitd_handlers.lessons.evidence import EvidenceLog, LessonUsage
-from tacitd_handlers.lessons.fast_path import PHASES
+from tacitd_handlers.lessons.fast_path import PHASES, select_for_load
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.load_output import FIRM, LINES, render_lessons
+from tacitd_handlers.lessons.project_scopes import ProjectRegistry, show_scopes
 from tacitd_handlers.lessons.render import build_document as as_document
 from tacitd_handlers.lessons.render import format_lesson, format_list, format_table
-from tacitd_handlers.lessons.selection import LoadRequest, select_rows
+from tacitd_handlers.lessons.selection import LoadRequest
 from tacitd_handlers.lessons.store import LessonStore
 
 UNKNOWN = "unknown"
@@ -78,7 +82,15 @@ def _contains_words(lesson: Lesson, words: list[str]) -> bool:
 
 def _chosen(at: LessonStore, scope: str | None, *, every: bool) -> list[Lesson]:
     chosen = (x for x in at.read_lessons().lessons.values() if every or x.is_active)
-    return [x for x in chosen if scope is None or x.scope == scope]
+    shown = _show(at, chosen)
+    return [x for x, named in zip(*shown, strict=True) if scope is None or scope in (x.scope, named.scope)]
+
+
+def _show(at: LessonStore, lessons: Iterable[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
+    """The lessons, and the same with the names by which their scopes are shown."""
+    found = list(lessons)
+    known = ProjectRegistry(at.state_dir).read_all()
+    return found, show_scopes(found, at.read_lessons().lessons.values(), known)
 
 
 def _listed(at: LessonStore, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
@@ -87,7 +99,7 @@ def _listed(at: LessonStore, lessons: list[Lesson], *, every: bool, as_json: boo
     if as_json:
         print_document({"lessons": [as_document(one) for one in lessons]})
     elif lessons:
-        print_text(format_list(lessons, status=every))
+        print_text(format_list(_show(at, lessons)[1], status=every))
     else:
         echo_error("no lessons")
 
@@ -103,7 +115,7 @@ def show_(id: str, as_json: bool) -> None:
     if as_json:
         print_document({**as_document(lesson), "origin": origin})
     else:
-        print_text(format_lesson(lesson, origin))
+        print_text(format_lesson(_show(at, [lesson])[1][0], origin))
 
 
 @click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux --path ~/.tmux.conf")
@@ -124,8 +136,9 @@ def show_(id: str, as_json: bool) -> None:
 def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = open_store()
-    found = select_rows(at.load_index(), LoadRequest(scope, path, query, phase or "", lines))
-    text, ids = render_lessons(found, lines)
+    wanted = LoadRequest(scope, path, query, phase or "", lines)
+    found, _, loaded = select_for_load(at.load_index(), wanted, os.environ)
+    text, ids = render_lessons(found, lines, loaded)
     load_counts.record_load(str(at.state_dir / lesson_paths.HITS), time.time(), ids, phase or "load")
     if as_json:
         rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]
@@ -149,9 +162,9 @@ def match_(error: str, scope: str | None, as_json: bool) -> None:
     """Find the lessons whose WHEN matches an error (`-`: read it from stdin), best match first."""
     from tacitd_handlers.lessons.relevance import score_match
 
-    said = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
+    text = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
     at = open_store()
-    scored = [(score_match(x.parts.when, said[-100_000:]), x) for x in at.read_lessons().list_active()]
+    scored = [(score_match(x.parts.when, text[-100_000:]), x) for x in at.read_lessons().list_active()]
     best = sorted((one for one in scored if one[0]), key=lambda one: -one[0])
     found = [x for _, x in best if scope in (None, x.scope) or x.scope == "global"]
     _listed(at, found, every=False, as_json=as_json)
@@ -166,11 +179,12 @@ def stats_(scope: str | None, as_json: bool) -> None:
     LOADED counts `lesson load` and session starts. AGAIN is the number of sessions in which a person corrected the
     same again, SESSIONS the number of sessions examined for that. Without an examined session AGAIN is unknown.
     """
-    records, _ = _records(open_store(), scope)
+    at = open_store()
+    records, _ = _records(at, scope)
     if as_json:
         print_document({"lessons": [_usage_document(one) for one in records]})
         return
-    rows = (_cells(one) for one in records)
+    rows = (_cells(one) for one in _show_usage(at, records))
     print_text(format_table(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
     if not records:
         echo_error("no lessons")
@@ -194,7 +208,8 @@ def stale_(days: int | None, as_json: bool) -> None:
         return
     print_text(
         format_table(
-            ("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"), (_stale_cells(one) for one in found)
+            ("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"),
+            (_stale_cells(one) for one in _show_usage(at, found)),
         )
     )
     if since is None or since > at.clock.now() - days * 86_400:
@@ -215,10 +230,15 @@ def _records(at: LessonStore, scope: str | None) -> tuple[list[LessonUsage], flo
     ), loads[1]
 
 
+def _show_usage(at: LessonStore, records: list[LessonUsage]) -> list[LessonUsage]:
+    shown = _show(at, [one.lesson for one in records])[1]
+    return [replace(one, lesson=lesson) for one, lesson in zip(records, shown, strict=True)]
+
+
 def _usage_document(record: LessonUsage) -> dict[str, Any]:
     """The `--json` form; null means unknown."""
-    said = {"loaded": record.loaded, "last": record.last or None, "corrected_again": record.again}
-    return as_document(record.lesson) | said | {"sessions_looked_at": record.sessions}
+    usage = {"loaded": record.loaded, "last": record.last or None, "corrected_again": record.again}
+    return as_document(record.lesson) | usage | {"sessions_looked_at": record.sessions}
 
 
 def _cells(record: LessonUsage) -> tuple[str, ...]:

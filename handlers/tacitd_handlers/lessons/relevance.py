@@ -106,10 +106,10 @@ def for_phase(phase: str, line: str) -> bool:
 def score_match(when: str, error: str) -> float:
     """The fraction of WHEN's terms that an error's text contains; 0 if it is below 0.6."""
     wanted = {_failing(term) for term in extract_terms(when)}
-    said = {_failing(term) for term in extract_terms(error)}
-    if not wanted or not (wanted & said) - {"fail"}:
+    present = {_failing(term) for term in extract_terms(error)}
+    if not wanted or not (wanted & present) - {"fail"}:
         return 0.0
-    share = len(wanted & said) / len(wanted)
+    share = len(wanted & present) / len(wanted)
     return share if share >= 0.6 else 0.0
 
 

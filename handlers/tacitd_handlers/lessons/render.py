@@ -43,15 +43,15 @@ def format_lesson(lesson: Lesson, origin: Mapping[str, Any] | None = None) -> st
 
     `id: 002` is printed as in the seed, though YAML reads it as a number; programs should use `--json` (SPEC E-14).
     """
-    said = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
-    said += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
-    said += _scalar("updated", lesson.updated)
-    said += [f"reason: {quote_yaml(lesson.reason)}"] if lesson.reason else []
-    said += _scalar("promoted_to", lesson.promoted_to)
-    said += [f"pattern: {quote_yaml(lesson.text)}", "parsed:", f"  when: {quote_yaml(lesson.parts.when)}"]
-    said += [f"  action: {lesson.parts.action}", f"  do: {quote_yaml(lesson.parts.do)}"]
-    said += [f"  because: {quote_yaml(lesson.parts.because)}", *_origin(origin)]
-    return "\n".join(said) + "\n"
+    lines = [f"id: {lesson.id}", *_scalar("scope", lesson.scope), *_scalar("from", lesson.source)]
+    lines += [*_scalar("status", lesson.status), *_scalar("created", lesson.created)]
+    lines += _scalar("updated", lesson.updated)
+    lines += [f"reason: {quote_yaml(lesson.reason)}"] if lesson.reason else []
+    lines += _scalar("promoted_to", lesson.promoted_to)
+    lines += [f"pattern: {quote_yaml(lesson.text)}", "parsed:", f"  when: {quote_yaml(lesson.parts.when)}"]
+    lines += [f"  action: {lesson.parts.action}", f"  do: {quote_yaml(lesson.parts.do)}"]
+    lines += [f"  because: {quote_yaml(lesson.parts.because)}", *_origin(origin)]
+    return "\n".join(lines) + "\n"
 
 
 def build_document(lesson: Lesson) -> dict[str, Any]:
@@ -63,21 +63,21 @@ def build_document(lesson: Lesson) -> dict[str, Any]:
 
 def quote_yaml(text: str) -> str:
     """A double-quoted YAML scalar: JSON's escapes, and further ones that YAML requires."""
-    said = json.dumps(text, ensure_ascii=False)
-    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", said)
+    escaped = json.dumps(text, ensure_ascii=False)
+    return _ESCAPED.sub(lambda found: f"\\u{ord(found[0]):04x}", escaped)
 
 
 def _origin(origin: Mapping[str, Any] | None) -> list[str]:
     if not origin:
         return []
-    said = ["origin:"]
-    said += [
+    lines = ["origin:"]
+    lines += [
         f"  {key}: {quote_yaml(str(origin[key]))}"
         for key in ("session", "project", "date")
         if origin.get(key)
     ]
     words = origin.get("words", ())
-    return [*said, "  words:", *(f"    - {quote_yaml(each)}" for each in words)] if words else said
+    return [*lines, "  words:", *(f"    - {quote_yaml(each)}" for each in words)] if words else lines
 
 
 def _scalar(key: str, value: str) -> list[str]:
@@ -97,3 +97,10 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """Given the plugin's part of the status document, yield the lines of `tacitd status`."""
     if status["active"]:
         yield f"{status['active']} active, {status['user']} of them stated by people"
+    for id in status["ambiguous"]:
+        yield (
+            f"! lesson {id}: several projects have the name of its scope, so no session loads it; in its project run "
+            f"`lesson edit {id} --scope NAME`"
+        )
+    if status["refused"]:
+        yield f"{status['refused']} answers were to replace a lesson that is not theirs to replace (OVER): refused"

@@ -9,6 +9,8 @@ from tacitd_handlers.lessons.scopes import GLOBAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tacitd_handlers.lessons.lesson_index import LessonIndex
     from tacitd_handlers.lessons.load_output import Rows
 
@@ -28,21 +30,27 @@ class LoadRequest:
         self.lines = lines
 
 
-def select_rows(index: LessonIndex, wanted: LoadRequest) -> dict[str, Rows]:
-    """The selected rows by scope, global first and only once (SPEC E-18)."""
+def select_rows(
+    index: LessonIndex, wanted: LoadRequest, rows_of: Callable[[str], Rows] | None = None
+) -> dict[str, Rows]:
+    """The selected rows by scope, global first and only once (SPEC E-18).
+
+    `rows_of`: the rows of a scope or of a project's name; None: those of the index.
+    """
+    rows_of = rows_of or index.rows_of_scope
     if not (wanted.path or wanted.query):
         scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL])
-        found = {scope: index.rows_of_scope(scope) for scope in scopes}
+        found = {scope: rows_of(scope) for scope in scopes}
     else:
-        found = _on_topic(index, wanted)
+        found = _on_topic(index, wanted, rows_of)
     if wanted.phase:
         from tacitd_handlers.lessons.relevance import for_phase
 
         found = {s: [row for row in rows if for_phase(wanted.phase, row[1])] for s, rows in found.items()}
-    return found
+    return drop_overruled(found)
 
 
-def _on_topic(index: LessonIndex, wanted: LoadRequest) -> dict[str, Rows]:
+def _on_topic(index: LessonIndex, wanted: LoadRequest, rows_of: Callable[[str], Rows]) -> dict[str, Rows]:
     """The rows related to the path or the query. Scopes that these name are included."""
     from tacitd_handlers.lessons.relevance import on_topic, scopes_in, topic_of_path, topic_of_query
 
@@ -51,7 +59,28 @@ def _on_topic(index: LessonIndex, wanted: LoadRequest) -> dict[str, Rows]:
     )
     named = scopes_in(topic, index.list_scopes())
     scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL, *sorted(named)])
+    return {scope: [row for row in rows_of(scope) if on_topic(topic, scope, row[1])] for scope in scopes}
+
+
+def drop_overruled(groups: dict[str, Rows]) -> dict[str, Rows]:
+    """Leave out each global row that a row of another scope contradicts: the narrower one holds (SPEC E-12)."""
+    narrower = {_turn(line) for scope, rows in groups.items() if scope != GLOBAL for _, line in rows}
+    if not narrower:
+        return groups
     return {
-        scope: [row for row in index.rows_of_scope(scope) if on_topic(topic, scope, row[1])]
-        for scope in scopes
+        scope: [row for row in rows if scope != GLOBAL or _subject(row[1]) not in narrower]
+        for scope, rows in groups.items()
     }
+
+
+def _subject(line: str) -> str:
+    """A row without its reason: its case and its action, folded."""
+    return line.rsplit(" -> BECAUSE ", 1)[0].casefold()
+
+
+def _turn(line: str) -> str:
+    """The subject of a row with the opposite action."""
+    subject = _subject(line)
+    if " -> do not " in subject:
+        return subject.replace(" -> do not ", " -> do ", 1)
+    return subject.replace(" -> do ", " -> do not ", 1)

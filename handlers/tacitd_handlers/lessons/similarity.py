@@ -6,6 +6,10 @@ statements is `shared/equality.py`; no other module of lessons uses it.
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
+from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.relevance import GENERIC, SMALL, stem_word
 from tacitd_handlers.shared.equality import normalise_text, same_fact
@@ -13,11 +17,13 @@ from tacitd_handlers.shared.equality import normalise_text, same_fact
 ENOUGH = 0.75
 """The fraction of significant words that must be shared if the wording differs."""
 _NOT, _CONTRAST = "not", "over"
+_ORDER = frozenset(map(stem_word, ("first", "before", "beforehand", "always", "then", "again")))
+"""Words that say when something is done. "Read it first" and "read it before editing" are the same."""
 
 
 def is_same_lesson(one: Pattern, other: Pattern) -> bool:
     """Whether two lessons have the same case and the same action; reasons are ignored. Symmetric and reflexive."""
-    if same_fact(one.when, other.when) and same_fact(_said(one), _said(other)):
+    if same_fact(one.when, other.when) and same_fact(_action_text(one), _action_text(other)):
         return True
     words, others = _words(one), _words(other)
     if _CONTRAST in words or _CONTRAST in others or _numbers(words) != _numbers(others):
@@ -32,24 +38,57 @@ def repeats_lesson(fact: str, lesson: Pattern) -> bool:
 
     The fact must contain most words of the action and at least one of the case, with the same negation and numbers.
     """
-    words, wanted = normalise_text(fact).split(), normalise_text(_said(lesson)).split()
-    if same_fact(fact, _said(lesson)):
+    return _repeats(fact, lesson)
+
+
+def _repeats(fact: str, lesson: Pattern, without: frozenset[str] = frozenset()) -> bool:
+    """See `repeats_lesson`. `without`: stems that do not count as words of the action beside others."""
+    words, wanted = normalise_text(fact).split(), normalise_text(_action_text(lesson)).split()
+    if same_fact(fact, _action_text(lesson)):
         return True
     if words.count(_NOT) % 2 != wanted.count(_NOT) % 2 or _CONTRAST in words or _CONTRAST in wanted:
         return False
     if not _numbers(wanted) <= _numbers(words):
         return False
-    said, action, case = _content(words), _content(wanted), _content(normalise_text(lesson.when).split())
-    held = len(action & said) / len(action) if action else 0.0
-    return held >= ENOUGH and bool(case & said)
+    stated, action, case = _content(words), _content(wanted), _content(normalise_text(lesson.when).split())
+    action = action - without or action
+    share = len(action & stated) / len(action) if action else 0.0
+    return share >= ENOUGH and bool(case & stated)
 
 
-def _said(pattern: Pattern) -> str:
-    return f"do not {pattern.do}" if pattern.action == "dont" else pattern.do
+def is_said_by(lesson: Pattern, line: str) -> bool:
+    """Whether a line that a session loads says what the lesson says, so that the lesson adds nothing to it.
+
+    A clause of the line may be the action: "Use pnpm, never npm" says "DO use pnpm".
+    """
+    if line.strip().removeprefix("- ") == pattern.format_pattern(lesson):
+        return True
+    case = _content(normalise_text(lesson.when).split()) - GENERIC
+    if _repeats(line, lesson, _ORDER) and (not case or case & _content(normalise_text(line).split())):
+        return True
+    return any(
+        same_fact(clause, _action_text(lesson)) for clause in re.split(r"[,;:]\s+", line) if clause.strip()
+    )
 
 
-def _words(pattern: Pattern) -> list[str]:
-    return [*normalise_text(pattern.when).split(), *normalise_text(_said(pattern)).split()]
+def shares_words(lesson: Pattern, line: str) -> bool:
+    """Whether a line has at least half of the significant words of a lesson, as one made of the same facts has."""
+    words = _content(_words(lesson))
+    words = words - GENERIC or words
+    return bool(words) and len(words & _content(normalise_text(line).split())) * 2 >= len(words)
+
+
+def is_opposite(one: Pattern, other: Pattern) -> bool:
+    """Whether two lessons have the same case and opposite actions, in whatever words. Symmetric."""
+    return one.action != other.action and is_same_lesson(one, replace(other, action=one.action))
+
+
+def _action_text(lesson: Pattern) -> str:
+    return f"do not {lesson.do}" if lesson.action == "dont" else lesson.do
+
+
+def _words(lesson: Pattern) -> list[str]:
+    return [*normalise_text(lesson.when).split(), *normalise_text(_action_text(lesson)).split()]
 
 
 def _content(words: list[str]) -> frozenset[str]:

@@ -23,6 +23,7 @@ from tacitd_handlers.lessons.command_support import (
     load_settings,
     open_store,
     print_document,
+    resolve_scope,
 )
 from tacitd_handlers.lessons.lesson_fold import DELETED, Lesson
 from tacitd_handlers.lessons.lesson_operations import AddedLesson
@@ -68,13 +69,15 @@ def add_(
     if parts is None:
         raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
     at = open_store()
+    scope = resolve_scope(scope)
     done = lesson_operations.add_lesson(at, parts, scope, "user" if firm else "ai", force=force)
     if not isinstance(done, AddedLesson):
         _report_known(done.lesson, as_json)
         return
     _note_session(at, done.lesson)
     for one in done.opposites:
-        echo_error(f"warning: lesson {one.id} says the opposite: {one.text}")
+        where = "" if one.scope == scope else f" ({one.scope})"
+        echo_error(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
     _report_change(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
 
 
@@ -117,6 +120,7 @@ def edit_(
     if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
         text = _edited(old)
     parts = _parts(text, when, do, dont, because, old)
+    scope = resolve_scope(scope) if scope is not None else None
     new, changed = lesson_operations.edit_lesson(at, id, parts, scope, "user" if firm else None, force=force)
     _report_change(
         new,
@@ -159,12 +163,12 @@ def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None
     skills, tools = _directories()
     into = parse_target(to, skills, tools)
     lesson, changed = promote_lesson(open_store(), id, into, reason=reason, create=create)
-    said = (
+    message = (
         f"Promoted lesson {lesson.id} to {into.file}"
         if changed
         else f"lesson {lesson.id} is already in {into.file}"
     )
-    _report_change(lesson, said, as_json, changed=changed)
+    _report_change(lesson, message, as_json, changed=changed)
 
 
 def _directories() -> tuple[Path, Path]:
@@ -174,10 +178,10 @@ def _directories() -> tuple[Path, Path]:
     """
     from tacitd.state.paths import config_dir, find_home
 
-    root, said = config_dir(os.environ), load_settings()
+    root, settings = config_dir(os.environ), load_settings()
     named = [
         str(find_home(os.environ)) + each[1:] if each.startswith("~/") else each
-        for each in (said.skills, said.tools)
+        for each in (settings.skills, settings.tools)
     ]
     return Path(named[0] or root / "skills"), Path(named[1] or root / "tools")
 
@@ -194,8 +198,8 @@ def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
 
     lessons, bad = parse_export(file.read())
     if bad:
-        said = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
-        raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{said}", "nothing was added")
+        listed = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
+        raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{listed}", "nothing was added")
     done = import_lessons(open_store(), lessons, dry=dry)
     if as_json:
         print_document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
@@ -238,9 +242,9 @@ def _parts(
     )
 
 
-def _report_change(lesson: Lesson, said: str, as_json: bool, *, changed: bool) -> None:
+def _report_change(lesson: Lesson, message: str, as_json: bool, *, changed: bool) -> None:
     """Print the result on stderr, because the seed prints nothing on stdout after `add` and `promote`."""
     if as_json:
         print_document({"changed": changed, **as_document(lesson)})
     else:
-        echo_error(said)
+        echo_error(message)

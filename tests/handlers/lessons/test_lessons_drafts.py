@@ -339,7 +339,7 @@ def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
         {"at": 40 * DAY, "kind": "looked", "session": "s2"},
     ]
     found = fold_evidence([*odd, *records])
-    assert set(found.looked) == {"b", "s1", "s2"}
+    assert set(found.examined) == {"b", "s1", "s2"}
     for created, sessions in (("1970-01-20", 1), ("1970-01-05", 1), ("1970-03-20", 0)):
         lesson = Lesson("001", "global", "ai", "active", created, parse_pattern(TMUX))
         (one,) = judge_lessons([lesson], ({}, None), found, {1: {"session": "s1"}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -12,12 +13,14 @@ import pytest
 from support_lessons import Lessons
 from tacitd.events import Due, NoProject, Told
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
+from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import draft_extension, lesson_paths, load_counts
 from tacitd_handlers.lessons import make_plugin as lessons_slice
-from tacitd_handlers.lessons.context import LINES, build_section, scope_of
+from tacitd_handlers.lessons.context import LINES, build_section
 from tacitd_handlers.lessons.drafts import load_template, parse_again
 from tacitd_handlers.lessons.evidence import EvidenceLog
+from tacitd_handlers.lessons.failure_advice import find_lessons
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
 from tacitd_handlers.lessons.lesson_origins import Provenance
@@ -71,7 +74,7 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     assert handler.status()["index"] == "stale"
     handler.handle(Due(TIDY), Said().tools())
     assert handler.status() == {
-        "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
+        "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "refused": 0, "ambiguous": [],
     }  # fmt: skip
     assert list(format_status_lines(handler.status())) == ["1 active, 1 of them stated by people"]
 
@@ -133,29 +136,44 @@ def project(home: Path, name: str) -> Path:
     return root
 
 
+def test_lessons_that_fit_a_failed_call(lessons: Lessons) -> None:
+    """SPEC E-31: global ones and the project's, the best first; no other project's."""
+    root = project(lessons.home, "My App")
+    lessons.out("add", "WHEN pytest fails with timeout -> DO raise it -> BECAUSE CI is slow")
+    lessons.out("add", "-s", "my-app", "WHEN pytest fails -> DO read the log -> BECAUSE it is long")
+    lessons.out("add", "-s", "other", "WHEN pytest fails -> DO nothing -> BECAUSE it is another's")
+    call = FailedCall(root / "src", "s1", "Bash", "pytest failed: 3 errors")
+    assert [key for key, _ in find_lessons(call)] == ["002", "001"]
+    assert next(iter(find_lessons(call)))[1].startswith("- WHEN pytest fails -> DO read")
+    assert list(find_lessons(replace(call, error="no such file"))) == []
+
+
+def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:
+    """The client loads them by itself, with or without [firm]."""
+    root = project(lessons.home, "My App")
+    lessons.out("add", "--firm", "WHEN a -> DO b -> BECAUSE c")
+    lessons.out("add", "-s", "my-app", "WHEN d -> DO e -> BECAUSE f")
+    loaded = frozenset({"WHEN a -> DO b -> BECAUSE c"})
+    text = build_section(ContextRequest(root, loaded=loaded))
+    assert "WHEN a" not in text and "WHEN d" in text
+
+
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
     """The session-start text: at most 15 lines, from any folder of the project; it counts as a load."""
     root = project(lessons.home, "My App")
-    assert build_section(root, 9000) == ""
+    assert build_section(ContextRequest(root, 9000)) == ""
     lessons.given("load")
     lessons.out("add", "-s", "my-app", "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    text = build_section(root / "src", 9000)
+    text = build_section(ContextRequest(root / "src", 9000))
     assert text.startswith("## Lessons (2 active)\n\n### Global\n") and "### my-app\n- WHEN testing" in text
     assert lessons.json("stats")["lessons"][0]["loaded"] == 1
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
-    told = build_section(root / "src" / "gone", 9000)
+    told = build_section(ContextRequest(root / "src" / "gone", 9000))
     assert len(told.splitlines()) == LINES and "[firm]" in told and "my-app" in told and "left out" in told
-    assert len(build_section(root, 300)) <= 300 and build_section(root, 20) == ""
-
-
-@pytest.mark.parametrize(
-    "name, scope", [("app", "app"), ("My App!", "my-app"), ("Größe", "größe"), ("...", ""), ("a", "a")]
-)
-def test_the_scope_of_a_project_is_its_folders_name(tmp_path: Path, name: str, scope: str) -> None:
-    """Context and drafts use one word as the scope, for any folder name."""
-    (tmp_path / name).mkdir()
-    assert scope_of(tmp_path / name) == scope
+    assert (
+        len(build_section(ContextRequest(root, 300))) <= 300 and build_section(ContextRequest(root, 20)) == ""
+    )
 
 
 @pytest.mark.parametrize(("name", "scope"), [("app", "app"), ("My App!", "my-app")])
@@ -163,7 +181,6 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
     """SPEC E-30: lessons for one project are drafted under the scope by which its sessions load them."""
     root = project(lessons.home, name)
     lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    assert scope_of(root) == scope
     asked = draft_extension.render_addition(str(root))
     assert f"{scope} where it holds for this project only" in asked
     assert f"001 ({scope}) WHEN testing" in asked

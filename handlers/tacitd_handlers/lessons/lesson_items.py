@@ -1,0 +1,132 @@
+"""Lessons for `tacitd forget`, and their changes for `tacitd history`: the hooks `items`, `decide` and `changes`.
+
+To forget a lesson is to mark it wrong: it is then neither loaded nor drafted again (SPEC E-15).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import SystemClock, utc_seconds
+from tacitd.errors import UsageError
+from tacitd.files.log import Log
+from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
+from tacitd_handlers.lessons import lesson_paths, pattern
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.store import LessonStore
+
+REASON = "forgotten with tacitd forget"
+
+
+def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """An item for each active lesson, and for each one that is marked wrong; the id is the lesson's. Raises OSError."""
+    store = LessonStore.from_environ(environ, SystemClock())
+    for one in store.read_lessons().lessons.values():
+        if one.is_active or one.status == DELETED:
+            yield StoredItem(
+                one.id,
+                "lesson",
+                one.text,
+                f"lesson {one.id} ({one.scope})",
+                state="stored" if one.is_active else "forgotten",
+                by_person=one.is_active and one.is_firm,
+            )
+
+
+def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided:
+    """Carry out a decision about a lesson. Raises UsageError, and TacitdError if it does not exist; OSError."""
+    store = LessonStore.from_environ(os.environ, tools.clock)
+    match decision.choice:
+        case "drop":
+            lesson, _ = mark_wrong(store, decision.id, REASON)
+            origin = LessonOrigins(store.state_dir).find_origin(lesson.id) or {}
+            texts = tuple(str(words) for words in origin.get("words", ()))
+            return Decided(f"lesson {lesson.id} is neither loaded nor drafted again", texts)
+        case "restore":
+            return Decided(f"lesson {_restore(store, decision.id).id} is active again")
+        case "edit":
+            lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
+            return Decided(f"lesson {lesson.id} is changed")
+        case "keep":
+            return Decided(f"lesson {get_lesson(store.read_lessons(), decision.id).id} stays")
+
+
+def _restore(store: LessonStore, id: str) -> Lesson:
+    """Make a lesson active again that was marked wrong. Raises UsageError if it was not."""
+    with store.begin_change() as change:
+        old = get_lesson(change.folded, id)
+        if old.status != DELETED:
+            raise UsageError(f"lesson {old.id} is not marked wrong")
+        new = replace(old, status=ACTIVE, updated=store.today)
+        change.append(new.to_record())
+        return new
+
+
+def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Each record that changed a lesson in the form of `tacitd.files.change_view.describe_transaction`, oldest first.
+
+    A record has a date only, so its time is that of its origin, otherwise the beginning of the local day. Raises OSError.
+    """
+    store = LessonStore.from_environ(environ, SystemClock())
+    origins, known, numbers = LessonOrigins(store.state_dir).read_all(), dict[int, Lesson](), dict[str, int]()
+    for record in Log(store.log.path).read():
+        number = number_of(record.get("id"))
+        before = known.get(number) if number is not None else None
+        records = [record] if before is None else [before.to_record(), record]
+        after = next(iter(fold_lessons(records).lessons.values()), None)
+        if number is None or after is None:
+            continue
+        known[number] = after
+        added = after.text if after.is_active and (before is None or before.text != after.text) else ""
+        added = after.text if after.is_active and before is not None and not before.is_active else added
+        removed = before.text if before is not None and before.is_active and after.text != before.text else ""
+        removed = after.text if not after.is_active and (before is None or before.is_active) else removed
+        if not added and not removed:
+            continue
+        numbers[after.id] = numbers.get(after.id, 0) + 1
+        origin = origins.get(int(after.id), {}) if before is None else {}
+        yield _describe(after, numbers[after.id], origin, added, removed)
+
+
+def _describe(
+    lesson: Lesson, number: int, origin: Mapping[str, Any], added: str, removed: str
+) -> dict[str, Any]:
+    at = utc_seconds(float(origin["at"]) if origin else _midnight(lesson.updated or lesson.created))
+    return {
+        "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
+        "at": at,
+        "root": str(origin.get("project", "")),
+        "state": "done",
+        "by": "lessons",
+        "what": lesson.reason or f"from {lesson.source}",
+        "undoes": "",
+        "undone_by": "",
+        "sessions": [str(origin["session"])] if origin.get("session") else [],
+        "prompts": [str(id) for id in origin.get("prompts", ())],
+        "facts": [str(words) for words in origin.get("words", ())],
+        "lines": [
+            {
+                "file": lesson_paths.LOG,
+                "heading": f"lesson {lesson.id}",
+                "added": added,
+                "removed": removed,
+            }
+        ],
+        "files": [],
+        "undo": f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back",
+    }
+
+
+def _midnight(date: str) -> float:
+    """Seconds since 1970 of the beginning of a local day; 0 if it is no date."""
+    try:
+        return datetime.fromisoformat(date).timestamp()
+    except ValueError:
+        return 0.0

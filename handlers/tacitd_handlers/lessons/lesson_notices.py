@@ -1,0 +1,24 @@
+"""What a commit of the lessons means to a person: the lessons that were drafted, as they are stored now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+
+from tacitd.clock import SystemClock
+from tacitd.handler import Commit, Notice
+from tacitd_handlers.lessons.store import LessonStore
+
+
+def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) -> Iterator[Notice]:
+    """Given a commit, yield a notice for each lesson that it added and that still exists. The hook `Plugin.activity`.
+
+    Raises OSError, LogDamagedError if the lessons cannot be read.
+    """
+    added = [str(id) for id in commit.data.get("added", ())]
+    if not added:
+        return
+    store = LessonStore.from_environ(os.environ if environ is None else environ, SystemClock())
+    lessons = store.read_lessons().lessons
+    for lesson in [lessons[id] for id in added if id in lessons]:
+        yield Notice("learned", lesson.text, f"lesson {lesson.id}")
