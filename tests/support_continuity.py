@@ -15,6 +15,7 @@ from support_beginnings import beginning, is_new
 from support_engine import Inline
 from tacitd.app import App, build_app
 from tacitd.config.settings import Config
+from tacitd.events import Due
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
@@ -239,6 +240,12 @@ class World:
         shutil.rmtree(
             self.root / "state" / "handlers" / "continuity" / self.store._beside.name, ignore_errors=True
         )
+
+
+def run_job(world: World) -> None:
+    """Run the job that looks for sessions that paused."""
+    world.app.engine.dispatcher.post_event(Due("pauses"), "continuity")
+    world.settle(1)
 
 
 def titles(found: Iterable[Any]) -> Sequence[str]:

@@ -58,7 +58,7 @@ def table(text: str) -> list[list[str]]:
 
 
 def minutes(stamp: str) -> datetime:
-    return datetime.strptime(stamp, "%Y-%m-%dT%H:%M")
+    return datetime.fromisoformat(stamp)
 
 
 def four_weeks(course: Course, rows: list[list[str]], tag: str) -> bool:
@@ -73,14 +73,31 @@ def four_weeks(course: Course, rows: list[list[str]], tag: str) -> bool:
     return {course.streak, course.tested} <= stamps and not shown
 
 
-def world(text: str, tested: dict[tuple[str, str, str, str], list[str]] | None = None) -> World:
-    """The fold of the ledger, row by row. `tested`: what sessions report as tested, by their keys."""
-    w = World()
+@dataclass
+class Fold:
+    """The fold of the rows so far. A simulation keeps it, so that a ledger that grew is not folded from its beginning."""
+
+    w: World = field(default_factory=World)
+    past: list[list[str]] = field(default_factory=list)
+    failing: dict[str, str] = field(default_factory=dict)
+    counted: dict[str, set[str]] = field(default_factory=dict)
+
+
+def world(
+    text: str,
+    tested: dict[tuple[str, str, str, str], list[str]] | None = None,
+    before: Fold | None = None,
+) -> World:
+    """The fold of the ledger, row by row. `tested`: what sessions report as tested, by their keys.
+
+    `before`: an earlier fold, which goes on if its rows are the first ones of this ledger. Otherwise it begins anew.
+    """
     rows = table(text)
-    past: list[list[str]] = []
-    failing: dict[str, str] = {}
-    counted: dict[str, set[str]] = {}
-    for row in rows:
+    fold = before if before is not None else Fold()
+    if fold.past != rows[: len(fold.past)]:
+        fold.w, fold.past, fold.failing, fold.counted = World(), [], {}, {}
+    w, past, failing, counted = fold.w, fold.past, fold.failing, fold.counted
+    for row in rows[len(past) :]:
         stamp, session, problem, pattern, mode, _, gaps, _ = row
         shown = [] if gaps == "none" else gaps.split("; ")
         said = (tested or {}).get((session, stamp, problem, mode))
@@ -168,13 +185,16 @@ def leave(w: World) -> None:
 
 
 def disagreements(
-    profile: str, ledger: str, tested: dict[tuple[str, str, str, str], list[str]] | None = None
+    profile: str,
+    ledger: str,
+    tested: dict[tuple[str, str, str, str], list[str]] | None = None,
+    before: Fold | None = None,
 ) -> list[str]:
-    """The differences between a profile and the ledger. Empty: none."""
+    """The differences between a profile and the ledger. Empty: none. `before`: as in `world`."""
     wrong: list[str] = []
     head, _, history = profile.partition("## Session History")
     open_part, _, closed_part = head.partition("## Known Weaknesses")[2].partition("### Resolved")
-    said = world(ledger, tested)
+    said = world(ledger, tested, before)
     for name, part, wanted, cap in (
         ("active", open_part, said.active, 20),
         ("resolved", closed_part, said.resolved, 10),

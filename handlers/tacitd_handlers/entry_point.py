@@ -1,4 +1,5 @@
-"""The entry point of the `tacitd` program: it prepares signals before the slow imports, and prints the version without them.
+"""The entry point of the `tacitd` program: it prepares signals before the slow imports, and prints the version and the status
+line without them.
 
 Nothing else belongs here. Each import above `prepare_start` extends the time in which Ctrl-C prints a traceback.
 """
@@ -13,6 +14,11 @@ from tacitd import __version__
 def main() -> None:
     """Prepare signals, then import and run the program."""
     if sys.argv[1:] == ["--version"] and _print_version():
+        return
+    if sys.argv[1:] == ["statusline"]:
+        from tacitd.statusline import print_status_line
+
+        print_status_line()
         return
     from tacitd.service.early_signals import no_trace_on_interrupt, prepare_start
 

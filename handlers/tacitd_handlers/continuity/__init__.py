@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`sentences`, `compaction_summary`, `tasks`, `session_progress`, `state_notes`, `render`, `parse`, `resume_text`)
--> `store`, `summary_input`, `summaries` -> `handler` -> `cli`.
+Pure rules (`sentences`, `compaction_summary`, `client_commands`, `tasks`, `session_progress`, `state_notes`, `render`,
+`parse`, `resume_text`) -> `store`, `summary_input`, `summaries` -> `handler` -> `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
 """
@@ -17,14 +17,14 @@ __all__ = ["make_plugin"]
 
 def make_plugin() -> Plugin:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.handler import Job, Plugin
+    from tacitd.handler import COMPACTION, Job, Plugin
 
     here = "tacitd_handlers.continuity"
     return Plugin(
         "continuity",
         f"{here}.handler:ContinuityHandler",
         settings={"continuity": f"{here}.settings:ContinuitySettings"},
-        jobs=(Job("sessions", 86400.0, at_start=True), Job("pauses", 300.0)),
+        jobs=(Job("sessions", 86400.0, at_start=True), Job("pauses", 300.0), Job(COMPACTION)),
         uses_model=False,
         lanes=2,
         gather=f"{here}.settings:choose_gather",
@@ -37,7 +37,10 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
+        report=f"{here}.sessions_report:build_sections",
         status_lines=f"{here}.resume_text:format_status_lines",
         context=f"{here}.context:build_section",
         context_order=30,
+        context_budget=2_500,
+        mcp=f"{here}.mcp_tools:CONTINUITY",
     )

@@ -17,7 +17,7 @@ from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import Json
-from tacitd_handlers.continuity.session_choice import select_sessions
+from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
@@ -46,7 +46,7 @@ SESSION = click.option(
 )
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
-    found = open_store().list_sessions()
+    found, unreadable = open_store().read_sessions()
     if project is not None:
         found = select_sessions(found, resolve_directory(project))
     if as_json:
@@ -56,8 +56,8 @@ def list_(project: str | None, as_json: bool) -> None:
         left = len(open_tasks(one.document))
         about = clean_text(one.document.get("summary"), 80) or one.project
         click.echo(f"{_when(one)}  {one.id[:8]:<8}  {left} open  {about}")
-    for what in open_store().list_broken():
-        echo_message(f"cannot read: {what}")
+    for each in unreadable:
+        echo_message(f"cannot read: {each.what}")
     if not found:
         echo_message("there are no sessions yet")
 
@@ -88,9 +88,16 @@ def show(id: str | None, as_json: bool) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
-    at = open_store()
-    found = select_sessions(at.list_sessions(), resolve_directory(project))
-    if said := resume_text.build_resume_text([one.document for one in found], at.clock.now()):
+    at, cwd = open_store(), resolve_directory(project)
+    readable, unreadable = at.read_sessions()
+    found = select_sessions(readable, cwd)
+    last = find_unreadable_last(at, found, unreadable, cwd)
+    documents, why = [one.document for one in found], last.what if last is not None else ""
+    said = resume_text.build_resume_text(documents, at.clock.now(), unreadable=why)
+    for one in unreadable:
+        if one is not last and (not one.project or select_sessions([one], cwd)):
+            echo_message(f"cannot read: {one.what}")
+    if said:
         click.echo(said)
     else:
         echo_message("there is no session to resume here")
@@ -155,11 +162,18 @@ def _edit_session(id: str | None, text: str, make: Any) -> None:
 
 
 def _session(id: str | None) -> SessionFile:
-    """The session with this id, or this project's newest one. Raises UsageError if there is none."""
-    at = open_store()
+    """The session with this id, or this project's newest one. Raises UsageError if there is none, or it cannot be read."""
+    at, cwd = open_store(), resolve_directory(None)
     if id is not None:
         return at.find_session(id)
-    found = select_sessions(at.list_sessions(), resolve_directory(None))
+    readable, unreadable = at.read_sessions()
+    found = select_sessions(readable, cwd)
+    last = find_unreadable_last(at, found, unreadable, cwd)
+    if last is not None:
+        raise UsageError(
+            f"the newest session of this project cannot be read: {last.what}",
+            "correct the file, or name another session (`tacitd sessions list`)",
+        )
     if not found:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"

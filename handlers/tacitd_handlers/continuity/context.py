@@ -7,20 +7,29 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.continuity import resume_text
-from tacitd_handlers.continuity.session_choice import select_sessions
+from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
 from tacitd_handlers.continuity.store import SessionStore
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return the text, at most `budget` characters; "" if there is no session to resume."""
+def build_section(request: ContextRequest) -> str:
+    """Return the text for the directory's project; "" if there is no session to resume, other than the one that asks.
+
+    A session that goes on, after a compaction or because it is resumed, needs no hand-off: then it is "" too.
+    """
+    if request.occasion != "start":
+        return ""
     now = time.time()
-    sessions = select_sessions(SessionStore.from_environ(os.environ).list_sessions(patient=False), cwd)
-    documents = [one.document for one in sessions]
+    store = SessionStore.from_environ(os.environ)
+    readable, broken = store.read_sessions(patient=False)
+    sessions = select_sessions(readable, request.cwd)
+    unreadable = find_unreadable_last(store, sessions, broken, request.cwd)
+    documents = [one.document for one in sessions if one.id != request.session]
+    why = unreadable.what if unreadable else ""
     for most in range(resume_text.LINES, 1, -1):
-        said = resume_text.build_resume_text(documents, now, most)
-        if len(said) <= budget:
+        said = resume_text.build_resume_text(documents, now, most, unreadable=why)
+        if len(said) <= request.budget:
             return said
     return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,13 @@ from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.state_notes import make_state_notes
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.continuity.summaries import SummaryMaker, is_pause_over, is_worth_a_summary
+from tacitd_handlers.continuity.summaries import (
+    PAUSE,
+    ChangeProgress,
+    SummaryMaker,
+    is_pause_over,
+    is_worth_a_summary,
+)
 from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.shared import decay
 
@@ -50,6 +56,9 @@ class ContinuityHandler(BaseHandler):
         self._summaries = SummaryMaker(self._update)
         self._growing: dict[str, bool] = {}
         """The sessions that grew since their last summary, and whether one is due now: they were compacted."""
+        self._newest: float | None = None
+        """The time of the newest record that was read: seconds since 1970, UTC."""
+        self._clock_doubted = False
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Open the store, count earlier summaries, and find the sessions that may get one."""
@@ -72,6 +81,8 @@ class ContinuityHandler(BaseHandler):
                     self._find_pauses(tools)
                 case Due(job="pauses", project=Project() as project):
                     return self._summarise_paused(project, tools)
+                case Due(job="compaction", session=session):
+                    return self._summarise_compacting(session, tools)
                 case _:
                     pass
         except FileBusyError:
@@ -103,6 +114,7 @@ class ContinuityHandler(BaseHandler):
     # growth
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
+        self._note_time(event.records, tools)
         if _unwanted(event.project, tools):
             return Done()
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
@@ -143,12 +155,13 @@ class ContinuityHandler(BaseHandler):
         now = fold_records(
             TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
         )
-        return replace(now, asked_turns=now.turns, asked_upto=start)
+        return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start)
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
         if now.prompts:  # what a crash leaves in the file is known afterwards as written by tacitd
-            now = replace(now, telling=tuple(dict.fromkeys([*now.telling, *make_state_notes(now)])))
+            begun = [*now.telling, *make_state_notes(now), now.summary]
+            now = replace(now, telling=tuple(dict.fromkeys(begun)))
         self._store.save_progress(now)
         if not now.prompts:
             return now
@@ -167,11 +180,16 @@ class ContinuityHandler(BaseHandler):
         return written
 
     def _update(
-        self, session: str, change: Callable[[TranscriptProgress], TranscriptProgress]
+        self, session: str, change: ChangeProgress, *, publish: bool = True
     ) -> TranscriptProgress | None:
         with self._lock:
             known = self._store.load_progress(session)
-            return self._write_session(change(known)) if known is not None else None
+            if known is None:
+                return None
+            if publish:
+                return self._write_session(change(known))
+            self._store.save_progress(change(known))
+            return change(known)
 
     # summaries
 
@@ -182,11 +200,15 @@ class ContinuityHandler(BaseHandler):
         now = self._update(event.session, end_session)
         upto = _size(event.transcript)
         self._growing.pop(event.session, None)
-        if now is None or not is_worth_a_summary(now, upto, tools.settings["continuity"]):
+        if now is None or not is_worth_a_summary(now, tools.settings["continuity"]):
             return Done()
         if not is_pause_over(now, tools.clock.now()):
-            self._growing[event.session] = False  # the job finds it when the hour is over
-            return Done()
+            if isinstance(event.project, Project):
+                self._growing[event.session] = False  # the job finds it when the hour is over
+                return Done()
+            # A directory that is not a project has no such job.
+            what = "the session had a summary less than an hour ago"
+            return Later(what, not_before=(now.asked_at or 0.0) + PAUSE)
         return self._summaries.summarise(now, event.transcript, upto, tools)
 
     def _find_pauses(self, tools: Tools) -> None:
@@ -204,7 +226,7 @@ class ContinuityHandler(BaseHandler):
         at = tools.clock.now()
         for session, compacted in list(self._growing.items()):
             now = self._store.load_progress(session)
-            if now is None or not is_worth_a_summary(now, now.upto, settings):
+            if now is None or not is_worth_a_summary(now, settings):
                 self._growing.pop(session, None)
             elif is_pause_over(now, at) and (
                 compacted or (now.last is not None and at - now.last >= settings.quiet)
@@ -220,20 +242,41 @@ class ContinuityHandler(BaseHandler):
             return Done()
         outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
         if not isinstance(outcome, Done):
-            if isinstance(outcome, Later) and outcome.blame == "work":  # paid for
-                at = tools.clock.now()
-                self._update(now.session, lambda one: replace(one, asked_at=at))
             return Done()
         self._growing.pop(now.session, None)
         tools.post(Due(PAUSED, project))
         return outcome
 
+    def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:
+        """Summarise a session that its client is about to compact. Without an answer, the compaction itself is summarised."""
+        now = self._store.load_progress(session)
+        if now is None or _unwanted(tools.project_of(now.cwd), tools):
+            return Done()
+        is_due = is_pause_over(now, tools.clock.now())
+        if not is_due or not is_worth_a_summary(now, tools.settings["continuity"]):
+            return Done()
+        outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
+        return outcome if isinstance(outcome, Done) else Done()
+
     # pruning
 
+    def _note_time(self, records: Sequence[Record], tools: Tools) -> None:
+        """Note the newest record's time. A fresh one confirms a clock that was doubted because all sessions are old."""
+        limit = tools.clock.now() + decay.DAY  # a record from the future does not confirm the clock
+        times = [one.time for one in records if one.time is not None and one.time <= limit]
+        with self._lock:
+            self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
+            known, doubted = self._newest, self._clock_doubted
+        if doubted and known is not None and not decay.doubt_clock(tools.clock.now(), known):
+            self._clock_doubted = False
+            tools.post(Due(PRUNE))
+
     def _prune(self, tools: Tools) -> None:
-        limit = tools.clock.now() + decay.DAY  # a session from the future does not confirm the clock
-        times = (one.last_active for one in self._store.list_sessions(patient=False))
+        limit = tools.clock.now() + decay.DAY  # a session from the future does not confirm the clock either
+        times = [one.last_active for one in self._store.list_sessions(patient=False)]
+        times += [self._newest] if self._newest is not None else []
         doubt = decay.doubt_clock(tools.clock.now(), max((at for at in times if at <= limit), default=None))
+        self._clock_doubted = bool(doubt)
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return

@@ -13,7 +13,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
-from tacitd_handlers.continuity.state_notes import add_state_notes, make_state_notes
+from tacitd_handlers.continuity.state_notes import NEWER, add_state_notes, make_state_notes
 from tacitd_handlers.continuity.tasks import OURS, TaskItem
 
 MAX_AGE_DAYS = 30
@@ -42,16 +42,26 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         made["projectPath"] = now.cwd
     made["startedAt"] = _earlier(made.get("startedAt"), started)
     made["lastActiveAt"] = _later(made.get("lastActiveAt"), last)
-    if now.summary and now.summary != now.told:
-        made = with_summary(made, now.summary)
+    fresh = now.summary if now.summary != now.told else ""
+    newer = [one for one in made["context"] if str(one).startswith(NEWER)]
+    if not made.get("summary") or made["summary"] in (now.told, *now.telling):
+        made, newer = (with_summary(made, fresh), []) if fresh else (made, newer)
+    elif fresh and fresh != made["summary"]:
+        newer = [NEWER + fresh]  # the one in its field is a person's
     made["tasks"] = _tasks(made["tasks"], now)
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
     have = made["context"]
     others = add_notes(
-        [one for one in have if one not in now.told_state and one not in now.telling],
+        [
+            one
+            for one in have
+            if one not in now.told_state and one not in now.telling and not str(one).startswith(NEWER)
+        ],
         (one for one in now.notes if one not in now.told_notes),
     )
-    made["context"] = add_state_notes(have, others, now.told_state, make_state_notes(now), MAX_CONTEXT_NOTES)
+    made["context"] = add_state_notes(
+        have, others, now.told_state, [*newer, *make_state_notes(now)], MAX_CONTEXT_NOTES
+    )
     return made
 
 

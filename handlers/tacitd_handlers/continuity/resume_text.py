@@ -18,17 +18,20 @@ from tacitd_handlers.continuity.state_notes import (
     BEFORE,
     BRANCH,
     FILES,
+    NEWER,
     PROMPT,
     SAID,
     SplitNotes,
     split_notes,
 )
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
+from tacitd_handlers.shared.decay import DAY
 
 LINES = 30
 """Lines of the text at most."""
 EARLIER = 6
 """Lines of an earlier session at most."""
+_LAST, _PREVIOUS = "## The last session here", "## The session before it"
 _LINE = 240
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
@@ -37,53 +40,72 @@ _NOTES = 5
 _DONE = 8
 
 
-def build_resume_text(documents: Sequence[Json], now: float, most: int = LINES) -> str:
+def build_resume_text(
+    documents: Sequence[Json], now: float, most: int = LINES, *, unreadable: str = ""
+) -> str:
     """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
-    `now` is seconds since 1970, UTC; the text says how long ago the sessions were.
+    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
+    session cannot be read.
     """
+    if not unreadable:
+        return "\n".join(_sessions(documents, now, most, _LAST))
+    notice = [f"{_LAST} cannot be read", clean_text(unreadable, 2 * _LINE)]
+    room = most - len(notice)
+    return "\n".join([*notice, *(_sessions(documents, now, room, _PREVIOUS) if room > 1 else ())])
+
+
+def _sessions(documents: Sequence[Json], now: float, most: int, heading: str) -> list[str]:
+    """The lines of the first session, and of an earlier one with open tasks."""
     if not documents:
-        return ""
+        return []
     last, titles = documents[0], _open_titles(documents[0])
     for earlier in documents[1:]:
         left, blocked, _ = _tasks(earlier)
         still = [one for one in (*left, *blocked) if one not in titles]
         if still and most >= 2 * EARLIER:
-            heading = f"## An earlier session ({_ago(earlier, now)}, still open)"
-            part = [heading, *(f"- {one}" for one in still)]
+            part = [
+                f"## An earlier session ({_ago(earlier, now)}, still open)",
+                *(f"- {one}" for one in still),
+            ]
             after = (
                 [*part[: EARLIER - 1], f"- … and {len(part) - EARLIER + 1} more"]
                 if len(part) > EARLIER
                 else part
             )
-            return "\n".join([*_last_session(last, now, most - len(after)), *after])
-    return "\n".join(_last_session(last, now, most))
+            return [*_last_session(last, now, most - len(after), heading), *after]
+    return _last_session(last, now, most, heading)
 
 
-def _last_session(document: Json, now: float, most: int) -> list[str]:
+def _last_session(document: Json, now: float, most: int, heading: str) -> list[str]:
     left, blocked, done = _tasks(document)
     notes = split_notes(_list(document, "context"))
     branch = clean_text(notes.state.get(BRANCH), 100)
     where = f", on branch {branch}" if branch else ""
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
     parts = [
-        _summary(document),
+        _summary(document, notes),
         _quoted(notes),
         _part("Open:", left),
         _part("Blocked:", blocked),
         _part("Files edited:", [clean_text(notes.state.get(FILES), 2 * _LINE)], inline=True),
         _part("Done:", [_some(done)], inline=True),
         _part("Decided:", [one for one in decisions if one]),
-        _part("Noted:", [clean_text(one, _LINE) for one in notes.others[-_NOTES:]]),
+        _part("Noted:", [clean_text(one, 3 * _LINE) for one in notes.others[-_NOTES:]]),
     ]
-    lines = [f"## The last session here ({_ago(document, now)}{where})"]
+    lines = [f"{heading} ({_ago(document, now)}{where})"]
     return _fitted(lines, parts, most)
 
 
-def _summary(document: Json) -> list[str]:
-    """The lines of the summary. Another program may have written one that is too long: of it the end is shown."""
-    said = clean_lines(document.get("summary"))
-    return (said if len(said) <= _SUMMARY else cut_sentence(said, _SUMMARY)).splitlines()
+def _summary(document: Json, notes: SplitNotes) -> list[str]:
+    """The lines of the summary, and of a newer one beside a person's own.
+
+    Another program may have written one that is too long: of it the end is shown.
+    """
+    newer = notes.state.get(NEWER, "")
+    made = [clean_lines(document.get("summary")), clean_lines(f"Since then: {newer}" if newer else "")]
+    shown = (one if len(one) <= _SUMMARY else cut_sentence(one, _SUMMARY) for one in made)
+    return [line for one in shown for line in one.splitlines()]
 
 
 def _quoted(notes: SplitNotes) -> list[str]:
@@ -172,7 +194,7 @@ def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
 
 def _ago(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
-    if last is None:
+    if last is None or last > now + DAY:
         return "at an unknown time"
     hours = max(0.0, now - last) / 3600
     if hours < 1:

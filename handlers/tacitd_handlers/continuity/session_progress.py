@@ -13,6 +13,7 @@ from typing import Any
 
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
 from tacitd_handlers.continuity import tasks
+from tacitd_handlers.continuity.client_commands import is_client_command
 from tacitd_handlers.continuity.compaction_summary import shorten_compaction
 from tacitd_handlers.continuity.sentences import (
     cut_sentence,
@@ -25,7 +26,7 @@ from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolCall
 
 NOTE = 200
-"""Characters of a note."""
+"""Characters of an answer in a note. The question before it is as long as the record has it."""
 SAID = 600
 """Characters of the end of the assistant's last turn."""
 TYPED = 300
@@ -86,15 +87,19 @@ class TranscriptProgress:
     told_state: tuple[str, ...] = ()
     """The notes of the state (`state_notes`) that were written to the file last."""
     telling: tuple[str, ...] = ()
-    """Notes of the state that may be in the file too: a write of it was begun, and did not end."""
+    """Notes of the state and summaries that may be in the file too: a write of it was begun, and did not end."""
     turns: int = 0
     """The number of the assistant's texts."""
+    size: int = 0
+    """Bytes of the records that were read. What the client writes for itself, most of a transcript, is not among them."""
     upto: int = 0
     """The byte offset up to which the transcript was read."""
     transcript: str = ""
     """The path of the transcript."""
     asked_turns: int = 0
     """The value of `turns` when a summary was last asked for."""
+    asked_size: int = 0
+    """The value of `size` at that time."""
     asked_upto: int = 0
     """The byte offset up to which that summary reaches."""
     asked_at: float | None = None
@@ -123,6 +128,7 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     if at is not None:
         started = at if now.started is None else min(now.started, at)
         now = replace(now, started=started, last=at if now.last is None else max(now.last, at))
+    now = replace(now, size=now.size + record.end - record.start)
     if record.cwd and (record.prompts or not now.cwd):
         now = replace(now, cwd=record.cwd)
     if record.branch and record.branch != "HEAD":  # a detached head has no name
@@ -132,19 +138,21 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     if record.summary:
         now = replace(now, summary=shorten_compaction(record.summary))
     for prompt in record.prompts:
+        if is_client_command(prompt, record.command):
+            continue
         if prompt.id not in now.ids:
-            typed = first_line(prompt, record.command)
+            typed, is_command = first_line(prompt, record.command), prompt.kind in ("command", "bash")
             now = replace(
                 now,
                 prompts=now.prompts + 1,
                 ids=(*now.ids, prompt.id)[-IDS:],
                 typed=(*now.typed, typed)[-PROMPTS:] if typed else now.typed,
-                replied=_answered_question(prompt) if len(typed) < SHORT else "",
+                replied=_answered_question(prompt) if len(typed) < SHORT and not is_command else "",
                 answered=False,
             )
         if prompt.kind == "answers" and prompt.context:
             now = add_note(
-                now, f"{clean_text(prompt.context, NOTE // 2)} {clean_text(prompt.text, NOTE // 2)}"
+                now, f"{clean_text(prompt.context, CONTEXT_LIMIT)} {clean_text(prompt.text, NOTE)}"
             )
     for use in record.tools:
         call = tasks.call_of(use.id, use.name, use.input, at or 0.0, record.start)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +15,9 @@ class ContinuitySettings(BaseModel):
     """`continuity`: what is stored of each session, so that it can be resumed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    removed_settings: ClassVar[Mapping[str, str]] = {
+        "min_prompts": "the length of a session counts now (`continuity.min_turns`), not its prompts"
+    }
 
     settle: Duration = Field(
         default=20.0,
@@ -34,7 +37,7 @@ class ContinuitySettings(BaseModel):
         default=5,
         ge=5,
         description="Answers of the assistant since the last summary from which on a session counts as long. "
-        "20 KB of transcript count as long too.",
+        "20 KB of what you, the assistant and its tool calls wrote count as long too.",
     )
 
 

@@ -23,7 +23,9 @@ BEFORE, PROMPT, SAID, FILES, BRANCH = (
 )
 ANSWER_DUE = "Assistant before the last prompt: "
 """Instead of `SAID`, if the last prompt has no answer yet: what the prompt answers."""
-LABELS = (ANSWER_DUE, BEFORE, PROMPT, SAID, FILES, BRANCH)
+NEWER = "Summary since then: "
+"""A summary that is newer than the one that a person wrote, which stays in its field."""
+LABELS = (NEWER, ANSWER_DUE, BEFORE, PROMPT, SAID, FILES, BRANCH)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,6 +51,20 @@ class SessionFile:
         """Its working directory; "" if the file has none."""
         found = self.document.get("projectPath")
         return found if isinstance(found, str) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableSession:
+    """A session whose file cannot be read, and what is known of it otherwise."""
+
+    path: Path
+    what: str
+    """The path and the reason, for a person."""
+    id: str = ""
+    project: str = ""
+    """Its working directory; "" if it is not known."""
+    last_active: float = 0.0
+    """Seconds since 1970, UTC. The file's modification time if nothing better is known."""
 
 
 class SessionStore:
@@ -96,16 +110,36 @@ class SessionStore:
 
     def list_sessions(self, *, patient: bool = True) -> list[SessionFile]:
         """Return every readable session, the newest first. `patient`: read files that are being written again."""
-        return sorted(self._readable(patient), key=lambda one: (one.last_active, one.id), reverse=True)
+        return self.read_sessions(patient=patient)[0]
 
-    def _readable(self, patient: bool) -> Iterator[SessionFile]:
+    def read_sessions(self, *, patient: bool = True) -> tuple[list[SessionFile], list[UnreadableSession]]:
+        """Return the readable sessions, the newest first, and the others."""
+        readable: list[SessionFile] = []
+        unreadable: list[UnreadableSession] = []
         for path in self._files():
             try:
                 found = self._read(path, patient=patient)
-            except (OSError, TacitdError):
-                continue  # `broken` reports it
-            if found is not None:
-                yield SessionFile(path, found)
+            except (OSError, TacitdError) as error:
+                unreadable.append(self._describe_unreadable(path, str(error)))
+            else:
+                readable += [SessionFile(path, found)] if found is not None else []
+        return sorted(readable, key=self.order_of, reverse=True), unreadable
+
+    def order_of(self, one: SessionFile | UnreadableSession) -> tuple[bool, float, str]:
+        """Return a key that sorts the sessions by time. A session from the future counts as the oldest: its time is wrong."""
+        return one.last_active <= self.clock.now() + DAY, one.last_active, one.id
+
+    def _describe_unreadable(self, path: Path, what: str) -> UnreadableSession:
+        """Describe a session by the state from its transcript, otherwise by what can be read of its file."""
+        state = self._load_file(self._beside / path.name)
+        try:
+            saved = path.lstat().st_mtime
+            raw = SessionFile(path, json_document.read_document(path, self.disk, patient=False) or {})
+        except (OSError, TacitdError):
+            saved, raw = 0.0, SessionFile(path, {})
+        if state is not None:
+            return UnreadableSession(path, what, state.session, state.cwd, state.last or 0.0)
+        return UnreadableSession(path, what, raw.id, raw.project, raw.last_active or saved)
 
     def count_sessions(self) -> tuple[int, int]:
         """Return the number of sessions, and of those with open tasks. A file is read again only if it changed."""
@@ -125,13 +159,7 @@ class SessionStore:
 
     def list_broken(self) -> list[str]:
         """Return a message for each file that cannot be read."""
-        said = []
-        for path in self._files():
-            try:
-                self._read(path, patient=False)
-            except (OSError, TacitdError) as error:
-                said.append(str(error))
-        return said
+        return [one.what for one in self.read_sessions(patient=False)[1]]
 
     def _read(self, path: Path, *, patient: bool = True) -> Json | None:
         found = json_document.read_document(path, self.disk, patient=patient)

@@ -35,8 +35,10 @@ def clean_lines(text: object) -> str:
 def clean_summary(text: object, limit: int, most: int) -> str:
     """Return the last `most` sentences of a text, as many of them as have `limit` characters together, in one line.
 
-    No sentence is cut, unless a single one has more than `limit` characters.
+    No sentence is cut, unless the last one alone has more than twice as many: of it the end is kept, marked as cut.
     """
-    whole = clean_text(text, 8 * limit)
-    said = sentences.join_units(sentences.take_last(sentences.split_units(whole), limit, most))
-    return shorten_line(sanitize_line(said), limit)
+    if not isinstance(text, str):
+        return ""
+    units = sentences.split_units(sanitize_line(redact_secrets(text)[0]))
+    said = sanitize_line(sentences.join_units(sentences.take_last(units, limit, most)))
+    return said if len(said) <= 2 * limit else sentences.cut_sentence(said, limit)

@@ -1,7 +1,7 @@
 """Summaries of sessions by the model: when one is due, how it is asked for, and what follows from the answer (SPEC P-22, P-26).
 
 A summary costs money, so a session gets at most one an hour, and only for a part that is new and long: five answers of the
-assistant or 20 KB of transcript. It is due when the session ends, is compacted, or pauses: somebody who comes back after
+assistant or 20 KB of records. It is due when the session ends, is compacted, or pauses: somebody who comes back after
 twenty minutes finds it. The prompt belongs to `summary_input`, the answer to `parse`.
 """
 
@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from loguru import logger
 
@@ -24,26 +25,41 @@ from tacitd_handlers.continuity.settings import ContinuitySettings
 PAUSE = 3600.0
 """Seconds between two paid summaries of a session."""
 LONG = 20_000
-"""Bytes of transcript that count as long."""
+"""Bytes of records that count as long."""
+_NOT_PAID = frozenset(Why) - {Why.TIMED_OUT, Why.BAD_ANSWER, Why.TOO_LONG}
+"""The reasons for no answer that cost nothing."""
 TRIES = 3
 """Unusable answers after which a part of a session gets no summary."""
 
-UpdateProgress = Callable[
-    [str, Callable[[TranscriptProgress], TranscriptProgress]], TranscriptProgress | None
-]
-"""Given a session and a change of its state, write the changed state and file; return the state, None if there is none."""
+ChangeProgress = Callable[[TranscriptProgress], TranscriptProgress]
 
 
-def is_worth_a_summary(now: TranscriptProgress, upto: int, settings: ContinuitySettings) -> bool:
-    """Whether enough is new since the last summary. `upto`: the byte offset up to which the transcript was read."""
+class UpdateProgress(Protocol):
+    """How the state of a session is changed."""
+
+    def __call__(
+        self, session: str, change: ChangeProgress, *, publish: bool = True
+    ) -> TranscriptProgress | None:
+        """Write the changed state, and the session's file if `publish`; return the state, None if there is none.
+
+        Raises OSError, and TacitdError if the file cannot be changed now; the state is then written.
+        """
+        ...
+
+
+def is_worth_a_summary(now: TranscriptProgress, settings: ContinuitySettings) -> bool:
+    """Whether enough is new since the last summary."""
     if not settings.summaries or not now.prompts:
         return False
-    grown = upto - now.asked_upto if upto >= now.asked_upto else upto  # a shorter transcript was rewritten
+    grown = now.size - now.asked_size
     return grown > 0 and (now.turns - now.asked_turns >= settings.min_turns or grown >= LONG)
 
 
 def is_pause_over(now: TranscriptProgress, at: float) -> bool:
-    """Whether an hour has passed since the last summary. `at`: seconds since 1970, UTC. A clock that went back counts too."""
+    """Whether an hour has passed since a summary was last asked for, or the clock went back by one.
+
+    `at`: seconds since 1970, UTC.
+    """
     return now.asked_at is None or abs(at - now.asked_at) >= PAUSE
 
 
@@ -73,12 +89,18 @@ class SummaryMaker:
         prompt = summary_input.build_prompt(found.parts, now.items)
         ask = ModelRequest(prompt, "fast", key, parts=parts or (key,), purpose="session")
         asked_at = tools.clock.now()
+        # Before the call: if the daemon is killed in it, the answer may have been paid for, and the hour begins all the same.
+        self._update(now.session, lambda one: replace(one, asked_at=asked_at), publish=False)
         said = tools.model.ask(ask)
 
         def asked(current: TranscriptProgress) -> TranscriptProgress:
-            return replace(current, asked_turns=now.turns, asked_upto=upto, asked_at=asked_at)
+            return replace(
+                current, asked_turns=now.turns, asked_size=now.size, asked_upto=upto, asked_at=asked_at
+            )
 
         if isinstance(said, NoAnswer):
+            if said.why in _NOT_PAID:
+                self._update(now.session, lambda one: replace(one, asked_at=now.asked_at), publish=False)
             if said.why is Why.REPEATED:
                 return self._skip(now.session, asked)
             what = f"{said.why}: {said.detail}" if said.detail else str(said.why)
@@ -95,9 +117,7 @@ class SummaryMaker:
         self._forget(now.session)
         return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})
 
-    def _count_unusable(
-        self, why: str, session: str, asked: Callable[[TranscriptProgress], TranscriptProgress]
-    ) -> Outcome:
+    def _count_unusable(self, why: str, session: str, asked: ChangeProgress) -> Outcome:
         with self._lock:
             self._failed[session] += 1
             failed = self._failed[session]
@@ -106,7 +126,7 @@ class SummaryMaker:
         logger.info("session {} gets no summary: {}", session, why)
         return self._skip(session, asked)
 
-    def _skip(self, session: str, asked: Callable[[TranscriptProgress], TranscriptProgress]) -> Outcome:
+    def _skip(self, session: str, asked: ChangeProgress) -> Outcome:
         """Go on without a summary. The same part of the transcript is not asked about again."""
         self._forget(session)
         self._update(session, asked)

@@ -17,14 +17,14 @@ __all__ = ["make_plugin"]
 
 def make_plugin() -> Plugin:
     """Return the plugin's declaration, for the entry point."""
-    from tacitd.handler import Job, Plugin
+    from tacitd.handler import COMPACTION, Job, Plugin
 
     here = "tacitd_handlers.learner"
     return Plugin(
         "learner",
         f"{here}.handler:LearnerHandler",
         settings={"learner": f"{here}.settings:LearnerSettings"},
-        jobs=(Job("look", 60.0, at_start=True), Job("retests", 86400.0, at_start=True)),
+        jobs=(Job("check", 60.0, at_start=True), Job("retests", 86400.0, at_start=True), Job(COMPACTION)),
         uses_model=False,
         single_store=True,
         footprint=f"{here}.learner_files:learner_footprint",
@@ -38,6 +38,9 @@ def make_plugin() -> Plugin:
         },
         context=f"{here}.context_section:build_section",
         context_order=80,  # after the short sections, whose texts are the same in every session
+        context_budget=5_000,
         findings=f"{here}.doctor_checks:check_profile_size",
+        report=f"{here}.progress_report:build_sections",
         status_lines=f"{here}.start_lines:format_status_lines",
+        mcp=f"{here}.mcp_tools:LEARNER",
     )

@@ -125,9 +125,11 @@ def is_own_entry(profile: LearnerProfile, tag: str, placed: PlacedEntry, sources
 def _own_descriptions(tag: str, first: str, sources: LabelSources) -> Iterable[str]:
     """The descriptions that tacitd gave a tag at its first row, or that it was given with `record`."""
     rows: list[LedgerRow] = [row for row in sources.ledger.find_rows(first) if tag in row.tags]
-    told = {intent.descriptions[tag] for intent in sources.intents.values() if tag in intent.descriptions}
+    described = {
+        intent.descriptions[tag] for intent in sources.intents.values() if tag in intent.descriptions
+    }
     for row in rows:
-        for text in ("", *sorted(told)):
+        for text in ("", *sorted(described)):
             yield describe_gap(tag, text, row.problem, row.pattern, row.stamp)[0]
 
 

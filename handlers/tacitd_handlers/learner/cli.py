@@ -79,8 +79,8 @@ def record(ctx: click.Context, /, as_json: bool, **given: Any) -> None:
     made: list[RecordedProblem] = []
     try:
         with store.locked():
-            for said in wanted:
-                made.append(write(store, said, stamp_session(store, said.session, said.stamp), plan))
+            for report in wanted:
+                made.append(write(store, report, stamp_session(store, report.session, report.stamp), plan))
     finally:  # the records before a refused one are written, so report them
         if as_json:
             echo_json([_as_data(one) for one in made])
@@ -337,10 +337,10 @@ def context(session_id: str, budget: int) -> None:
     from tacitd_handlers.learner.learner_paths import load_paths
 
     session = session_id or hook_session() or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
-    said = text_of(load_paths(os.environ), session, SystemClock(), budget)
-    sys.stdout.buffer.write(said.text.encode("utf-8", "surrogateescape"))
-    if said.trouble:
-        echo_message(said.trouble)
+    made = text_of(load_paths(os.environ), session, SystemClock(), budget)
+    sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
+    if made.trouble:
+        echo_message(made.trouble)
 
 
 def _store() -> LearnerStore:

@@ -1,4 +1,4 @@
-"""The learner's section of `tacitd context`, in the directories that `learner.directories` names.
+"""The learner's section of `tacitd context`, where a teaching session worked before or where the configuration says so.
 
 Every session start calls it, so almost nothing is imported before it is known that there is something to print.
 """
@@ -9,31 +9,47 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.learner import learner_paths
 
 SHARE = 5_000
 """Characters of `tacitd context` that the learner takes at most."""
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return the blocks of the session start, at most `budget` characters.
-
-    "" outside the configured directories.
-    """
-    if not is_practice_directory(cwd, os.environ):
+def build_section(request: ContextRequest) -> str:
+    """Return the blocks of the session start; "" where the person does not practise, and for a session that goes on."""
+    if request.occasion == "resume" or not is_practice_directory(request.cwd, os.environ):
         return ""
     from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.context import build_context, hook_session
+    from tacitd_handlers.learner.context import build_context
 
-    session = hook_session() or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     places = learner_paths.load_paths(os.environ)
-    return build_context(places, session, SystemClock(), min(SHARE, budget)).text
+    return build_context(places, request.session, SystemClock(), min(SHARE, request.budget)).text
 
 
 def is_practice_directory(cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Whether a directory is, or is below, one of `learner.directories`."""
-    given = learner_paths.read_section(environ).get("directories", ())
+    """Whether the learner's blocks belong into the sessions of a directory (`learner.context`, `learner.directories`)."""
+    section = learner_paths.read_section(environ)
+    chosen = section.get("context", "taught")
+    if chosen == "always":
+        return True
+    given = section.get("directories", ())
     names: Iterable[object] = given.split(",") if isinstance(given, str) else given
     named = [learner_paths.expand_path(str(name).strip(), environ) for name in names if str(name).strip()]
     here = Path(os.path.realpath(cwd))
-    return any(here.is_relative_to(os.path.realpath(path)) for path in named)
+    if any(here.is_relative_to(os.path.realpath(path)) for path in named):
+        return True
+    return chosen != "never" and any(here.is_relative_to(place) for place in _list_taught(environ))
+
+
+def _list_taught(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The projects in which teaching sessions worked."""
+    home = learner_paths.load_paths(environ).home
+    if not (home / "sessions.jsonl").exists():
+        return ()
+    from tacitd_handlers.learner.session_notes import SessionNotes
+
+    try:
+        return SessionNotes(home).read_state().places
+    except OSError:
+        return ()

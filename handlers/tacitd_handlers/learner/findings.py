@@ -136,9 +136,12 @@ def _one_session(held: PairedSession, there: set[SessionKey], *, fixable: bool) 
             "profile", session.stamp, f"{', '.join(session.missing_lines)} missing", row is not None
         )
     elif row is not None and not matches_row(session, row):
-        said = f"{session.verdict}, {session.gaps}, {session.review}"
+        written = f"{session.verdict}, {session.gaps}, {session.review}"
         yield CheckFinding(
-            "profile", session.stamp, f"{said}; the ledger has {row.verdict}, {row.gaps}, {row.review}", True
+            "profile",
+            session.stamp,
+            f"{written}; the ledger has {row.verdict}, {row.gaps}, {row.review}",
+            True,
         )
 
 

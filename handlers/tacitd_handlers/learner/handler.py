@@ -17,6 +17,8 @@ from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import (
     Due,
     Event,
+    NoProject,
+    Project,
     Record,
     SessionEnded,
     SessionStarted,
@@ -37,10 +39,10 @@ from tacitd_handlers.learner.report_input import parse_report
 from tacitd_handlers.learner.rules.retests import find_retests
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, resolve_session, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.store import LearnerStore
-from tacitd_handlers.learner.store import SyncResult as Looked
+from tacitd_handlers.learner.state import LearnerState
+from tacitd_handlers.learner.store import LearnerStore, SyncResult
 
-LOOK, RETESTS = "look", "retests"
+CHECK, RETESTS = "check", "retests"
 FILES = "learner.files"
 ROWS = "learner.rows"
 MUCH = 1 << 20
@@ -61,6 +63,8 @@ class LearnerHandler(BaseHandler):
         """By session, the time of its earliest record: seconds since 1970, UTC."""
         self._refused: list[str] = []
         self._shown: dict[str, Any] = {}
+        self._places: set[str] = set()
+        """The projects of teaching sessions that are noted."""
         self._recorded = 0
         self._first = True
         self._store: LearnerStore
@@ -80,17 +84,24 @@ class LearnerHandler(BaseHandler):
             self._fold(commit.data)
         if self._store.count_unfolded() < MUCH:
             self._check_files(tools)
+        if "rows" not in self._shown:
+            self._show_known_state(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Record the reports of new records, and run the jobs `look` and `retests`; ignore other events."""
+        """Record the reports of new records, and run the jobs; ignore other events."""
         match event:
             case TranscriptGrew():
                 return self._handle_growth(event, tools)
-            case Due(job="look"):
+            case Due(job="check"):
                 self._check_files(tools)
                 return Done()
             case Due(job="retests"):
                 self._update_retests(tools)
+                return Done()
+            case Due(job="compaction", session=session):
+                if session in self._teaching:
+                    began = self._began.get(session, tools.clock.now())
+                    self._save_session_state(session, local_minutes(began))
                 return Done()
             case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Told():
                 return Done()
@@ -105,6 +116,7 @@ class LearnerHandler(BaseHandler):
         records = event.records if known else self._from_the_skill_on(event.records)
         if not records:
             return Done()
+        self._note_place(event.project, tools)
         taken, refused = self._record_reports(records, event.session, local_minutes(began))
         if any(one.summary for one in records):
             self._save_session_state(event.session, local_minutes(began))
@@ -115,6 +127,16 @@ class LearnerHandler(BaseHandler):
         data |= {"reports": taken, "refused": refused}
         self._fold(data)
         return Done(data=data)
+
+    def _note_place(self, project: Project | NoProject, tools: Tools) -> None:
+        """Note the project of a teaching session: later sessions there get the learner's blocks at their start."""
+        if not isinstance(project, Project) or str(project.root) in self._places:
+            return
+        notes = self._store.notes
+        if str(project.root) not in notes.read_state().places:
+            notes.record_place(str(project.root), tools.clock.now())
+            notes.flush()
+        self._places.add(str(project.root))
 
     def _from_the_skill_on(self, records: Sequence[Record]) -> Sequence[Record]:
         """The records from the first use of the skill on.
@@ -145,10 +167,10 @@ class LearnerHandler(BaseHandler):
     def _record_report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
         """Record one report. Returns why it is refused, otherwise ""."""
         try:
-            said = parse_report(given)
-            at = self._resolve_session(said.session or one.session or session, said.stamp, began)
+            report = parse_report(given)
+            at = self._resolve_session(report.session or one.session or session, report.stamp, began)
             with self._store.locked():
-                made = record_problem(self._store, said, at, self._plan)
+                made = record_problem(self._store, report, at, self._plan)
         except FileRefusedError:
             raise
         except TacitdError as error:
@@ -201,11 +223,11 @@ class LearnerHandler(BaseHandler):
             self._update_status(done.result)
             self._update_retests(tools)
 
-    def _check_locked(self) -> Looked:
+    def _check_locked(self) -> SyncResult:
         with self._store.locked():
             return self._store.sync_files(first=self._first)
 
-    def _report_repairs(self, done: Looked, tools: Tools) -> None:
+    def _report_repairs(self, done: SyncResult, tools: Tools) -> None:
         if done.healed or done.completed:
             logger.info("appended {} missing rows to the ledger", len(done.healed) + len(done.completed))
         bad = done.result.state.bad if done.result is not None else 0
@@ -220,7 +242,19 @@ class LearnerHandler(BaseHandler):
         for move in result.moves:
             if move.what in ("dropped", "promoted", "waits"):
                 logger.info("weakness {}: {}", move.tag, move.what)
-        state = result.state
+        self._show_state(result.state)
+
+    def _show_known_state(self, tools: Tools) -> None:
+        """Show the counts of the last run: the files are not compared while somebody may still be writing them."""
+        try:
+            state = self._store.load_state()
+        except (OSError, FileRefusedError):
+            return  # `_check_files` reports it
+        if state.folded.rows:
+            self._show_state(state)
+            self._update_retests(tools)
+
+    def _show_state(self, state: LearnerState) -> None:
         with self._lock:
             self._shown |= {
                 "rows": state.folded.rows,

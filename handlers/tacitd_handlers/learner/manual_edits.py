@@ -53,7 +53,7 @@ def detect_edits(
     """
     _notice_removed(state, matched)
     if places:
-        _notice_places(state, matched, {row.stamp for row in rows})
+        _notice_places(state, matched, rows)
     for tag, placed in matched.by_tag.items():
         wrote = state.wrote.get(tag)
         if wrote is not None:
@@ -88,18 +88,24 @@ def _notice_removed(state: LearnerState, matched: MatchedEntries) -> None:
             state.removed.remove(tag)  # a person added it again
 
 
-def _notice_places(state: LearnerState, matched: MatchedEntries, new: Collection[str]) -> None:
-    """Take the lists from the profile. `new` are the stamps of rows that are not folded yet.
+def find_entering(state: LearnerState, rows: Sequence[LedgerRow]) -> set[str]:
+    """The tags whose first row is among `rows`: their entries were not there before it, and take no room until then."""
+    return {tag for row in rows for tag in row.tags if tag not in state.folded.tags}
 
-    An entry that a session wrote anew, for a gap that a full `### Resolved` dropped, was not there before that
-    session: the fold of its row brings it back.
+
+def _notice_places(state: LearnerState, matched: MatchedEntries, rows: Sequence[LedgerRow]) -> None:
+    """Take the lists from the profile. `rows` are not folded yet.
+
+    An entry that a session wrote, for a gap that is new or that a full `### Resolved` dropped, was not there before
+    that session: the fold of its row brings it in.
     """
-    lists = state.seats
+    lists, new = state.seats, {row.stamp for row in rows}
     there = matched.by_tag
     dropped = {tag for tag in lists.dropped if tag not in there or there[tag].entry.tested in new}
     dropped.difference_update(state.removed)
-    lists.active = [tag for tag, placed in there.items() if not placed.resolved and tag not in dropped]
-    lists.resolved = [tag for tag, placed in there.items() if placed.resolved and tag not in dropped]
+    out = dropped | find_entering(state, rows)
+    lists.active = [tag for tag, placed in there.items() if not placed.resolved and tag not in out]
+    lists.resolved = [tag for tag, placed in there.items() if placed.resolved and tag not in out]
     lists.pending = [tag for tag in lists.pending if tag not in there and tag not in state.removed]
     lists.dropped = [tag for tag in lists.dropped if tag in dropped]
 

@@ -140,8 +140,8 @@ def _observations(news: ReconcileInput) -> Callable[[LedgerRow], str]:
         intent = news.intents.get(row.key)
         if intent is None:
             return RECOVERED
-        said = "\n".join(part for part in (intent.observations, intent.trajectory) if part)
-        return said if intent.fresh else "\n".join(part for part in (RECOVERED, said) if part)
+        observed = "\n".join(part for part in (intent.observations, intent.trajectory) if part)
+        return observed if intent.fresh else "\n".join(part for part in (RECOVERED, observed) if part)
 
     return text
 

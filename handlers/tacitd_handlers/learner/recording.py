@@ -52,7 +52,7 @@ class RecordedProblem:
 
 
 def record_problem(
-    store: LearnerStore, said: PracticeReport, at: SessionStamp, plan: ReviewPlan
+    store: LearnerStore, report: PracticeReport, at: SessionStamp, plan: ReviewPlan
 ) -> RecordedProblem:
     """Write one problem to the ledger, then to the profile. Call with the lock held.
 
@@ -62,7 +62,14 @@ def record_problem(
     ledger, state = _known(store)
     whole = ledger.has_prefix(state.size, state.crc) and state.size == len(ledger)
     row = LedgerRow(
-        at.stamp, at.session, said.problem, said.pattern, said.mode, said.verdict, gaps_text(said.gaps), ""
+        at.stamp,
+        at.session,
+        report.problem,
+        report.pattern,
+        report.mode,
+        report.verdict,
+        gaps_text(report.gaps),
+        "",
     )
     last = whole and at.stamp > state.folded.last
     # A stamp newer than every folded row has no row yet, so the ledger need not be searched.
@@ -77,8 +84,8 @@ def record_problem(
     newest = whole and at.stamp >= state.folded.last
     past = state.folded.problems.get(row.problem) if newest else _past(ledger, row)
     row = row._replace(review=_review(row, past, plan))
-    trend = describe_trajectory(past) if said.mode == RECALL else ""
-    intent = Intent(row, said.tested, said.observations, trend, said.descriptions, fresh=True)
+    trend = describe_trajectory(past) if report.mode == RECALL else ""
+    intent = Intent(row, report.tested, report.observations, trend, report.descriptions, fresh=True)
     return _add(store, intent, ledger, whole=whole)
 
 

@@ -43,29 +43,29 @@ def splice_weaknesses(
     profile: LearnerProfile, state: LearnerState, labels: LearnedLabels
 ) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
-    seats, matched = state.seats, labels.matched
+    lists, matched = state.seats, labels.matched
     yield from (remove_span(placed.span) for placed in labels.doubles)
-    out = {*seats.pending, *seats.dropped, *state.removed}
+    out = {*lists.pending, *lists.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
         if tag in out:
             yield remove_span(placed.span)
-    for resolved, tags in ((False, seats.active), (True, seats.resolved)):
+    for resolved, tags in ((False, lists.active), (True, lists.resolved)):
         entries: list[list[str]] = []
         for tag in tags:
             weakness = _weakness_of(state, tag, matched.by_tag.get(tag))
-            standing = matched.by_tag.get(tag)
-            if weakness is None or (standing is not None and standing.entry.status is None):
+            current = matched.by_tag.get(tag)
+            if weakness is None or (current is not None and current.entry.status is None):
                 continue  # no row shows it yet, or a person is in the middle of editing the entry
-            if standing is None:
+            if current is None:
                 entries.append(format_entry(state.aliases.get(tag, tag), state.texts.get(tag, tag), weakness))
                 continue
-            before = profile.bare_lines(standing.span)
+            before = profile.bare_lines(current.span)
             after = update_entry(before, weakness)
-            if standing.resolved is not resolved:
-                yield remove_span(standing.span)
+            if current.resolved is not resolved:
+                yield remove_span(current.span)
                 entries.append(after)
             elif after != before:
-                yield Splice(standing.span, tuple(after))
+                yield Splice(current.span, tuple(after))
         if entries:
             yield insert_weaknesses(profile, resolved, entries)
 

@@ -54,8 +54,8 @@ def find_reports(text: str) -> Iterator[dict[str, Any]]:
 
 def report_id(record: Record, given: dict[str, Any]) -> str:
     """The identity of a report. A fork copies records under new ids, but keeps their time."""
-    said = json.dumps(given, sort_keys=True, ensure_ascii=False)
-    return sha256(f"{record.time}\0{said}".encode(errors="replace")).hexdigest()[:24]
+    text = json.dumps(given, sort_keys=True, ensure_ascii=False)
+    return sha256(f"{record.time}\0{text}".encode(errors="replace")).hexdigest()[:24]
 
 
 def _object(text: str) -> dict[str, Any]:

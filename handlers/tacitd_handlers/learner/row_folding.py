@@ -1,17 +1,17 @@
 """The fold of new rows into the state, and the caps that follow from it. Pure; changes only the state.
 
-What a row means for a weakness is in `rules/ledger_fold.py`, the caps in `rules/capacity.py`. The profile is only looked
-at to count the entries that take room; `render.py` decides what is written into it.
+What a row means for a weakness is in `rules/ledger_fold.py`, the caps in `rules/capacity.py`. The profile is only read
+to count the entries that take room; `render.py` decides what is written into it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tacitd_handlers.learner.alias_learning import LearnedLabels
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
 from tacitd_handlers.learner.ledger import Ledger
-from tacitd_handlers.learner.manual_edits import find_tested_ahead
+from tacitd_handlers.learner.manual_edits import find_entering, find_tested_ahead
 from tacitd_handlers.learner.reconcile_types import ReconcileInput, ReconcileResult
 from tacitd_handlers.learner.rules import capacity, ledger_fold
 from tacitd_handlers.learner.rules.capacity import Move, WeaknessLists
@@ -38,12 +38,14 @@ def fold_rows(
     for tag in labels.released:  # its description was that of the entry that is not its own
         if tag in state.folded.tags:
             _describe(state, news.ledger.find_rows(state.folded.tags[tag].first), news)
-    _assign_lists(state, labels)
+    entering = set() if full else find_entering(state, rows)
+    _assign_lists(state, labels, entering)
     beside = build_fold_inputs(state, news)
     if full:
         _fold_anew(state, rows, beside, result, labels)
     else:
         _fold_on(state, rows, beside, result, adopted)
+        _admit_written(state, labels, entering, result)
     late = find_tested_ahead(state, labels.matched, {row.stamp for row in rows})
     if late:
         for tag, stamp in late.items():
@@ -56,16 +58,36 @@ def fold_rows(
     state.size, state.crc = len(news.ledger), news.ledger.compute_crc()
 
 
-def _assign_lists(state: LearnerState, labels: LearnedLabels) -> None:
-    """Take the tags that are held back out of the lists, put those with an entry in, and count the other entries."""
+def _assign_lists(state: LearnerState, labels: LearnedLabels, entering: Collection[str] = ()) -> None:
+    """Take the tags that are held back out of the lists, put those with an entry in, and count the other entries.
+
+    `entering` are tags that the fold of the new rows puts in.
+    """
     for tag in state.held:
         found_in = state.seats.find_list(tag)
         if found_in is not None:
             found_in.remove(tag)
     for tag, placed in labels.matched.by_tag.items():
-        if tag not in state.removed and state.seats.find_list(tag) is None:
+        if tag not in state.removed and tag not in entering and state.seats.find_list(tag) is None:
             (state.seats.resolved if placed.resolved else state.seats.active).append(tag)
-    _count_others(state, labels)
+    _count_others(state, labels, entering)
+
+
+def _admit_written(
+    state: LearnerState, labels: LearnedLabels, entering: Collection[str], result: ReconcileResult
+) -> None:
+    """Put new tags that found the list full into it as far as the skill or a person filled it: what they wrote stays.
+
+    Trigger: they wrote more than twenty entries. Why: it is their list. Outcome: as many are active as they wrote. If they wrote
+    fewer, and a gap returned to the list, the newest one waits; its label and description are kept.
+    """
+    there = labels.matched.by_tag
+    found = state.seats.others_active + sum(not placed.resolved for placed in there.values())
+    room = max(capacity.MAX_ACTIVE, found) - len(state.seats.active) - state.seats.others_active
+    written = [tag for tag in state.seats.pending if tag in entering and tag in there][: max(0, room)]
+    state.seats.pending = [tag for tag in state.seats.pending if tag not in written]
+    result.moves = [move for move in result.moves if move.tag not in written]
+    _assign_lists(state, labels)
 
 
 def _apply_cap(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -> list[Move]:
@@ -73,22 +95,22 @@ def _apply_cap(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -
 
     The newest entries that are tacitd's own to the byte wait for room again, unless another one can be promoted.
     """
-    seats = state.seats
-    over = len(seats.active) + seats.others_active - capacity.MAX_ACTIVE
+    lists = state.seats
+    over = len(lists.active) + lists.others_active - capacity.MAX_ACTIVE
     if over <= 0:
         return []
-    own = [tag for tag in seats.active if tag not in labels.matched.by_tag or labels.is_own(tag)][-over:]
-    seats.active = [tag for tag in seats.active if tag not in own]
-    seats.pending = [*own, *seats.pending]
+    own = [tag for tag in lists.active if tag not in labels.matched.by_tag or labels.is_own(tag)][-over:]
+    lists.active = [tag for tag in lists.active if tag not in own]
+    lists.pending = [*own, *lists.pending]
     return [*(Move(tag, "waits") for tag in own), *_move_weaknesses(state, (), beside)]
 
 
-def _count_others(state: LearnerState, labels: LearnedLabels) -> None:
+def _count_others(state: LearnerState, labels: LearnedLabels, entering: Collection[str] = ()) -> None:
     """Count the entries that take room without being in a list: a person's own, and those whose rows are gone."""
     listed = [
         placed
         for tag, placed in labels.matched.by_tag.items()
-        if tag not in state.removed and state.seats.find_list(tag) is None
+        if tag not in state.removed and tag not in entering and state.seats.find_list(tag) is None
     ]
     others = [*listed, *(placed for placed in labels.matched.others if placed not in labels.doubles)]
     state.seats.others_active = sum(not placed.resolved for placed in others)
@@ -161,9 +183,9 @@ def _fold_anew(
     If no tag is assigned to a list yet, the caps are applied after each row, as in `_fold_on`. Otherwise the lists
     stay, and only tags whose status changed can move.
     """
-    before, seats = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.seats
+    before, lists = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.seats
     state.folded = FoldedLedger()
-    if seats == WeaknessLists(others_active=seats.others_active, others_resolved=seats.others_resolved):
+    if lists == WeaknessLists(others_active=lists.others_active, others_resolved=lists.others_resolved):
         _fold_on(state, rows, beside, result, state.overrides)
         return
     waiting = sorted(state.overrides)
@@ -172,11 +194,11 @@ def _fold_anew(
         ledger_fold.fold_row(state.folded, row, beside)
     ledger_fold.replay_overrides(state.folded, waiting, None)
     now = state.folded.tags
-    for each in (seats.active, seats.resolved, seats.pending, seats.dropped):
+    for each in (lists.active, lists.resolved, lists.pending, lists.dropped):
         each[:] = [tag for tag in each if tag in now or tag in state.given]
     _count_others(state, labels)
     changed = [
-        tag for tag, w in now.items() if seats.find_list(tag) is None or before.get(tag, w.status) != w.status
+        tag for tag, w in now.items() if lists.find_list(tag) is None or before.get(tag, w.status) != w.status
     ]
     result.moves += _move_weaknesses(state, changed, beside)
 
@@ -212,8 +234,8 @@ def _describe(state: LearnerState, rows: Iterable[LedgerRow], news: ReconcileInp
         for tag in row.tags:
             if tag in state.texts:
                 continue
-            said = intent.descriptions.get(tag, "") if intent is not None else ""
-            state.texts[tag], well = describe_gap(tag, said, row.problem, row.pattern, row.stamp)
+            description = intent.descriptions.get(tag, "") if intent is not None else ""
+            state.texts[tag], well = describe_gap(tag, description, row.problem, row.pattern, row.stamp)
             if not well:
                 vague.append(tag)
     return vague

@@ -31,13 +31,13 @@ class Intent:
 
     def as_record(self, at: float) -> dict[str, Any]:
         """The record for the log. `at`: seconds since 1970, UTC."""
-        said = {
+        details = {
             "tested": list(self.tested) if self.tested is not None else None,
             "observations": self.observations,
             "trajectory": self.trajectory,
             "descriptions": dict(self.descriptions),
         }
-        return {"k": "record", "at": at, "row": list(self.row), **said}
+        return {"k": "record", "at": at, "row": list(self.row), **details}
 
 
 def given_up(row: LedgerRow, at: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@
     {"k":"told","at","count"}                       so many of these lines were printed
     {"k":"cap","at","tags"}                         the tags that wait for room in Known Weaknesses
     {"k":"restored","at","names"}                   sections that a session start restored empty; []: they are filled
+    {"k":"place","at","directory"}                  a project in which a teaching session worked
 
 `at` is in seconds since 1970, UTC. The log is read at every session start, so it is kept short. It contains nothing
 of the ledger (SPEC L-05).
@@ -36,6 +37,8 @@ class NotesState:
     """Lines that were not printed yet."""
     waiting_tags: tuple[str, ...] = ()
     restored: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """The projects in which teaching sessions worked."""
 
 
 class SessionNotes:
@@ -72,6 +75,10 @@ class SessionNotes:
         """Replace the list of sections that were restored empty."""
         self._log.append({"k": "restored", "at": at, "names": list(names)})
 
+    def record_place(self, directory: str, at: float) -> None:
+        """Note a project in which a teaching session worked."""
+        self._log.append({"k": "place", "at": at, "directory": directory})
+
     def flush(self) -> None:
         self._log.flush()
 
@@ -98,6 +105,8 @@ def fold_notes(records: Iterable[Mapping[str, Any]]) -> NotesState:
                 known.waiting_tags = tuple(str(tag) for tag in tags)
             case {"k": "restored", "names": list(names)}:
                 known.restored = tuple(str(name) for name in names)
+            case {"k": "place", "directory": str(directory)}:
+                known.places = tuple(dict.fromkeys([*known.places, directory]))
             case _:
                 continue
     return known
@@ -110,5 +119,6 @@ def compact_notes(known: NotesState, at: float) -> list[dict[str, Any]]:
         {"k": "stamp", "at": at, "session": s, "stamp": t, "first": s in known.firsts} for s, t in stamps
     ]
     made += [{"k": "say", "at": at, "text": text} for text in known.pending_lines]
+    made += [{"k": "place", "at": at, "directory": place} for place in known.places[-KEEP:]]
     made.append({"k": "restored", "at": at, "names": list(known.restored)})
     return [*made, {"k": "cap", "at": at, "tags": list(known.waiting_tags)}]

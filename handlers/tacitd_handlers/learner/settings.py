@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration, Names
@@ -31,9 +33,14 @@ class LearnerSettings(BaseModel):
     longest_interval: int | None = Field(
         default=None, ge=1, description="Maximum days until the next review. Default: no maximum."
     )
+    context: Literal["taught", "always", "never"] = Field(
+        default="taught",
+        description="Where `tacitd context` contains the learner's blocks: in projects in which a teaching session worked, "
+        "everywhere, or in none but `directories`.",
+    )
     directories: Names = Field(
         default=(),
-        description="Directories in which `tacitd context` contains the learner's blocks. Default: none.",
+        description="Further directories in which `tacitd context` contains the learner's blocks.",
     )
     skills: Names = Field(
         default=("leetcode-teacher",),

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from dataclasses import replace as replace_fields
 from pathlib import Path
+from zlib import crc32
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
@@ -73,6 +74,9 @@ class LearnerStore:
         self._intents = Log(places.home / "records.jsonl", disk)
         self._seen: tuple[FileStamp, FileStamp] | None = None
         self._state_file = places.home / "state.json"
+        self._planned_file = places.home / "state.next.json"
+        """The state that belongs to a profile that is being written. It exists for that moment, or after a crash in it."""
+        self._has_planned = False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -81,6 +85,7 @@ class LearnerStore:
         fd = self._disk.open_append(self.places.home / "lock", 0o600)
         try:
             self._disk.lock(fd, wait=True)
+            self._finish_interrupted()
             yield
         finally:
             self._disk.close(fd)
@@ -304,6 +309,8 @@ class LearnerStore:
 
         def change(data: bytes | None) -> bytes | None:
             results[:] = [reconcile_profile(data, decode_state(remembered) or LearnerState(), news)]
+            if results[0].data != data:
+                self._save_planned(results[0].state)
             return results[0].data
 
         new = self._file_stamp(self.places.profile) is None
@@ -328,6 +335,35 @@ class LearnerStore:
         data = encode_state(result.state)
         if data != before:
             replace_file(self._state_file, data, mode=0o600, disk=self._disk)
+        if self._has_planned:
+            self._disk.unlink(self._planned_file)
+            self._has_planned = False
+
+    def _save_planned(self, state: LearnerState) -> None:
+        """Save the state that belongs to the profile before the profile is written: a crash must not part them."""
+        state.records = self._intents.size
+        replace_file(self._planned_file, encode_state(state), mode=0o600, disk=self._disk)
+        self._has_planned = True
+
+    def _finish_interrupted(self) -> None:
+        """Trigger: a state was planned and not saved. Why: the process ended around the write of the profile, and a profile
+        alone does not tell which changes in it are a person's. Outcome: if the profile is the one that the planned state
+        describes, that is the state; otherwise the profile was not written, or somebody changed it since.
+        """
+        found = look_at(self._planned_file, self._disk)
+        if found is None:
+            return
+        planned, before = decode_state(found.data), decode_state(self._state_bytes()) or LearnerState()
+        try:
+            profile = self.read_profile()
+        except (OSError, FileRefusedError):
+            profile = None
+        if planned is not None and profile is not None and crc32(profile) == planned.profile:
+            self.notes.record_waiting(planned.seats.pending, self.clock.now())
+            self.notes.flush()
+            self.queue_lines(format_questions(pair for pair in planned.asked if pair not in before.asked))
+            replace_file(self._state_file, found.data, mode=0o600, disk=self._disk)
+        self._disk.unlink(self._planned_file)
 
     def queue_lines(self, lines: Iterable[str]) -> None:
         """Print these lines at the next session start. Durable on return."""

@@ -37,7 +37,13 @@ def make_plugin() -> Plugin:
         },
         context=f"{here}.context:build_section",
         context_order=10,
+        context_budget=1_200,
         person_rules=f"{here}.profile_rules:ProfileRules",
+        items=f"{here}.profile_items:list_items",
+        decide=f"{here}.profile_items:decide_value",
+        changes=f"{here}.profile_items:list_changes",
         status_lines=f"{here}.render:format_status_lines",
+        activity=f"{here}.profile_notices:describe_commit",
         prompt_extensions={"learning:extraction": f"{here}.profile_extension"},
+        mcp=f"{here}.mcp_tools:PROFILE",
     )

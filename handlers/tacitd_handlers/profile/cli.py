@@ -72,6 +72,23 @@ def set_(path: str, value: str) -> None:
     _report_change(plan, f"{path} is set", f"{path} is unchanged")
 
 
+@profile.command(epilog="\b\nExample: tacitd profile add interests 'type systems'")
+@click.argument("path")
+@click.argument("element")
+def add(path: str, element: str) -> None:
+    """Add one element to a list. Below custom, a list that does not exist is made."""
+    if FIELDS.get(path) != "list" and not path.startswith(f"{CUSTOM}."):
+        lists = [name for name, kind in FIELDS.items() if kind == "list"]
+        raise UsageError(f"{path} is not a list of the profile", f"one of {', '.join(lists)}, or {CUSTOM}.…")
+    if not element.strip() or not all(path.split(".")):
+        raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
+    try:
+        plan = open_store().add_element(path, element.strip())
+    except ValueError as error:
+        raise UsageError(f"nothing can be added to {path}: {error}", "tacitd profile show --json") from None
+    _report_change(plan, f"added to {path}: {element.strip()}", f"{path} has {element.strip()} already")
+
+
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
 @click.argument("path")
 @click.argument("element", required=False)

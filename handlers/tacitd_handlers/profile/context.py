@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tacitd.errors import TacitdError
 from tacitd.files import json_document
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.profile import dot_paths, render
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
@@ -22,21 +23,22 @@ LINES = 12
 HEADING = "## The person you work with"
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """Return the text, at most `budget` characters; "" for an empty profile. It is the same in every directory."""
+def build_section(request: ContextRequest) -> str:
+    """Return the values that the client does not load from the rules file; "" if there are none. The same in every directory."""
     directory = memory_dir(os.environ)
     profile = _read(directory / "profile.json")
     if not profile:
         return ""
     meta = _read(directory / "profile-meta.json")
     faded = _find_faded(meta)
-    found = render.format_rows(_without_faded(profile, meta, faded) if faded else profile)
+    rows = render.format_rows(_without_faded(profile, meta, faded) if faded else profile)
+    found = [row for row in rows if not request.is_loaded(f"- {row}")]
     if not found:
         return ""
     lines = [HEADING, *(f"- {row}" for row in found)]
     for count in range(min(len(lines), LINES), 1, -1):
         said = "\n".join(lines[:count])
-        if len(said) <= budget:
+        if len(said) <= request.budget:
             return said
     return ""
 

@@ -19,12 +19,13 @@ from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, Taci
 from tacitd.events import Due, Event, SessionEnded, Told, TranscriptGrew
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Notice, Outcome, Tools
+from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.parse import parse_finding
 from tacitd_handlers.profile.processed_turns import TurnPublisher
-from tacitd_handlers.profile.store import PROFILE, ProfileStore
+from tacitd_handlers.profile.profile_notices import describe_commit
+from tacitd_handlers.profile.store import ProfileStore
 from tacitd_handlers.shared import decay
 
 FADE, PRUNE, TURNS = "fade", "changelog", "turns"
@@ -73,13 +74,10 @@ class ProfileHandler(BaseHandler):
         return Done()
 
     def committed(self, commit: Commit, tools: Tools) -> None:
-        """Announce what was learned. The files were written in `handle`, so nothing is written here.
-
-        Only the path is announced: the value is private, and others may read the log.
-        """
+        """Announce what was learned. The files were written in `handle`, so nothing is written here."""
         self._count(commit)
-        for path in commit.data.get("paths", ()):
-            tools.announce(Notice("learned", f"your {path}", PROFILE))
+        for notice in describe_commit(commit):
+            tools.announce(notice)
 
     def status(self) -> Mapping[str, Any]:
         """Return `directory`, `found` (counts), `learned` (a number of paths), `own`, `kept`, `next` and `suspended`.

@@ -48,7 +48,9 @@ class ProfileIntent:
         if at == since:  # a second change in one millisecond
             at = utc_millis((parse_utc(at) or now.at) + 0.001)
         paths = {str(op["path"]) for op in plan.ops}
-        learned = note_learned(now.owned, now.profile, after, plan.meta, paths, utc_millis(now.at))
+        learned = note_learned(
+            now.owned, now.profile, after, plan.meta, paths, utc_millis(now.at), plan.given
+        )
         base = _values(now.profile, plan.ops)
         return cls(
             plan.ops, plan.meta, plan.entry, at, since, base, hash_value(now.meta["preferences"]), learned

@@ -194,12 +194,18 @@ def _after(
 
 
 def note_learned(
-    owned: Ownership, before: Json, after: Json, meta: Json, written: Collection[str], stamp: str
+    owned: Ownership,
+    before: Json,
+    after: Json,
+    meta: Json,
+    written: Collection[str],
+    stamp: str,
+    given: Mapping[str, Collection[Any]] | None = None,
 ) -> dict[str, LearnedValue]:
     """Return what is known to be learned after a change of the profile from `before` to `after`.
 
     `written`: the paths whose values the change writes; `stamp`: its time as in the changelog. An element that is new in
-    `after` is tacitd's; one of `before` stays what it was.
+    `after` is tacitd's, unless a person adds it in this change (`given`, by path); one of `before` stays what it was.
     """
     made: dict[str, LearnedValue] = {}
     for entry in meta.get("preferences", ()):
@@ -211,7 +217,10 @@ def note_learned(
         if isinstance(value, list):
             have = dot_paths.get_value(before, path)
             have = have if isinstance(have, list) else []
-            learned = [one for one in value if one not in have or not owned.is_own(path, one)]
+            mine = (given or {}).get(path, ())
+            learned = [
+                one for one in value if one not in mine and (one not in have or not owned.is_own(path, one))
+            ]
             digests = tuple(dict.fromkeys(map(hash_value, learned)))
         else:
             digests = (hash_value(value),)

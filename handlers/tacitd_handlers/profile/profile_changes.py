@@ -6,7 +6,7 @@ A plan is data: operations on the profile, the new meta document, and the change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,8 @@ class ProfilePlan:
     """Paths where a person's value was kept against a finding, with what it said instead ("": no longer true)."""
     removed: tuple[str, ...] = ()
     """Paths that leave the profile; of an array with elements of the person only the learned ones leave."""
+    given: Mapping[str, Collection[Any]] = field(default_factory=dict)
+    """Elements that a person adds to arrays, by path."""
 
     @property
     def kept(self) -> tuple[str, ...]:
@@ -79,6 +81,22 @@ def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:
     if after == now.profile and meta == now.meta:
         return ProfilePlan((), now.meta, None)
     return ProfilePlan(ops, meta, _entry(now.at, "update", "mcp/tool", dot_paths.nest_values({path: value})))
+
+
+def plan_addition(now: ProfileSnapshot, path: str, element: str) -> ProfilePlan:
+    """Return the plan for an element that a person adds to an array. It is their own; the others stay what they were.
+
+    Raises ValueError if there is something else than an array.
+    """
+    have = dot_paths.get_value(now.profile, path)
+    if have is not None and not isinstance(have, list):
+        raise ValueError("it is not a list")
+    ops: tuple[Op, ...] = ({"op": "union", "path": path, "values": [element]},)
+    after = apply_ops(now.profile, ops)
+    if after == now.profile:
+        return ProfilePlan((), now.meta, None)
+    entry = _entry(now.at, "update", "mcp/tool", dot_paths.nest_values({path: [element]}))
+    return ProfilePlan(ops, _tidied(now, after), entry, given={path: [element]})
 
 
 def plan_removal(now: ProfileSnapshot, path: str, element: str | None = None) -> ProfilePlan:

@@ -159,8 +159,12 @@ def clamp_future(meta: Json, now: float) -> Json:
 
 
 def is_due(meta: Json, now: float) -> bool:
-    """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16)."""
+    """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16).
+
+    Times far in the future are due too: until they are corrected, what has them does not fade. Call it with a trusted
+    clock only, as `clamp_future`.
+    """
     decayed = last_decay(meta)
-    if decayed is None or now - decayed >= decay.DAY:
+    if decayed is None or now - decayed >= decay.DAY or clamp_future(meta, now) != meta:
         return True
     return any(decay.is_forgotten(one.confidence_at(now)) for one in read_confidences(meta).values())

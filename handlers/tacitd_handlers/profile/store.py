@@ -150,6 +150,10 @@ class ProfileStore:
         """Set a person's value. Raises ValueError if the path leads below a leaf."""
         return self._change(lambda now: profile_changes.plan_update(now, path, value)) or _NOTHING
 
+    def add_element(self, path: str, element: str) -> ProfilePlan:
+        """Add a person's element to an array. Raises ValueError if the path leads below a leaf, or to no array."""
+        return self._change(lambda now: profile_changes.plan_addition(now, path, element)) or _NOTHING
+
     def remove_value(self, path: str, element: str | None = None) -> ProfilePlan:
         """Remove a path, or one element of its array, for a person."""
         return self._change(lambda now: profile_changes.plan_removal(now, path, element)) or _NOTHING

@@ -34,4 +34,5 @@ def make_plugin() -> Plugin:
         context_order=60,
         status_lines=f"{here}.render:format_status_lines",
         methods={"tutor.ask": f"{here}.handler:ask_agent", "tutor.cancel": f"{here}.handler:cancel_agent"},
+        mcp=f"{here}.mcp_tools:TUTOR",
     )

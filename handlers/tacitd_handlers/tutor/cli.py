@@ -195,12 +195,12 @@ def check(ctx: click.Context, file: str) -> None:
 @click.pass_context
 def show(ctx: click.Context, file: str) -> None:
     """Draw a graph file as a map with its mastery, and list each node's objectives."""
-    from tacitd_handlers.tutor.graph_library import find_project_root, read_graph
+    from tacitd_handlers.tutor.graph_library import find_graph_root, read_graph
     from tacitd_handlers.tutor.render import LEGEND, format_map
     from tacitd_handlers.tutor.tutor_paths import GRAPHS
 
     path = Path(file).absolute()
-    root, store = find_project_root(path.parent), _open_store()
+    root, store = find_graph_root(path.parent), _open_store()
     is_project_s = path.parent == root / GRAPHS != store.paths.directory
     found = read_graph(path, root if is_project_s else None)
     known = found.parsed.graph
@@ -226,6 +226,6 @@ def _open_store() -> TutorStore:
 
 
 def _find_root(project: str | None) -> Path:
-    from tacitd_handlers.tutor.graph_library import find_project_root
+    from tacitd_handlers.tutor.graph_library import find_graph_root
 
-    return find_project_root(resolve_directory(project))
+    return find_graph_root(resolve_directory(project))

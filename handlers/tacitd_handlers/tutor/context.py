@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.tutor.overview import list_retests
 from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
 
@@ -13,8 +13,8 @@ MANY = 5
 """Nodes that are listed."""
 
 
-def build_section(cwd: Path, budget: int) -> str:
-    """Given a working directory, return the section of its project, at most `budget` characters; "" if there is none."""
+def build_section(request: ContextRequest) -> str:
+    """Return the section of the directory's project; "" if there is none."""
     import json
 
     try:
@@ -23,7 +23,7 @@ def build_section(cwd: Path, budget: int) -> str:
         return ""
     if not isinstance(overview, dict):
         return ""
-    places = {str(one) for one in (cwd, *cwd.parents)}
+    places = {str(one) for one in (request.cwd, *request.cwd.parents)}
     mine = {
         key: [row for row in overview.get(key, ()) if isinstance(row, dict) and row.get("project") in places]
         for key in ("open", "ungraded", "nodes")
@@ -38,7 +38,7 @@ def build_section(cwd: Path, budget: int) -> str:
         return ""
     text = "## Tutor: what the person learns in this project"
     for line in lines:
-        if len(text) + len(line) + 1 > budget:
+        if len(text) + len(line) + 1 > request.budget:
             break
         text += f"\n{line}"
-    return text if len(text) <= budget else ""
+    return text if len(text) <= request.budget else ""

@@ -46,8 +46,11 @@ class FoundNode:
     node: GraphNode
 
 
-def find_project_root(directory: Path) -> Path:
-    """The nearest directory upwards that has a `.git` or a folder of graphs; the directory itself if none has."""
+def find_graph_root(directory: Path) -> Path:
+    """The nearest directory upwards that has a `.git` or a folder of graphs; the directory itself if none has.
+
+    Other than the root of a project, this may be a folder inside a repository, and a linked worktree has its own.
+    """
     for one in (directory, *directory.parents):
         if os.path.lexists(one / ".git") or _graph_paths(one / GRAPHS):
             return one

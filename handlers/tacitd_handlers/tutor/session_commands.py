@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -197,6 +198,9 @@ def _ended_by_signals() -> Iterator[None]:
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
+    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
+        yield
+        return
     handler: Callable[[int, FrameType | None], None] = leave
     old = {one: signal.signal(one, handler) for one in (signal.SIGHUP, signal.SIGTERM)}
     try:

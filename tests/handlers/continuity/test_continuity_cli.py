@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,7 @@ from support_continuity import World
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd.files.json_document import NotUnderstoodError
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.continuity import context, resume_text
 from tacitd_handlers.continuity.cli import sessions
 from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
@@ -143,11 +145,11 @@ def test_resume(run: Run, world: World) -> None:
         "## The last session here (within the hour)", "It ended with:", "> You: hello",
         "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
     ]  # fmt: skip
-    assert context.build_section(world.project, 9000) == text.rstrip("\n")
-    assert context.build_section(world.git("other"), 9000) == ""
-    assert context.build_section(world.project, 80).splitlines()[:1] == text.splitlines()[:1]
-    assert len(context.build_section(world.project, 80)) <= 80
-    assert context.build_section(world.project, 10) == ""
+    assert context.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
+    assert context.build_section(ContextRequest(world.git("other"), 9000)) == ""
+    assert context.build_section(ContextRequest(world.project, 80)).splitlines()[:1] == text.splitlines()[:1]
+    assert len(context.build_section(ContextRequest(world.project, 80))) <= 80
+    assert context.build_section(ContextRequest(world.project, 10)) == ""
 
 
 def test_the_text_is_short() -> None:
@@ -229,9 +231,109 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
     assert f"{path}: {next(iter(odd))}" in listed.stderr
     with pytest.raises(NotUnderstoodError, match="other"):
         run("show", "other")
-    assert "Design" in run("resume").stdout
-    assert "Design" in context.build_section(world.project, 9000)
+    for text in (run("resume").stdout, context.build_section(ContextRequest(world.project, 9000))):
+        assert text.startswith(f"## The last session here cannot be read\n{path}: {next(iter(odd))}")
+        assert "Design" in text
     assert path.read_bytes() == before
+
+
+def test_a_session_that_ends_with_a_question_of_50_kb(run: Run, world: World) -> None:
+    """The issue, bad input: the end of the question is shown, marked as cut, beside everything else."""
+    id = begin(world)
+    world.say(id, "word " * 10_000 + "right?")
+    world.settle()
+    lines = run("resume").stdout.splitlines()
+    assert lines[3].startswith("> Assistant: …word") and lines[3].endswith(" right?") and len(lines[3]) < 700
+    assert "- Design (in progress)" in lines
+
+
+def test_a_question_that_was_answered_is_whole(run: Run, world: World) -> None:
+    """SPEC P-26: a note of a question and its answer is not cut in the middle of the question."""
+    id = begin(world)
+    question = "Do you want the plan with this approach, " + "or the simpler one, " * 10 + "or none?"
+    world.use(id, "AskUserQuestion", {}, "answered", data={"answers": {question: "The simpler one. " * 5}})
+    world.settle()
+    answer = ("The simpler one. " * 5).strip()
+    assert len(question) > 240 and f"- {question} {answer}" in run("resume").stdout.splitlines()
+
+
+def test_at_most_eight_files_are_named(run: Run, world: World) -> None:
+    """SPEC P-26: the most edited files first; others are left out."""
+    id = begin(world)
+    for number in range(12):
+        for _ in range(1 + number % 3):
+            given = {"file_path": str(world.project / f"f{number}.py"), "old_string": "a", "new_string": "b"}
+            world.use(id, "Edit", given)
+    world.settle()
+    (line,) = [one for one in run("resume").stdout.splitlines() if one.startswith("Files edited: ")]
+    assert line == (
+        "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
+    )
+
+
+def test_a_session_from_the_future_is_not_the_last(run: Run, world: World) -> None:
+    """SPEC P-26, bad input: a session with a time of 2100 hides no other one, and its age is not made up."""
+    id = begin(world)
+    far = "2100-01-01T00:00:00.000Z"
+    world.put(
+        "far", world.file(id) | {"sessionId": "far", "startedAt": far, "lastActiveAt": far, "tasks": []}
+    )
+    assert run("resume").stdout.startswith(
+        "## The last session here (within the hour)\nIt ended with:\n> You: go\n"
+    )
+    assert run("show").stdout.startswith(id)
+    world.store.session_path(id).unlink()
+    assert run("resume").stdout.startswith("## The last session here (at an unknown time)")
+
+
+def test_an_unreadable_last_session_is_named(run: Run, world: World) -> None:
+    """SPEC P-26, bad input: the newest session's file is half written; the text says so, and shows the one before as such."""
+    begin(world, "one")
+    world.clock.advance(3 * 86400)
+    world.type("two", "hello")
+    world.settle()
+    path = world.store.session_path("two")
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    os.utime(path, (0, 0))
+    lines = run("resume").stdout.splitlines()
+    assert lines[0] == "## The last session here cannot be read"
+    assert lines[1].startswith(f"{path} is not JSON")
+    assert lines[2:4] == ["## The session before it (3 days ago)", "It ended with:"]
+    assert "- Design (in progress)" in lines
+    assert context.build_section(ContextRequest(world.project, 9000)) == "\n".join(lines)
+    assert (
+        context.build_section(ContextRequest(world.project, len(lines[0]) + len(lines[1]) + 1)).splitlines()
+        == lines[:2]
+    )
+    assert "hello" not in "\n".join(lines)
+    for command in (["note", "x"], ["show"]):
+        with pytest.raises(UsageError, match="cannot be read"):  # not in the session before it
+            run(*command)
+    assert run("note", "x", "--session", "one").exit_code == 0
+    path.write_bytes(whole)
+    world.clock.advance(3600)
+    begin(world, "three")
+    path.write_bytes(b"{")  # an older one is not the one to resume
+    assert run("resume").stdout.startswith("## The last session here (within the hour)")
+    assert str(path) in run("resume").stderr
+    for id in ("one", "three"):
+        world.store.session_path(id).unlink()
+    assert run("resume").stdout.splitlines()[0] == "## The last session here cannot be read"
+    assert len(run("resume").stdout.splitlines()) == 2
+
+
+def test_an_unreadable_session_of_nobody(run: Run, world: World) -> None:
+    """SPEC P-26, bad input: of a file that tacitd never wrote, the directory is unknown; it is named on standard error only."""
+    begin(world)
+    path = world.put("other", {})
+    path.write_bytes(b"{")
+    os.utime(path, (world.clock.wall + 60, world.clock.wall + 60))
+    assert run("resume").stdout.startswith("## The last session here (within the hour)")
+    assert f"cannot read: {path}" in run("resume").stderr
+    assert str(path) not in context.build_section(ContextRequest(world.project, 9000))
+    world.put("other", {"projectPath": str(world.git("elsewhere")), "tasks": 3})
+    assert run("resume").stderr == ""
 
 
 def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:

@@ -49,3 +49,40 @@ def test_a_session_from_the_future_does_not_stop_the_pruning(world: World) -> No
     world.settle()
     assert (bool(world.file("s1")), bool(world.file("old")), bool(world.file("far"))) == (True, False, True)
     assert world.degraded() == []
+
+
+def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> None:
+    """SPEC P-24: sessions that nothing touched for 400 days wait for a fresh record, and only for that."""
+    world.type("s1", "go")
+    world.settle()
+    old = utc_millis(world.clock.wall - 500 * DAY)
+    world.put("s1", world.file("s1") | {"startedAt": old, "lastActiveAt": old})
+    world.kill()
+    world.forget()
+    world.transcript("s1").unlink()
+    world.start()
+    world.settle()
+    assert "continuity.clock" in world.degraded()
+    assert world.file("s1")
+    world.type("s2", "hello")
+    world.settle()
+    world.settle()
+    assert "continuity.clock" not in world.degraded()
+    assert not world.file("s1") and world.file("s2")
+
+
+def test_a_transcript_from_the_future_confirms_no_clock(world: World) -> None:
+    """SPEC P-24, bad input: a record's time of another year neither confirms the clock nor makes it doubtful."""
+    world.type("s1", "go")
+    world.settle()
+    old = utc_millis(world.clock.wall - 500 * DAY)
+    world.put("s1", world.file("s1") | {"startedAt": old, "lastActiveAt": old})
+    world.kill()
+    world.forget()
+    world.transcript("s1").unlink()
+    world.start()
+    world.append("s2", world.record("user", "s2", "hello", timestamp="2100-01-01T00:00:00.000Z"))
+    world.settle()
+    world.settle()
+    assert "continuity.clock" in world.degraded()
+    assert world.file("s1")

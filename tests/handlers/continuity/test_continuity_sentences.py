@@ -110,6 +110,11 @@ def test_of_a_long_summary_the_first_sentences_go() -> None:
     assert clean_summary(long, SUMMARY, 3) == long.replace(" .", " .").strip()
     longer = f"{'Did much ' * 70}. It stands. The key is missing."
     assert clean_summary(longer, SUMMARY, 3) == "It stands. The key is missing."
+    assert clean_summary("Did it. " * 4000 + "The key is missing.", SUMMARY, 1) == "The key is missing."
+    one = f"The key is missing{' and so on' * 60}."
+    assert len(one) > SUMMARY and clean_summary(f"Did it. {one}", SUMMARY, 3) == one  # whole
+    cut = clean_summary(f"Did {'much and ' * 2000}the key is missing.", SUMMARY, 3)
+    assert cut.startswith("…much") and cut.endswith("the key is missing.") and len(cut) <= SUMMARY
 
 
 WORDS = st.text(alphabet='ab.?! \n-`|#:"1é。', max_size=200)

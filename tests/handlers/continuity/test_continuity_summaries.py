@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from support_continuity import ANSWER, NOW, World
+from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
-from tacitd.events import Due
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
@@ -19,16 +19,31 @@ SETTINGS = ContinuitySettings()
 
 
 @pytest.mark.parametrize(
-    ("turns", "upto", "prompts", "worth"),
+    ("turns", "size", "prompts", "worth"),
     [(5, 100, 1, True), (4, 100, 9, False), (0, LONG, 1, True), (9, LONG, 0, False), (5, 0, 1, False)],
 )
-def test_what_is_worth_a_summary(turns: int, upto: int, prompts: int, worth: bool) -> None:
+def test_what_is_worth_a_summary(turns: int, size: int, prompts: int, worth: bool) -> None:
     """SPEC P-26, the issue: five turns or 20 KB that are new, whatever the number of prompts; never a program's session."""
-    now = TranscriptProgress("s", turns=turns, prompts=prompts)
-    assert is_worth_a_summary(now, upto, SETTINGS) is worth
-    asked = TranscriptProgress("s", turns=turns, prompts=prompts, asked_turns=turns, asked_upto=upto)
-    assert not is_worth_a_summary(asked, upto, SETTINGS)
-    assert not is_worth_a_summary(now, upto, ContinuitySettings(summaries=False))
+    now = TranscriptProgress("s", turns=turns, prompts=prompts, size=size)
+    assert is_worth_a_summary(now, SETTINGS) is worth
+    asked = replace(now, asked_turns=turns, asked_size=size)
+    assert not is_worth_a_summary(asked, SETTINGS)
+    assert not is_worth_a_summary(now, ContinuitySettings(summaries=False))
+
+
+def test_what_the_client_writes_for_itself_makes_no_session_long(world: World) -> None:
+    """The issue, money: client 2.1.328 writes 150 KB for one prompt and its answer; that is not a long session."""
+    for number in range(10):
+        snapshot = {"type": "prompt-snapshot", "sessionId": "s1", "snapshot": "x" * 15_000, "number": number}
+        world.append("s1", snapshot)
+    work(world, 2)
+    world.append("s1", {"type": "prompt-snapshot", "sessionId": "s1", "snapshot": "x" * 150_000})
+    world.end()
+    assert world.model.asked == []
+    world.use("s1", "Write", {"file_path": "/home/dev/a.py", "content": "y" * 21_000})
+    world.say("s1", "written")
+    world.end()
+    assert len(world.model.asked) == 1
 
 
 def test_one_an_hour() -> None:
@@ -44,11 +59,6 @@ def work(world: World, steps: int = 5, prompt: str = "go") -> None:
     world.type("s1", prompt)
     for n in range(steps):
         world.say("s1", f"step {n} is done")
-
-
-def run_job(world: World) -> None:
-    world.app.engine.dispatcher.post_event(Due("pauses"), "continuity")
-    world.settle(1)
 
 
 def test_a_pause_of_ten_minutes(world: World) -> None:
@@ -114,6 +124,21 @@ def test_a_compaction_asks_at_once(world: World) -> None:
     run_job(world)
     assert world.file("s1")["summary"].startswith("Tests pass.")
     assert len(world.file("s1")["decisions"]) == 1
+
+
+def test_before_a_compaction_the_session_is_summarised(world: World) -> None:
+    """A hook says that it comes: all that was written is handled at once, and the summary is of that; it is asked for once."""
+    work(world)
+    path = world.transcript("s1")
+    hint = {"hook_event_name": "PreCompact", "session_id": "s1", "transcript_path": str(path), "cwd": "/w"}
+    world.app.engine.take_hook_inputs([hint])
+    world.settle(0)
+    assert len(world.model.asked) == 1 and "step 4 is done" in world.model.asked[0].prompt
+    assert world.file("s1")["summary"].startswith("Tests pass.")
+    world.app.engine.take_hook_inputs([hint | {"session_id": "unknown"}])
+    world.app.engine.take_hook_inputs([hint])
+    world.settle(0)
+    assert len(world.model.asked) == 1
 
 
 def test_a_restart_forgets_no_pause(world: World) -> None:

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
-from support_continuity import ANSWER, NOW, World
+from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
+from tacitd.errors import FileBusyError
 from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import summary_input
 from tacitd_handlers.continuity.parse import parse_answer
+from tacitd_handlers.continuity.resume_text import build_resume_text
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.continuity.stored_text import clean_text
 
 
@@ -111,14 +115,142 @@ def test_what_cannot_be_used_is_asked_three_times(tmp_path: Path, answer: Any) -
     world.kill()
 
 
-def test_a_persons_summary_stays_until_there_is_a_newer_one(world: World) -> None:
-    """SPEC X-07: only a new summary replaces one that was edited by hand."""
+def test_a_persons_summary_stays(world: World) -> None:
+    """SPEC X-07: a summary that a person edited stays; a newer one is a note beside it, replaced by the next one."""
     session(world)
     world.end()
     world.put("s1", world.file("s1") | {"summary": "Mine."})
     world.type("s1", "go on")
     world.settle()
     assert world.file("s1")["summary"] == "Mine."
+    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+    for said in ("The parser is built.", "It is released."):
+        world.model.default = json.dumps({"summary": said, "decisions": []})
+        world.clock.advance(3600)
+        session(world)
+        world.end()
+        run_job(world)
+        assert world.file("s1")["summary"] == "Mine."
+        assert world.file("s1")["context"][0] == f"Summary since then: {said}"
+    assert len([one for one in world.file("s1")["context"] if one.startswith("Summary")]) == 1
+    text = build_resume_text([world.file("s1")], world.clock.now())
+    assert text.splitlines()[1:3] == ["Mine.", "Since then: It is released."]
+    world.say("s1", "on")
+    world.settle()
+    assert world.file("s1")["context"][0] == "Summary since then: It is released."
+    found = world.file("s1")
+    del found["summary"]
+    world.put("s1", found | {"context": []})  # a person removes both
+    world.say("s1", "on")
+    world.settle()
+    assert "summary" not in world.file("s1")
+    world.model.default = json.dumps({"summary": "It is announced.", "decisions": []})
+    world.clock.advance(3600)
+    session(world)
+    world.end()
+    run_job(world)
+    assert world.file("s1")["summary"] == "It is announced."
+    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+
+
+def test_a_persons_summary_of_a_session_without_one_stays(world: World) -> None:
+    """SPEC X-07: the same for a summary that a person wrote first, and for the client's at a compaction."""
+    session(world, 2)
+    world.settle()
+    world.put("s1", world.file("s1") | {"summary": "Mine."})
+    text = "Summary:\n8. Current Work:\n   Week dates."
+    record = world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    world.append("s1", record)
+    world.settle()
+    assert world.file("s1")["summary"] == "Mine."
+    assert world.file("s1")["context"][0] == "Summary since then: In progress: Week dates."
+
+
+def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC X-07: a summary that a crash left in the file is tacitd's, and the next one replaces it."""
+    save = SessionStore.save_progress
+
+    def ends_after_the_file(store: SessionStore, now: TranscriptProgress) -> None:
+        if now.summary and now.told == now.summary:  # the file of the session is written
+            raise OSError(5, "killed")
+        save(store, now)
+
+    def compact(text: str) -> None:
+        content = f"Summary:\n8. Current Work:\n   {text}"
+        world.append("s1", world.record("user", "s1", content, isCompactSummary=True))
+
+    session(world, 2)
+    compact("One.")
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionStore, "save_progress", ends_after_the_file)
+        world.settle()
+    assert world.file("s1")["summary"] == "In progress: One."
+    compact("Two.")
+    world.restart()
+    world.settle(600)
+    assert world.file("s1")["summary"] == "In progress: Two."
+    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+
+
+def test_an_open_editor_loses_no_summary(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """X-07, money: while an editor has the session's file open, nothing is paid for twice and nothing is lost."""
+    session(world)
+    world.settle()
+    with monkeypatch.context() as patched:
+
+        def refuse(*_: object) -> bool:
+            raise FileBusyError("open in an editor", "close it", seconds=1.0)
+
+        patched.setattr(SessionStore, "change_session", refuse)
+        world.end()
+        world.settle(300)
+        run_job(world)
+    assert "summary" not in world.file("s1")
+    world.settle(3600)
+    assert world.file("s1")["summary"].startswith("Tests pass.")
+    assert len(world.model.asked) == 1
+
+
+def test_an_unusable_answer_is_not_paid_for_twice_in_an_hour(tmp_path: Path) -> None:
+    """The issue, money: at a session's end an unusable answer counts as the paid one of this hour."""
+    world = World(tmp_path, default="NONE")
+    session(world)
+    world.end()
+    for _ in range(6):
+        world.settle(500)
+        run_job(world)
+    assert len(world.model.asked) == 1
+    world.settle(3600)
+    run_job(world)
+    assert len(world.model.asked) == 2
+    world.kill()
+
+
+def test_outside_projects_the_hour_is_waited_for(tmp_path: Path) -> None:
+    """SPEC P-26: a session outside projects, of which no job looks for pauses, gets its summary when the hour is over."""
+    world = World(tmp_path)
+    world.project = world.root  # the home directory
+    session(world)
+    world.end()
+    session(world)
+    world.end()
+    assert len(world.model.asked) == 1
+    assert world.parked() == ["the session had a summary less than an hour ago"]
+    world.settle(3600)
+    world.settle(3600)
+    assert len(world.model.asked) == 2 and world.parked() == []
+    world.kill()
+
+
+def test_what_cost_nothing_is_asked_at_once(tmp_path: Path) -> None:
+    """SPEC P-26: an hour passes only after a call that may have cost something."""
+    world = World(tmp_path, default=NoAnswer(Why.UNREACHABLE, "no network"))
+    session(world)
+    world.end()
+    world.model.default = ANSWER
+    world.settle(600)
+    assert world.file("s1")["summary"].startswith("Tests pass.")
+    world.kill()
 
 
 class Killed(BaseException):
@@ -164,6 +296,10 @@ def test_a_prompt_is_paid_for_twice_at_most(tmp_path: Path, kills: int, when: st
             world.type("s1", f"another {number}")
             world.say("s1", "done")
         world.end()
+        if number == 0:
+            assert model.paid["do step 0"] == 1, "not twice in one hour"
+        world.settle(3600)
+        run_job(world)
     assert model.paid["do step 0"] == 2 and max(model.paid.values()) == 2
     assert ("summary" in world.file("s1")) is (kills == 1)
     model.kills = 0
@@ -172,6 +308,7 @@ def test_a_prompt_is_paid_for_twice_at_most(tmp_path: Path, kills: int, when: st
         world.say("s1", "done")
     world.settle(3600)
     world.end()
+    run_job(world)
     assert world.file("s1")["summary"].startswith("Tests pass.") and model.paid["much later 0"] == 1
     world.kill()
 

@@ -15,12 +15,15 @@ from support_cli import Cli
 from support_examples import examples
 from support_learner import Desk, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.context import BUDGET, build_context
 from tacitd_handlers.learner.context_section import SHARE, build_section
 from tacitd_handlers.learner.doctor_checks import check_profile_size
 from tacitd_handlers.learner.formats.profile_md import parse_profile
+from tacitd_handlers.learner.learner_paths import load_paths
 from tacitd_handlers.learner.profile_excerpt import fit_profile
+from tacitd_handlers.learner.session_notes import SessionNotes
 
 NOW = FakeClock(datetime.fromisoformat("2026-09-01T09:00").timestamp())
 SENTENCES = (
@@ -162,12 +165,35 @@ def test_L_50_inside_tacitd_context(
     (cli.config_dir / "leetcode-teacher-profile.md").write_text(full_profile())
     practice = tmp_path / "leetcode" / "arrays"
     practice.mkdir(parents=True)
-    assert build_section(practice, 9_000) == ""
+    assert build_section(ContextRequest(practice, 9_000)) == ""
     cli.set(TACITD_LEARNER__DIRECTORIES=f"/nowhere,{tmp_path / 'leetcode'}", CLAUDE_CODE_SESSION_ID="abc")
     text = cli.run("context", "--json", cwd=practice).json["learner"]
     assert len(text) <= SHARE and "Session ID: abc\n" in text and "[LEFT OUT]" in text
     assert "learner" not in cli.run("context", "--json", cwd=tmp_path).json
-    assert len(build_section(practice, 1_500)) <= 1_500
+    assert len(build_section(ContextRequest(practice, 1_500))) <= 1_500
+    assert build_section(ContextRequest(practice, occasion="resume")) == ""
+
+
+def test_where_a_teaching_session_worked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`learner.context`: in projects that taught, everywhere, or in none."""
+    cli = Cli(tmp_path, monkeypatch, capsys)
+    cli.config_dir.mkdir(exist_ok=True)
+    taught, other = tmp_path.resolve() / "taught", tmp_path.resolve() / "other"
+    (taught / "deep").mkdir(parents=True)
+    other.mkdir()
+    assert build_section(ContextRequest(taught)) == ""
+    notes = SessionNotes(load_paths(os.environ).home)
+    notes.record_place(str(taught), 0.0)
+    notes.flush()
+    notes.close()
+    assert build_section(ContextRequest(taught / "deep", session="s1")).startswith("=== SESSION METADATA ===")
+    assert build_section(ContextRequest(other)) == ""
+    cli.set(TACITD_LEARNER__CONTEXT="always")
+    assert build_section(ContextRequest(other)) != ""
+    cli.set(TACITD_LEARNER__CONTEXT="never")
+    assert build_section(ContextRequest(taught)) == ""
 
 
 def test_L_50_doctor_names_a_profile_over_the_budget(desk: Desk) -> None:

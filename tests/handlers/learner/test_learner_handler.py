@@ -14,13 +14,15 @@ from support_engine import Scene, Scripted
 from support_learner import row
 from tacitd.clock import local_minutes
 from tacitd.events import Due
-from tacitd.handler import Plugin
+from tacitd.files.log import Log
+from tacitd.handler import COMPACTION, Plugin
 from tacitd_handlers.learner import make_plugin as learner_slice
 from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
 from tacitd_handlers.learner.formats.profile_md import TEMPLATE
-from tacitd_handlers.learner.handler import LOOK, RETESTS, LearnerHandler
+from tacitd_handlers.learner.handler import CHECK, RETESTS, LearnerHandler
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
+from tacitd_handlers.learner.session_notes import SessionNotes, compact_notes, fold_notes
 from tacitd_handlers.learner.start_lines import format_status_lines
 
 REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
@@ -36,7 +38,10 @@ class Class(Scene):
     def _slice(self, number: int, handler: object) -> Plugin:
         self.learner = LearnerHandler({"HOME": str(self.tmp), "CLAUDE_CONFIG_DIR": str(self.tmp / "claude")})
         real = learner_slice()
-        return Plugin(real.name, lambda: self.learner, settings=real.settings, uses_model=real.uses_model)
+        jobs = [one for one in real.jobs if one.name == COMPACTION]
+        return Plugin(
+            real.name, lambda: self.learner, settings=real.settings, jobs=jobs, uses_model=real.uses_model
+        )
 
     @property
     def rows(self) -> list[LedgerRow]:
@@ -178,6 +183,37 @@ def test_a_fork_of_a_teaching_session_reports_nothing_twice(lesson: Class) -> No
     assert len(lesson.rows) == 1
 
 
+def test_L_48_the_session_state_file_before_a_compaction(lesson: Class) -> None:
+    """SPEC L-48: a hook says that a compaction comes: the file is there before it, for a teaching session only."""
+    lesson.teach("s1")
+    lesson.type("s2", "hello")
+    for session in ("s2", "s1"):
+        assert not lesson.where.session_state.exists()
+        path = str(lesson.path(session))
+        lesson.engine.take_hook_inputs(
+            [{"hook_event_name": "PreCompact", "session_id": session, "transcript_path": path, "cwd": "/w"}]
+        )
+        lesson.settle(0)
+    assert "s1" in lesson.where.session_state.read_text()
+
+
+def test_the_project_of_a_teaching_session_is_known(lesson: Class) -> None:
+    """Later sessions there get the blocks; noted once, and not for other sessions."""
+    lesson.type("s2", "hello", cwd=lesson.project("other"))
+    root = lesson.project("practice")
+    for _ in range(2):
+        lesson.type("s1", "teach me", cwd=root)
+        lesson.teach("s1")
+        lesson.settle()
+    home = lesson.learner._store.places.home
+    notes = SessionNotes(home)
+    assert notes.read_state().places == (str(root.resolve()),)
+    places = [one for one in Log(home / "sessions.jsonl").read() if one["k"] == "place"]
+    assert len(places) == 1 and fold_notes(compact_notes(notes.read_state(), 0.0)).places == (
+        str(root.resolve()),
+    )
+
+
 def test_L_48_the_session_state_file_at_a_compaction(lesson: Class) -> None:
     """SPEC L-48: written for teaching sessions only, with the stamp of the session's other writes."""
     lesson.type("s1", "hello")
@@ -198,11 +234,11 @@ def test_L_38_the_daemon_keeps_the_files_in_step(lesson: Class) -> None:
     """SPEC L-38: entries that Claude wrote are completed once a minute; unchanged files are not written."""
     lesson.where.ledger.write_bytes(HEADER + (format_row(row(0, "edge:a")) + "\n").encode())
     lesson.where.profile.write_bytes(TEMPLATE)
-    lesson.due(LOOK)
+    lesson.due(CHECK)
     profile = lesson.where.profile.read_text()
     assert "(recovered from ledger)" in profile and "**edge:a**" in profile
     before = lesson.where.profile.stat()
-    lesson.due(LOOK)
+    lesson.due(CHECK)
     assert lesson.where.profile.stat() == before
     assert lesson.learner.status()["rows"] == 1
 
@@ -235,14 +271,14 @@ def test_L_50_retests_are_flagged_daily(lesson: Class) -> None:
 def test_what_is_wrong_is_said_until_it_is_not(lesson: Class) -> None:
     """DESIGN "Control": malformed rows and a profile with conflict markers are degradations until they are fixed."""
     lesson.where.ledger.write_bytes(HEADER + b"| torn\n" + (format_row(row(0)) + "\n").encode())
-    lesson.due(LOOK)
+    lesson.due(CHECK)
     assert lesson.degraded == {"learner.rows"}
     lesson.where.profile.write_bytes(b"<<<<<<< ours\n" + TEMPLATE)
-    lesson.due(LOOK)
+    lesson.due(CHECK)
     assert lesson.degraded == {"learner.rows", "learner.files"}
     save_a_while_ago(lesson.where.profile, TEMPLATE)
     save_a_while_ago(lesson.where.ledger, HEADER + (format_row(row(0)) + "\n").encode())
-    lesson.due(LOOK)
+    lesson.due(CHECK)
     assert not lesson.degraded
 
 
@@ -270,12 +306,12 @@ def test_the_status_lines_of_the_learner(tmp_path: Path) -> None:
     save_a_while_ago(
         made.where.profile, TEMPLATE.replace(b"### Resolved", entry.encode() + b"\n### Resolved")
     )
-    made.due(LOOK)
+    made.due(CHECK)
     assert list(format_status_lines(made.learner.status())) == [
         "0 reviews in the ledger, 1 active weaknesses, 0 resolved"
     ]
     save_a_while_ago(made.where.ledger, HEADER + format_row(row(0, "edge:off_by_one")).encode() + b"\n")
-    made.due(LOOK)
+    made.due(CHECK)
     counts, unclear = format_status_lines(made.learner.status())
     assert counts == "1 reviews in the ledger, 1 active weaknesses, 0 resolved"
     assert unclear.startswith("! [LABEL] Loop end may be the gap edge:off_by_one")

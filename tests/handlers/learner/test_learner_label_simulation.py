@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from support_learner_oracle import disagreements, table
+from support_learner_oracle import Fold, disagreements, table
 from support_learner_skill import TeachingSkill, find_weakness
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.learner.label_decisions import join_label, separate_label
@@ -43,6 +43,9 @@ class LabelledLearner:
     names: dict[str, str] = field(default_factory=dict)
     expected: dict[str, list[str]] = field(default_factory=dict)
     """By pattern, the tags seen with it."""
+    sessions: int = SESSIONS
+    fold: Fold = field(default_factory=Fold)
+    """The expected entries so far."""
     questions: int = 0
     crashes: int = 0
 
@@ -67,7 +70,7 @@ class LabelledLearner:
 
     def practise(self) -> None:
         synced = True
-        for number in range(SESSIONS):
+        for number in range(self.sessions):
             self.now += timedelta(minutes=self.dice.choice((90, 1440, 2880, 4320, 7200, 20160)))
             for problem in self.dice.sample(range(40), 2 if self.dice.random() < 0.2 else 1):
                 self.write_problem(f"session-{number}", problem, careful=not synced)
@@ -127,7 +130,7 @@ class LabelledLearner:
                 self.crashes += 1
         self.look(FaultyDisk())
         self.answer()
-        wrong = disagreements(self.with_tags(), self.places.ledger.read_text())
+        wrong = disagreements(self.with_tags(), self.places.ledger.read_text(), before=self.fold)
         assert not wrong, (wrong, self.now)
 
     def look(self, disk: FaultyDisk) -> None:
@@ -151,6 +154,20 @@ class LabelledLearner:
         """The profile with each label replaced by its tag, as the oracle expects it."""
         tags = {label: tag for tag, label in self.names.items()}
         return re.sub(r"^- \*\*(.+?)\*\*", lambda m: f"- **{tags.get(m[1], m[1])}**", self.text(), flags=re.M)
+
+
+@pytest.mark.parametrize(
+    ("number", "foreign", "sessions"),
+    [
+        (63, False, 28),  # an entry of a later session filled the list, and another one was promoted for it
+        (92, False, 36),  # a gap came back to a list that the skill had filled
+        (96, True, 233),  # a crash between profile and state, after a promotion for a gap that waited
+    ],
+)
+def test_L_11_learners_that_disagreed_once(tmp_path: Path, number: int, foreign: bool, sessions: int) -> None:
+    """SPEC L-11, L-27, L-37: learners of the full run for whom an earlier version differed from the expected profile."""
+    learner = LabelledLearner(tmp_path, random.Random(number * 2 + foreign), foreign, sessions=sessions)
+    learner.practise()
 
 
 @pytest.mark.timeout(7200)

@@ -71,7 +71,7 @@ def test_L_11_an_existing_file_with_free_labels(desk: Desk, skill: TeachingSkill
     desk.where.profile.write_text(text)
     for day in range(3):
         desk.look(first=day == 0)
-        desk.clock.jump(600)
+        desk.clock.jump(12 * 3600)
     assert labels(desk) == ["Right bound off by one", "No check for nothing", "Shrinks too late"]
     desk.record(days=4)
     assert labels(desk) == ["Right bound off by one", "No check for nothing", "Shrinks too late"]

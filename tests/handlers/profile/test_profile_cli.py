@@ -54,9 +54,25 @@ def test_set_show_remove_clear(run: Run, box: Box) -> None:
     assert [len(one.get("removed", [])) for one in box.changelog] == [0, 0, 0, 0, 0, 1, 3]
 
 
+def test_add_one_element(run: Run, box: Box) -> None:
+    """Added to a list, made if it is new; once."""
+    run("set", "work.languages", "Python")
+    run("add", "work.languages", "Rust")
+    assert "already" in run("add", "work.languages", "rust").stderr
+    run("add", "custom.answers", "no preamble")
+    assert box.profile["work"] == {"languages": ["Python", "Rust"]}
+    assert box.profile["custom"] == {"answers": ["no preamble"]}
+    assert [(one["action"], one["source"]) for one in box.changelog] == [("update", "mcp/tool")] * 3
+    assert box.changelog[1]["changes"] == {"work": {"languages": ["Rust"]}}
+
+
 @pytest.mark.parametrize(
     ("arguments", "hint"),
     [
+        (["add", "work.role", "x"], "work.languages"),
+        (["add", "work.colour", "x"], "work.languages"),
+        (["add", "custom..x", "x"], "tacitd profile add"),
+        (["add", "interests", " "], "tacitd profile add"),
         (["set", "work.colour", "red"], "work.role"),
         (["set", "userId", "x"], "bio"),
         (["set", "custom.", "x"], "custom"),

@@ -11,6 +11,7 @@ import pytest
 from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.events import Due, NoProject, Record, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Notice
+from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import ScriptedModel
 from tacitd_handlers.profile import make_plugin as make
 from tacitd_handlers.profile import turn_counts
@@ -171,6 +172,24 @@ def test_old_files_wait_for_a_fresh_record_only(box: Box) -> None:
     assert "tools" not in box.profile
 
 
+def test_files_from_the_future_wait_for_a_fresh_record_only(box: Box) -> None:
+    """SPEC P-13: files that a machine with a wrong clock wrote are no wrong clock once a transcript grows, and fade from then on."""
+    box.clock.advance(3000 * DAY)
+    box.learn(tools__editor="vi")
+    box.clock.advance(-3000 * DAY)
+    box.start()
+    box.play(Due("fade"))
+    assert "profile.clock" in box.degraded
+    box.play(grew(box, "s1", 3, box.clock.now()))
+    box.play(box.posted[0])
+    assert box.degraded == {}
+    assert box.profile["tools"] == {"editor": "vi"}
+    box.clock.advance(101 * DAY)
+    box.play(grew(box, "s1", 6, box.clock.now()))
+    box.play(Due("fade"))
+    assert "tools" not in box.profile
+
+
 def test_a_crash_is_finished_at_the_start(box: Box) -> None:
     """RELIABILITY row 2: an interrupted change is finished at the next start, without a further finding."""
     from tacitd.testing import Crash, FaultyDisk
@@ -215,37 +234,42 @@ def here(box: Box, monkeypatch: pytest.MonkeyPatch) -> Box:
 
 def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
     """The issue: at most 12 lines, within the budget, without values whose confidence is under 0.1."""
-    assert build_section(Path("/"), 9000) == ""
+    assert build_section(ContextRequest(Path("/"), 9000)) == ""
     here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
     here.store.set_value("custom.note", "a\nb\x1b[0m")
-    assert build_section(Path("/"), 9000).splitlines() == [
+    assert build_section(ContextRequest(Path("/"), 9000)).splitlines() == [
         "## The person you work with", "- Languages: Go, Rust", "- Editor: vi", "- custom.note: a b",
     ]  # fmt: skip
-    assert build_section(Path("/"), 60) == "## The person you work with\n- Languages: Go, Rust"
-    assert build_section(Path("/"), 10) == ""
+    assert (
+        build_section(ContextRequest(Path("/"), 60)) == "## The person you work with\n- Languages: Go, Rust"
+    )
+    assert build_section(ContextRequest(Path("/"), 10)) == ""
     for n in range(30):
         here.store.set_value(f"custom.n{n}", "x")
-    assert len(build_section(Path("/"), 9000).splitlines()) == 12
+    assert len(build_section(ContextRequest(Path("/"), 9000)).splitlines()) == 12
     here.clock.advance(100 * DAY)
-    assert "Editor" not in build_section(Path("/"), 9000)
+    assert "Editor" not in build_section(ContextRequest(Path("/"), 9000))
     here.put("profile.json", "{")
-    assert build_section(Path("/"), 9000) == ""
+    assert build_section(ContextRequest(Path("/"), 9000)) == ""
 
 
 def test_the_context_keeps_what_is_the_persons_in_a_faded_list(here: Box) -> None:
     """SPEC P-17: until decay is written, a faded list still shows the elements that the person added."""
     here.learn(interests=("chess",), tools__editor="vi")
     here.edit(interests=["chess", "tea"])
-    assert build_section(Path.cwd(), 9000).splitlines()[1:] == ["- Editor: vi", "- Interests: chess, tea"]
+    assert build_section(ContextRequest(Path.cwd(), 9000)).splitlines()[1:] == [
+        "- Editor: vi",
+        "- Interests: chess, tea",
+    ]
     meta = here.read("profile-meta.json")
     for one in meta["preferences"]:
         one["confidence"] = 0.01
     here.put("profile-meta.json", meta)
-    assert build_section(Path.cwd(), 9000).splitlines()[1:] == ["- Interests: tea"]
+    assert build_section(ContextRequest(Path.cwd(), 9000)).splitlines()[1:] == ["- Interests: tea"]
 
 
 def test_the_context_writes_nothing(here: Box) -> None:
     """A session's start must not create or change a file."""
-    build_section(Path("/"), 9000)
+    build_section(ContextRequest(Path("/"), 9000))
     assert not here.directory.exists()
     assert not os.path.exists(here.root / "state")

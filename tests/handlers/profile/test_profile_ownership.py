@@ -439,3 +439,21 @@ def test_the_persons_value_stays_always(steps: list[tuple[str, Any]]) -> None:
         person.check()
     finally:
         shutil.rmtree(root)
+
+
+def test_an_added_element_is_the_persons_and_the_others_stay_learned(box: Box) -> None:
+    """SPEC P-17: `profile add` to a learned list; decay takes the learned elements and leaves this one."""
+    box.learn(interests=["types", "parsers"])
+    box.store.add_element("interests", "Go")
+    assert box.profile["interests"] == ["types", "parsers", "Go"]
+    assert box.store.find_ownership().elements == {"interests": ("Go",)}
+    box.clock.advance(200 * DAY)
+    box.store.apply_decay()
+    assert box.profile["interests"] == ["Go"]
+
+
+def test_an_element_that_is_there_is_not_added_again(box: Box) -> None:
+    """SPEC P-07: case does not count."""
+    box.learn(interests=["types"])
+    assert box.store.add_element("interests", "Types").entry is None
+    assert box.profile["interests"] == ["types"]

@@ -35,6 +35,7 @@ RULES = {
         "sentences",
         "compaction_summary",
         "stored_text",
+        "client_commands",
     ),
 }
 ALLOWED = {

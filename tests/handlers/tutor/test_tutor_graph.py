@@ -15,7 +15,7 @@ from support_examples import examples
 from support_tutor import GRAPH, make_store
 from tacitd.errors import UsageError
 from tacitd_handlers.tutor.graph_file import LARGEST, make_objective_id, parse_graph
-from tacitd_handlers.tutor.graph_library import find_node, find_project_root, list_graphs, read_graph
+from tacitd_handlers.tutor.graph_library import find_graph_root, find_node, list_graphs, read_graph
 from tacitd_handlers.tutor.knowledge_graph import GraphNode, find_cycle, sort_nodes
 from tacitd_handlers.tutor.session_model import Objective
 
@@ -156,7 +156,7 @@ def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
     """DESIGN "Project": the graphs are in `tutor/` of the project's root."""
     root = project(tmp_path)
     (root / "src" / "deep").mkdir(parents=True)
-    assert find_project_root(root / "src" / "deep") == root
+    assert find_graph_root(root / "src" / "deep") == root
     graphs = list_graphs(make_store(tmp_path).paths, root)
     assert graphs[0].key == f"course@{root}" and find_node(graphs, "course/two").node.id == "two"
 

@@ -49,8 +49,8 @@ class HistoryEntry:
     @property
     def missing_lines(self) -> tuple[str, ...]:
         """The names of the missing lines."""
-        said = {"Gaps": self.gaps, "Review": self.review, "---": self.ruled or None}
-        return tuple(name for name, value in said.items() if value is None)
+        values = {"Gaps": self.gaps, "Review": self.review, "---": self.ruled or None}
+        return tuple(name for name, value in values.items() if value is None)
 
 
 def is_header(line: str) -> bool:

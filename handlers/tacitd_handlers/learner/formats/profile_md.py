@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from tacitd.errors import FileRefusedError
@@ -105,6 +106,7 @@ class LearnerProfile:
         return next((span for title, span in self.sections if title == name), None)
 
 
+@lru_cache(maxsize=4)  # one sync parses the same bytes six times, and a parsed profile is immutable
 def parse_profile(data: bytes) -> LearnerProfile:
     """Parse a profile. Raises FileRefusedError if it is not UTF-8, or contains NUL bytes or conflict markers."""
     text = _decoded(data)

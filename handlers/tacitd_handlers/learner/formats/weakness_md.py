@@ -53,9 +53,9 @@ def parse_entry(lines: Sequence[str]) -> WeaknessEntry | None:
     head, body = _cut(lines)
     start = STARTS.match(re.sub(r"\s*\n\s*", " ", head).rstrip())
     description = start["rest"].strip().removesuffix(".") if start is not None else ""
-    said = {field: _value(body, name) for field, name in _FIELDS.items()}
-    stamps = {field: _stamp(said[field]) for field in ("first", "tested", "failed", "streak")}
-    count, status = said["clean"], said["status"]
+    values = {field: _value(body, name) for field, name in _FIELDS.items()}
+    stamps = {field: _stamp(values[field]) for field in ("first", "tested", "failed", "streak")}
+    count, status = values["clean"], values["status"]
     return WeaknessEntry(
         found["label"].strip(),
         description,

@@ -1,7 +1,7 @@
 """Whether a description names an input class or a code pattern (SPEC L-10).
 
 Only known vague shapes are recognised. Pure. Nothing is refused. A vague description gets the stamp of the session in
-which the gap was observed, as seed 000 asks, and the caller is told so.
+which the gap was observed, as seed 000 asks, and the caller gets a notice.
 """
 
 from __future__ import annotations

@@ -188,5 +188,5 @@ def describe_trajectory(past: ProblemHistory | None) -> str:
     """One sentence on the earlier sessions of a problem, from the ledger (SPEC L-40)."""
     if past is None or not past.sessions:
         return "Trajectory: first session of this problem."
-    said = ", ".join(f"{verdict} ({stamp[:10]})" for stamp, verdict in past.sessions)
-    return f"Trajectory: before this, {said}."
+    sessions = ", ".join(f"{verdict} ({stamp[:10]})" for stamp, verdict in past.sessions)
+    return f"Trajectory: before this, {sessions}."

@@ -1,0 +1,84 @@
+"""What agents can ask and change of sessions: tasks, decisions, notes, the summary."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
+
+SESSION = ToolParameter(
+    "session", "A session's id or its beginning; leave it out for the newest one of this project.", of="id"
+)
+
+CONTINUITY = AgentInterface(
+    tools=(
+        AgentTool(
+            "list_sessions",
+            "The person's sessions in all projects, the newest first: summary, directory, times, number of open tasks.",
+            ("sessions", "list", "--json"),
+            (ToolParameter("project", "Only sessions of this directory's project."),),
+            is_rare=True,
+        ),
+        AgentTool(
+            "get_session",
+            "One session whole: its summary, tasks and what blocks them, decisions with reasons, notes.",
+            ("sessions", "show", "--json"),
+            (SESSION,),
+        ),
+        AgentTool(
+            "save_task",
+            "Create a task of this session, or change one by its id. Use it for work that outlives the session. "
+            "Returns the task's id.",
+            ("sessions", "task"),
+            (
+                ToolParameter("title", "What is to be done; needed for a new task."),
+                ToolParameter("id", "The id of the task to change.", of="task"),
+                ToolParameter("status"),
+                ToolParameter("blocked_by", "What it waits for; makes it blocked."),
+                ToolParameter("notes", "What the next session must know to go on."),
+                ToolParameter("parent", "The id of the task that this one is a part of."),
+                SESSION,
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "record_decision",
+            "Record a decision that was made with the person in this session, with its reason.",
+            ("sessions", "decide"),
+            (
+                ToolParameter("decision", "What was decided."),
+                ToolParameter("because", "The reason."),
+                ToolParameter("instead", "Alternatives that were considered."),
+                SESSION,
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "record_note",
+            "Record what the next session in this project must know: state, traps, next steps.",
+            ("sessions", "note"),
+            (ToolParameter("text", "One note, of a few sentences at most."), SESSION),
+            effect="adds",
+        ),
+    ),
+    resources=(
+        AgentResource(
+            "session",
+            "Last session",
+            "Where the last session of this project ended: summary, open tasks, decisions.",
+            read="tacitd_handlers.continuity.mcp_tools:read_last_session",
+        ),
+    ),
+)
+
+
+def read_last_session(cwd: Path, budget: int) -> str:
+    """What `tacitd sessions resume` prints for a directory, at most `budget` characters; "" if there is no session."""
+    from tacitd_handlers.continuity.resume_text import build_resume_text
+    from tacitd_handlers.continuity.session_choice import select_sessions
+    from tacitd_handlers.continuity.store import SessionStore
+
+    store = SessionStore.from_environ(os.environ)
+    found = select_sessions(store.list_sessions(), cwd)
+    return build_resume_text([one.document for one in found], store.clock.now())[:budget]

@@ -1,0 +1,72 @@
+"""What agents can ask and change of the profile. Changes are in the changelog as `mcp/tool` (seed 001, SPEC P-18)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
+from tacitd_handlers.profile.fields import CUSTOM, FIELDS
+
+PATHS = f"One of {', '.join(FIELDS)}, or {CUSTOM}.NAME for anything else."
+
+PROFILE = AgentInterface(
+    tools=(
+        AgentTool(
+            "get_profile",
+            "Who the person is and how they like to work: role, languages, tone, tools, interests.",
+            ("profile", "show", "--json"),
+        ),
+        AgentTool(
+            "update_profile",
+            "Set one value of the profile, because the person asked for it or corrected it. It becomes their own: nothing "
+            "that is learned replaces it. A list replaces the one that is there; `remember_preference` adds to it.",
+            ("profile", "set"),
+            (
+                ToolParameter("path", PATHS),
+                ToolParameter("value", 'A text; for a list a JSON array such as ["Python", "Rust"].'),
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "remember_preference",
+            "Remember one more preference of the person, because they asked you to remember it. For rules of a project "
+            "none is needed: tacitd learns those from what they type. For what to do in a situation add a lesson.",
+            ("profile", "add"),
+            (
+                ToolParameter("path", f"A list of the profile: {PATHS} If none fits: {CUSTOM}.preferences."),
+                ToolParameter("value", "The preference, in a few words.", of="element"),
+            ),
+            effect="adds",
+        ),
+        AgentTool(
+            "forget_preference",
+            "Remove a value of the profile, or one element of a list, because the person asked you to forget it.",
+            ("profile", "remove"),
+            (
+                ToolParameter("path", "A path as in `get_profile`."),
+                ToolParameter(
+                    "value", "The element of the list; leave it out to remove the whole path.", of="element"
+                ),
+            ),
+            effect="removes",
+            is_rare=True,
+        ),
+    ),
+    resources=(
+        AgentResource(
+            "profile",
+            "Profile",
+            "Who the person is and how they like to work.",
+            read="tacitd_handlers.profile.mcp_tools:read_profile",
+        ),
+    ),
+)
+
+
+def read_profile(cwd: Path, budget: int) -> str:
+    """The profile as lines, at most `budget` characters. It is the same in every directory."""
+    from tacitd_handlers.profile.render import format_rows
+    from tacitd_handlers.profile.store import ProfileStore
+
+    return "\n".join(format_rows(ProfileStore.from_environ(os.environ).read_profile()))[:budget]

@@ -1,0 +1,76 @@
+"""Profile values as items that a person can forget, and the changelog as changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tacitd.errors import UsageError
+from tacitd.handler import Decision, Handler, Tools
+from tacitd.testing import FakeClock
+from tacitd_handlers.profile.parse import parse_finding
+from tacitd_handlers.profile.profile_items import decide_value, list_changes, list_items
+from tacitd_handlers.profile.store import ProfileStore
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProfileStore:
+    """A learned editor, and a role that the person set."""
+    environ = {"HOME": str(tmp_path), "USER_MEMORY_DIR": str(tmp_path / "memory"), "USER": "eve"}
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    made = ProfileStore.from_environ(environ, FakeClock())
+    made.learn_finding(parse_finding({"tools": {"editor": "vi"}}), "s", "1")
+    made.set_value("work.role", "engineer")
+    return made
+
+
+def environ(store: ProfileStore) -> dict[str, str]:
+    return {"HOME": str(store.directory.parent), "USER_MEMORY_DIR": str(store.directory), "USER": "eve"}
+
+
+def decide(choice: Any, id: str) -> str:
+    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
+    return decide_value(cast("Handler", None), tools, Decision(id, choice)).what
+
+
+def test_each_value_is_an_item_of_the_persons(store: ProfileStore) -> None:
+    """The id is its path; what the person set asks before it is removed. They belong to no project."""
+    found = {one.id: one for one in list_items(environ(store), Path("/any"))}
+    assert found["tools.editor"].text == "Editor: vi" and not found["tools.editor"].by_person
+    assert found["work.role"].by_person and found["work.role"].root is None
+
+
+def test_a_value_is_removed_and_may_be_learned_again(store: ProfileStore) -> None:
+    """It has no tombstone, and the message says so."""
+    assert "said again, it is learned again" in decide("drop", "tools.editor")
+    assert [one.id for one in list_items(environ(store), None)] == ["work.role"]
+    with pytest.raises(UsageError, match=r"no tools\.editor"):
+        decide("drop", "tools.editor")
+    with pytest.raises(UsageError, match="does not apply"):
+        decide("restore", "tools.editor")
+
+
+def test_the_changelog_is_a_list_of_changes(store: ProfileStore) -> None:
+    """Oldest first, with ids that stay, added and removed values; a torn line is not one."""
+    decide("drop", "work.role")
+    with store.log.path.open("a") as file:
+        file.write('{"timestamp": 3, "changes": {}}\n{"torn\n')
+    made = list(list_changes(environ(store)))
+    assert [[(one["added"], one["removed"]) for one in each["lines"]] for each in made] == [
+        [("tools.editor: vi", "")],
+        [("work.role: engineer", "")],
+        [("", "work.role")],
+    ]
+    assert [one["id"] for one in made] == [one["id"] for one in list_changes(environ(store))]
+    assert len({one["id"] for one in made}) == 3 and all("tacitd profile" in one["undo"] for one in made)
+
+
+def test_without_a_profile_there_is_nothing(tmp_path: Path) -> None:
+    """Nothing is created by looking."""
+    empty = {"HOME": str(tmp_path), "USER_MEMORY_DIR": str(tmp_path / "memory"), "USER": "eve"}
+    assert list(list_items(empty, None)) == [] and list(list_changes(empty)) == []
+    assert list(tmp_path.iterdir()) == []
