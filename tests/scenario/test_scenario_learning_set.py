@@ -1,0 +1,35 @@
+"""What is learned from the labelled set, with the recorded answers: parsing, gates and files, not a model."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.scenario, pytest.mark.timeout(300)]
+
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "learning.py"
+
+
+def test_the_labelled_set_is_learned() -> None:
+    """SPEC S-20, S-22: what lasts becomes one line in its file, and what does not last becomes none.
+
+    The figures are those of the recorded answers. The one line that the labels do not ask for is the answer's own
+    decision, and so is the one line in another file than its label names.
+    """
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARK), "--json"], capture_output=True, text=True, check=False, timeout=280
+    )
+    assert done.returncode == 1, "one figure is not as asked: the one-off below"
+    assert done.stderr == "", "a prompt changed: docs/performance.md says how to renew the answers"
+    found = json.loads(done.stdout)
+    assert found["durable"] >= 60 and found["calls"]["typed"] >= 120
+    assert found["lost"] == [] and found["recall"] == 1.0
+    assert len(found["promoted"]) <= 1 and len(found["misplaced"]) <= 1, found
+    for name in ("duplicates", "stale", "profile_missed", "unlabelled", "problems"):
+        assert found[name] == [], (name, found[name])
+    assert found["calls"]["fixed_share"] <= 0.40
+    assert found["calls"]["calls"] <= 0.25 * found["calls"]["typed"]

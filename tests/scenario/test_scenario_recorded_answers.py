@@ -1,0 +1,63 @@
+"""A template that changed after the answers were recorded: the prompts are named, and their answers can be kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import learning
+from recorded_answers import load_answers, record_answer, save_answers
+
+pytestmark = pytest.mark.scenario
+
+
+@pytest.fixture
+def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The answers of the project thesis."""
+    path = tmp_path / "answers.jsonl"
+    monkeypatch.setattr(learning, "ANSWERS", path)
+    dumped = tmp_path / "dumped"
+    for reply in (
+        "- Never edit files in data/raw.",
+        "[4] Put one sentence on each line of tex files",
+        "NONE",
+    ):
+        if learning.main(["--projects", "thesis", "--dump-prompts", str(dumped)]) == 0:
+            break
+        for prompt in dumped.glob("*[0-9a-f].txt"):
+            answer = prompt.with_name(f"{prompt.stem}.answer.txt")
+            answer.write_text(reply, "utf-8")
+        assert learning.main(["--take-answers", str(dumped)]) == 0
+        for used in dumped.iterdir():
+            used.unlink()
+    return path
+
+
+def test_rounds_end_and_a_changed_prompt_is_renewed(
+    answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each round asks for what depends on the answers before; `--rekey` keeps an answer under the new prompt's hash."""
+    recorded = load_answers(answers)
+    assert [one.name for one in recorded] == [
+        "thesis-1 extraction 1",
+        "thesis-1 summary 1",
+        "thesis-1 synthesis 1",
+    ]
+    assert learning.main(["--projects", "thesis"]) == 1, "the recall of this set is low"
+    assert capsys.readouterr().err == ""
+    old = next(one for one in recorded if one.kind == "synthesis")
+    save_answers(answers, [*recorded, record_answer(old.name, _reword(old.lines), old.answer)])
+    learning.main(["--projects", "thesis", "--rekey"])
+    warning = (
+        "thesis-1 synthesis 1: the prompt changed; the answer recorded for thesis-1 synthesis 1 was taken"
+    )
+    assert warning in capsys.readouterr().err
+    assert load_answers(answers) == recorded
+    learning.main(["--projects", "thesis"])
+    assert capsys.readouterr().err == ""
+
+
+def _reword(lines: tuple[str, ...]) -> str:
+    """A synthesis prompt of another wording with the same data."""
+    return "Perform knowledge synthesis.\n```\n" + "\n".join(lines) + "\n```\n"
