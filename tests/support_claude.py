@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).parent / "stand_in" / "claude"
+PROXY = Path(__file__).parent / "stand_in" / "proxy"
+LOGIN = frozenset({"HOME", "PATH", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"})
+"""Variables by which the client finds its login and itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +71,18 @@ def install_stand_in(directory: Path, rules: Sequence[Mapping[str, Any]] = (), *
     stand_in = StandIn(program)
     stand_in.rules(rules, **config)
     return stand_in
+
+
+def install_proxy(directory: Path, real: Path) -> StandIn:
+    """Install a `claude` that passes each call to the real one, with this process's home and login, and logs it."""
+    directory.mkdir(parents=True, exist_ok=True)
+    program = directory / "claude"
+    body = PROXY.read_text(encoding="utf-8").split("\n", 1)[1]
+    program.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{body}", encoding="utf-8")
+    program.chmod(0o755)
+    login = {
+        name: value for name, value in os.environ.items() if name in LOGIN or name.startswith("ANTHROPIC_")
+    }
+    given = {"real": str(real), "environ": login}
+    program.with_name("claude.json").write_text(json.dumps(given), encoding="utf-8")
+    return StandIn(program)

@@ -47,17 +47,22 @@ class Module:
         """The parts of the engine that it imports."""
         return {part_of(name) for name in self.imports if name.split(".")[0] == "tacitd"} - {""}
 
-    @property
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree. A walk takes longer than most checks."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
     def strings(self) -> list[str]:
         """Every string in it, without docstrings."""
-        notes = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)}
-        texts = [n for n in ast.walk(self.tree) if isinstance(n, ast.Constant) and id(n) not in notes]
+        notes = {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
+        texts = [n for n in self.nodes if isinstance(n, ast.Constant) and id(n) not in notes]
         return [node.value for node in texts if isinstance(node.value, str)]
 
-    @property
+    @cached_property
     def calls(self) -> set[str]:
         """The names that it calls, as written: `print`, `time.sleep`."""
-        calls = (node.func for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        calls = (node.func for node in self.nodes if isinstance(node, ast.Call))
         return {ast.unparse(one) for one in calls if isinstance(one, ast.Name | ast.Attribute)}
 
 

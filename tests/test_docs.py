@@ -78,6 +78,13 @@ def test_generated_pages_are_current(name: str) -> None:
     assert page(f"docs/{name}") == generate.PAGES[name](), "run `make docs`"
 
 
+def test_manual_pages_are_current() -> None:
+    """STYLE habit 12: each command has a manual page, made from its help text; there is none of another."""
+    written = {path.name: path.read_text(encoding="ascii") for path in generate.MAN.iterdir()}
+    assert written == generate.manual_pages(), "run `make docs`"
+    assert {f"tacitd-{name}.1" for name in TABLE} < set(written)
+
+
 # --- pages that are compared with a running program ----------------------------------------------------------
 
 
@@ -195,7 +202,7 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
 NO_IDS = re.compile(
-    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|new|old)"
+    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|html|new|old)"
 )
 """Names of modules, services, methods and files."""
 

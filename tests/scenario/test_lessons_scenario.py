@@ -69,3 +69,53 @@ def test_a_correction_that_had_to_be_repeated_is_counted(make: MakeDaemon) -> No
     daemon.synthesize()
     (second,) = json.loads(daemon.cli("lesson", "stats", "--json").stdout)["lessons"]
     assert (second["corrected_again"], second["sessions_looked_at"]) == (1, 1)
+
+
+def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
+    """SPEC E-12, E-30, E-32: scope, context, contradiction and a line deleted by hand, with two folders of one name."""
+    squash = "WHEN committing in billing -> DO squash the commits first -> BECAUSE the history stays short"
+    steps = "WHEN committing in billing -> DO NOT squash the commits first -> BECAUSE reviews need the steps"
+    line = "Squash the commits before committing in billing"
+    said, back = "no, squash the commits first when committing in billing: the history stays short", "keep"
+    daemon = make(
+        [
+            CORRECTED,
+            {"match": f"(?s){SYNTHESIS}.*reviews need", "reply": f"LESSON: {steps}\nSCOPE: app\nOVER: 001"},
+            {
+                "match": SYNTHESIS,
+                "reply": f"FILE: LEARNED.md\nFACT: {line}\nFROM: 1\n\nLESSON: {squash}\nSCOPE: app",
+            },
+        ]
+    )
+    daemon.start()
+    mine, other = daemon.new_project("a/app"), daemon.new_project("b/app")
+    daemon.type_("s1", said, mine)
+    assert daemon.synthesize(mine) == []
+    lesson = shown(daemon, "001")
+    assert lesson["scope"].startswith("app-") and lesson["origin"]["lines"] == [line]
+    assert f"- {line}" in (mine / "LEARNED.md").read_text()
+    context = daemon.cli("context", str(mine)).stdout
+    assert line not in context and squash not in context, (
+        "the client loads the line, so the lesson is not given"
+    )
+    assert squash not in daemon.cli("context", str(other)).stdout
+    assert "001  app" in daemon.cli("lesson", "list").stdout
+
+    daemon.type_(
+        "s2",
+        f"no, {back}: do not squash the commits first when committing in billing, reviews need the steps",
+        mine,
+    )
+    assert daemon.synthesize(mine) == []
+    old = shown(daemon, "001")
+    assert (old["status"], old["reason"]) == ("superseded", "superseded by 002")
+    assert steps in daemon.cli("context", str(mine)).stdout
+
+    other_line = other / "LEARNED.md"
+    daemon.type_("s3", said, other)
+    assert daemon.synthesize(other) == []
+    assert shown(daemon, "003")["status"] == "active" and shown(daemon, "003")["scope"] != lesson["scope"]
+    other_line.write_text(other_line.read_text().replace(f"- {line}\n", "- mine\n"))
+    daemon.wait_until(lambda _: shown(daemon, "003")["status"] == "deleted", "the lesson of a deleted line")
+    assert shown(daemon, "003")["reason"] == "its line was deleted by hand"
+    assert shown(daemon, "002")["status"] == "active"

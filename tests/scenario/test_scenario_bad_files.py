@@ -172,7 +172,7 @@ def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
     goes_on(daemon)
     assert daemon.put_to_model() == ["Prefers health-1"]
     assert sorted(path.name for path in daemon.home.iterdir()) == [".claude", "work"]
-    assert "1 prompts were left out: it is the home directory" in daemon.cli("status").stdout
+    assert "1 prompt was left out: it is the home directory" in daemon.cli("status").stdout
 
 
 def _utf16(daemon: Daemon) -> None:

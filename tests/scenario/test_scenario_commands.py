@@ -321,3 +321,21 @@ def test_a_learned_line_is_shown_undone_and_restored(make: MakeDaemon) -> None:
     undone = json.loads(daemon.cli("show", change["id"], "--json").stdout)["undone_by"]
     assert daemon.cli("undo", undone).returncode == 0
     assert daemon.learned == ["Prefers amber-40"]
+
+
+def test_status_has_a_line_for_profile_sessions_and_practice(make: MakeDaemon) -> None:
+    """SPEC P-17, P-26, L-53: what a person reads without `--json`, of the three plugins that keep something for them."""
+    daemon = make(CONTINUITY__SETTLE="0s")
+    report = ("--problem", "two-sum", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:empty_input")
+    assert daemon.cli("profile", "set", "tools.editor", "vim").returncode == 0
+    assert daemon.cli("learner", "record", *report).returncode == 0
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.wait_until(lambda s: s["slices"]["continuity"].get("sessions") == 1)
+    lines = daemon.cli("status").stdout.splitlines()
+    for line in (
+        "profile   0 learned, yours: tools.editor",
+        "continuity 1 sessions, 0 with open tasks; 0 summaries made",
+        "learner   1 reviews in the ledger, 1 active weaknesses, 0 resolved",
+    ):
+        assert line in lines

@@ -12,14 +12,17 @@ BOTH = {
     "each": r"^(?:-|\d+\.) (Prefers \S+)$",
     "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: src/AGENTS.md\nFACT: \g<1> in src" + "\n",
 }
+NEEDS_COPIES = "2.1.197"
+"""A client that loads no AGENTS.md by itself, so that a module's lines need a copy."""
 
 
 def learn(daemon: Daemon, words: str) -> None:
     """Run a session in `src` to its end."""
     folder = daemon.project / "src"
     folder.mkdir(exist_ok=True)
-    append(daemon.begin("s1"), line(tool_record("s1", folder / "main.py", str(daemon.project))))
-    daemon.type_("s1", words)
+    used = tool_record("s1", folder / "main.py", str(daemon.project))
+    append(daemon.begin("s1"), line(used | {"version": NEEDS_COPIES}))
+    daemon.type_("s1", words, version=NEEDS_COPIES)
     daemon.synthesize()
 
 
@@ -80,7 +83,7 @@ def test_a_person_s_text_and_deletions_stay(make: MakeDaemon) -> None:
     daemon.type_("s2", "Prefers basalt-2")
     daemon.synthesize()
     assert daemon.learned == ["never sleep in tests", "Prefers basalt-2"]
-    assert "1 lines that you removed were learned again" in daemon.cli("status").stdout
+    assert "1 line that you removed was learned again" in daemon.cli("status").stdout
 
 
 def test_a_linked_worktree_learns_for_the_main_one(make: MakeDaemon) -> None:

@@ -14,15 +14,17 @@ pytestmark = pytest.mark.scenario
 SETTINGS = '{\n  "model": "opus"\n}\n'
 
 
-def run_hooks(daemon: Daemon, event: str, session: str) -> None:
-    """Run every command that the settings name for this event, as the client does; none may print or fail."""
+def run_hooks(daemon: Daemon, event: str, session: str, **fields: str) -> str:
+    """Run every command that the settings name for this event, as the client does; none may fail. Return the output."""
     settings = json.loads((daemon.home / ".claude/settings.json").read_text())
     data = {
         "session_id": session,
         "transcript_path": str(daemon.transcript(session)),
         "cwd": str(daemon.project),
         "hook_event_name": event,
+        **fields,
     }
+    said = ""
     for group in settings["hooks"][event]:
         for one in group["hooks"]:
             done = subprocess.run(
@@ -31,7 +33,9 @@ def run_hooks(daemon: Daemon, event: str, session: str) -> None:
                 capture_output=True,
                 timeout=30,
             )
-            assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+            assert (done.returncode, done.stderr) == (0, b"")
+            said += done.stdout.decode()
+    return said
 
 
 def write_settings(daemon: Daemon) -> Path:
@@ -69,6 +73,40 @@ def test_what_hooks_said_without_a_daemon_is_taken_at_the_start(make: MakeDaemon
     daemon.start()
     daemon.wait_for_lines("Prefers amber-2")
     until(lambda: not spool.exists(), 30, lambda: "the spool is still there")
+
+
+def test_a_session_gets_its_context_once(make: MakeDaemon) -> None:
+    """The same text as `tacitd context` prints; nothing again for a resumed session, nothing without a daemon."""
+    daemon = make(SESSION__IDLE="1h")
+    write_settings(daemon)
+    daemon.start()
+    assert daemon.cli("hooks", "install").returncode == 0
+    assert daemon.cli("profile", "set", "bio", "Builds engines").returncode == 0  # not in the rules file
+    shown = daemon.cli("context", str(daemon.project), "--session", "s1").stdout
+    assert "Builds engines" in shown and shown.startswith('<tacitd-context session="s1"')
+    assert run_hooks(daemon, "SessionStart", "s1", source="startup") == shown
+    assert run_hooks(daemon, "SessionStart", "s1", source="resume") == ""
+    for event in ("UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
+        assert run_hooks(daemon, event, "s1") == ""
+    daemon.stop()
+    assert run_hooks(daemon, "SessionStart", "s2", source="startup") == ""
+
+
+def test_an_account_of_its_own(make: MakeDaemon) -> None:
+    """A session of another `CLAUDE_CONFIG_DIR` learns nothing of this one's profile; installing there says so."""
+    daemon = make()
+    write_settings(daemon)
+    daemon.start()
+    assert daemon.cli("hooks", "install").returncode == 0
+    assert daemon.cli("profile", "set", "bio", "Builds engines").returncode == 0
+    other = daemon.home / ".claude-work"
+    other.mkdir()
+    path = str(other / "projects/p/s1.jsonl")
+    assert run_hooks(daemon, "SessionStart", "s1", source="startup", transcript_path=path) == ""
+    daemon.environ["CLAUDE_CONFIG_DIR"] = str(other)
+    said = daemon.cli("hooks", "install")
+    assert said.returncode == 0 and "warning: the daemon watches" in said.stderr
+    del daemon.environ["CLAUDE_CONFIG_DIR"]
 
 
 def test_hooks_come_and_go_by_command(make: MakeDaemon) -> None:

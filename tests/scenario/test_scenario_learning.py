@@ -130,7 +130,13 @@ def test_it_can_say_from_which_words_a_line_came(make: MakeDaemon) -> None:
     assert daemon.synthesize() == []
     said = daemon.cli("why", "amber", cwd=daemon.project)
     assert said.returncode == 0, said.stderr
-    for words in ("LEARNED.md", "from session s1", "you said at 20", "Z: Prefers amber-1"):
+    for words in (
+        "LEARNED.md",
+        "from session s1",
+        "you said at 20",
+        "): Prefers amber-1",
+        "synthesis by ",
+    ):
         assert words in said.stdout
     (one,) = json.loads(daemon.cli("why", "AMBER-1", "--json", cwd=daemon.project).stdout)
     assert (one["what"], one["sessions"], one["words"]) == ("Prefers amber-1", ["s1"], ["Prefers amber-1"])

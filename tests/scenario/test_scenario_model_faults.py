@@ -70,7 +70,7 @@ def test_every_fault_is_one_line_and_stops_nothing_else(make: MakeDaemon) -> Non
         assert said in parked[fault]["reason"], fault
         assert len(parked[fault]["reason"]) < 300
         assert "\n" not in parked[fault]["reason"]
-    shown = daemon.cli("status").stdout
+    shown = daemon.cli("status", "-v").stdout
     assert shown.count("parked    learning: ") == len(FAULTS)
     daemon.call("due", job="synthesize", project=str(daemon.project))
     daemon.wait_for_lines("Prefers basalt-1")
@@ -174,7 +174,7 @@ def test_one_poisonous_prompt_is_put_aside_alone(make: MakeDaemon) -> None:
     assert [one["text"] for one in kept] == ["Prefers amber-3x"]
     daemon.synthesize()
     assert daemon.learned == [f"Prefers amber-{number}x" for number in (0, 1, 2, 4, 5)]
-    assert "1 dead letters" in daemon.cli("status").stdout
+    assert "1 dead letter;" in daemon.cli("status", "-v").stdout
     dropped = daemon.cli("rescue", "drop", kept[0]["id"])
     assert dropped.returncode == 0
     assert daemon.status()["rescued"] == 0
@@ -242,7 +242,7 @@ def test_an_echo_of_the_example_is_refused_and_the_facts_are_put_aside_in_sight(
     assert not (daemon.project / "LEARNED.md").exists()
     (aside,) = (daemon.project / "tmp").glob("*.dead.jsonl")
     assert "Prefers amber-1" in aside.read_text()
-    assert "1 dead letters" in daemon.cli("status").stdout
+    assert "1 dead letter;" in daemon.cli("status", "-v").stdout
 
 
 def test_a_failed_synthesis_keeps_the_facts_over_a_restart(make: MakeDaemon) -> None:
@@ -268,9 +268,9 @@ def test_the_cap_on_calls_parks_and_a_higher_one_goes_on(make: MakeDaemon) -> No
         daemon.type_(f"s{number}", f"Prefers amber-{number}")
         daemon.sync()
     assert len(daemon.claude.calls()) == 2
-    shown = daemon.cli("status").stdout
+    shown = daemon.cli("status", "-v").stdout
     assert "2 of 2 calls made today" in shown
-    assert "today 2 of 2 calls" in shown
+    assert "in 2 of 2 calls" in shown
     daemon.restart()
     parked = daemon.sync()
     assert ["2 of 2 calls" in one["reason"] for one in parked] == [True]

@@ -21,7 +21,7 @@ from support_beginnings import opening
 pytestmark = pytest.mark.scenario
 PAGE = Path(__file__).parents[2] / "docs" / "handlers.md"
 NAMES = ("tacitd_questions.py", "test_questions.py", "pyproject.toml")
-"""The files of the page, in its order."""
+"""The files of the page, in its order. The blocks below them are fragments."""
 
 
 class Installed:
@@ -31,7 +31,7 @@ class Installed:
         self.source, self.home, self.project = tmp / "source", tmp / "home", tmp / "home" / "app"
         self.source.mkdir()
         texts = re.findall(r"^```(?:python|toml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
-        for name, text in zip(NAMES, texts, strict=True):
+        for name, text in zip(NAMES, texts[: len(NAMES)], strict=True):
             (self.source / name).write_text(text)
         (wheel,) = WheelBuilder(str(self.source)).build(directory=str(tmp), versions=["standard"])
         (self.source / NAMES[0]).unlink()  # what runs is what was installed
@@ -87,7 +87,7 @@ def test_a_plugin_of_another_package_has_every_hook(tmp_path: Path) -> None:
     assert box.tacitd("run", "--once").returncode in (0, 75)  # 75: learning waits for claude
     assert box.tacitd("questions").stdout == "Which port does the server use?\n"
     assert "questions  " in box.tacitd("--help").stdout
-    sections = json.loads(box.tacitd("context", "--cwd", str(box.project), "--json").stdout)
+    sections = json.loads(box.tacitd("context", str(box.project), "--json").stdout)
     assert sections["questions"] == "## Questions so far\n- Which port does the server use?"
     assert "questions 1 questions" in box.tacitd("status").stdout
     assert "from session s1" in box.tacitd("why", "port", "--cwd", str(box.project)).stdout

@@ -47,5 +47,5 @@ def test_status_without_a_daemon_says_what_the_files_say(make: MakeDaemon) -> No
     daemon.stop()
     shown = daemon.cli("status")
     assert shown.returncode == 69
-    assert "1 lines written" in shown.stdout
+    assert "1 line written" in shown.stdout
     shutil.rmtree(daemon.state)

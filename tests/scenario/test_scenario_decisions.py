@@ -1,0 +1,208 @@
+"""What was learned, why, and take it back: each command with a real daemon, and without one."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support_daemon import LEARNING, PROGRAM, Daemon, MakeDaemon
+
+pytestmark = pytest.mark.scenario
+
+QUICK = {"EXTRACTION__SETTLE": "0s"}
+
+
+def ids(daemon: Daemon, *arguments: str) -> dict[str, str]:
+    """By text, the ids that `learned` prints."""
+    said = daemon.cli("learned", *arguments, "--json", cwd=daemon.project)
+    return {one.get("line") or one["text"]: one["id"] for one in json.loads(said.stdout)}
+
+
+def learn(daemon: Daemon, *words: str, session: str = "s1") -> None:
+    """Type each text in one session, and have lines made."""
+    for text in words:
+        daemon.type_(session, text)
+    assert daemon.synthesize() == []
+
+
+def state_contains(daemon: Daemon, words: str) -> list[str]:
+    """The files of the state directory that contain these words."""
+    files = [path for path in daemon.state.rglob("*") if path.is_file()]
+    return [str(path) for path in files if words.encode() in path.read_bytes()]
+
+
+@pytest.mark.parametrize("running", [True, False])
+def test_forgotten_in_the_daemon_and_without_one(make: MakeDaemon, running: bool) -> None:
+    """The line goes with its copy, said again it is neither written nor offered, and `--undo` puts it back."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1", "Prefers amber-2")
+    copy = daemon.project / ".claude/rules/tacitd-learned.md"
+    assert "amber-1" in copy.read_text()
+    id = ids(daemon)["Prefers amber-1"]
+    if not running:
+        daemon.stop()
+    done = daemon.cli("forget", id, cwd=daemon.home)
+    assert done.returncode == 0 and "never learned again" in done.stderr, done.stderr
+    assert daemon.learned == ["Prefers amber-2"] and "amber-1" not in copy.read_text()
+    if not running:
+        daemon.start()
+    learn(daemon, "Prefers amber-1", "Prefers amber-3", session="s2")
+    assert daemon.learned == ["Prefers amber-2", "Prefers amber-3"]
+    assert json.loads(daemon.cli("learned", "--withheld", "--json", cwd=daemon.project).stdout) == []
+    assert list(ids(daemon, "--forgotten")) == ["Prefers amber-1"]
+    again = daemon.cli("forget", id, cwd=daemon.project)
+    assert again.returncode == 2 and "forgotten already" in again.stderr
+    assert daemon.cli("forget", "--undo", id).returncode == 0
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2", "Prefers amber-3"]
+
+
+def test_purged_words_are_in_no_file_of_the_state_directory(make: MakeDaemon) -> None:
+    """Line, fact and prompt; the running daemon goes on, and does not learn it again."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-77 jewels", "Prefers basalt-8")
+    assert state_contains(daemon, "amber-77 jewels")
+    done = daemon.cli("forget", "amber-77", "--purge", "--yes", cwd=daemon.project)
+    assert done.returncode == 0 and "blanked in" in done.stderr, done.stderr
+    assert daemon.learned == ["Prefers basalt-8"]
+    assert state_contains(daemon, "amber-77 jewels") == []
+    learn(daemon, "Prefers amber-77 jewels", "Prefers opal-9", session="s2")
+    assert daemon.learned == ["Prefers basalt-8", "Prefers opal-9"]
+    daemon.restart()
+    assert daemon.learned == ["Prefers basalt-8", "Prefers opal-9"]
+    assert daemon.status()["degraded"] == []
+
+
+def test_a_persons_own_line_is_not_removed_silently(make: MakeDaemon) -> None:
+    """Without a terminal nothing answers the question, so nothing happens."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1")
+    file = daemon.project / "LEARNED.md"
+    file.write_text(file.read_text() + "\n## Mine\n\n- keep this line\n")
+    before = file.read_bytes()
+    refused = daemon.cli("forget", "keep this", cwd=daemon.project)
+    assert refused.returncode == 1 and "yourself" in refused.stderr and file.read_bytes() == before
+    assert daemon.cli("forget", "keep this", "--yes", cwd=daemon.project).returncode == 0
+    assert "keep this" not in file.read_text() and "## Mine" in file.read_text()
+
+
+def test_a_withheld_line_is_reviewed_and_accepted(make: MakeDaemon) -> None:
+    """Removed by hand and said again: `review` names it, `accept` writes it."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1", "Prefers amber-2")
+    file = daemon.project / "LEARNED.md"
+    file.write_text(file.read_text().replace("- Prefers amber-1\n", ""))
+    learn(daemon, "Prefers amber-1", session="s2")
+    assert daemon.learned == ["Prefers amber-2"]
+    (item,) = json.loads(daemon.cli("review", "--json", cwd=daemon.project).stdout)
+    assert (item["text"], item["kind"]) == ("Prefers amber-1", "withheld line")
+    assert item["id"] in daemon.cli("review", cwd=daemon.project).stdout
+    done = daemon.cli("accept", item["id"], cwd=daemon.project)
+    assert done.returncode == 0, done.stderr
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
+    daemon.sync()
+    assert json.loads(daemon.cli("review", "--json", cwd=daemon.project).stdout) == []
+
+
+def test_learned_finds_lines_by_words_and_why_explains_an_id(make: MakeDaemon) -> None:
+    """In one project and in all; the words, the session, the local time and what the calls cost."""
+    daemon = make(LEARNING, **QUICK)
+    other = daemon.new_project("other")
+    daemon.start()
+    learn(daemon, "Prefers amber-1", "Prefers basalt-2")
+    daemon.type_("s9", "Prefers opal-3", other)
+    assert daemon.synthesize(other) == []
+    assert list(ids(daemon, "AMBER")) == ["Prefers amber-1"]
+    assert list(ids(daemon, "--all")) == ["Prefers amber-1", "Prefers basalt-2", "Prefers opal-3"]
+    assert daemon.cli("learned", "marble", cwd=daemon.project).returncode == 1
+    missing = daemon.cli("learned", "./ap", cwd=daemon.project.parent)
+    assert missing.returncode == 2 and "no such directory" in missing.stderr
+    said = daemon.cli("why", ids(daemon, "--all")["Prefers opal-3"], cwd=daemon.project)
+    for words in (str(other), "from session s9", "you said at 20", "extraction by", "synthesis by", "$"):
+        assert words in said.stdout, said.stdout
+    (row,) = json.loads(daemon.cli("why", "basalt", "--json", cwd=daemon.project).stdout)
+    assert row["id"] == ids(daemon)["Prefers basalt-2"] and len(row["calls"]) == 2
+
+
+def test_a_waiting_fact_is_said_with_the_command_that_writes_it(make: MakeDaemon) -> None:
+    """`learned` and `why`; after `sync --write` it is a line, and an excluded project keeps no command waiting."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.sync()
+    said = daemon.cli("learned", cwd=daemon.project)
+    assert "1 fact waits, written " in said.stderr and "`tacitd sync --write` does it now" in said.stderr
+    assert "waits, written " in daemon.cli("why", "amber", cwd=daemon.project).stdout
+    daemon.cli("exclude", str(daemon.project))
+    done = daemon.cli("sync", "--write", "--timeout", "60")
+    assert done.returncode == 0 and "exclude --undo" in done.stderr, done.stderr
+    assert daemon.learned == []
+    daemon.cli("exclude", "--undo", str(daemon.project))
+    assert daemon.cli("sync", "--write", "--timeout", "60").returncode == 0
+    assert daemon.learned == ["Prefers amber-1"]
+
+
+def test_history_shows_the_profile_and_lessons_too(make: MakeDaemon) -> None:
+    """Lines, a profile value and a lesson in one list, the newest first; `show` names the command that takes one back."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1")
+    assert daemon.cli("profile", "set", "tools.editor", "neovim").returncode == 0
+    assert daemon.cli("lesson", "add", "WHEN editing -> DO read first -> BECAUSE context").returncode == 0
+    rows = json.loads(daemon.cli("history", "--json", cwd=daemon.project).stdout)
+    added = {line["added"]: row["id"] for row in rows for line in row["lines"]}
+    lesson = next(text for text in added if text.startswith("WHEN editing"))
+    assert {"Prefers amber-1", "tools.editor: neovim"} <= set(added)
+    shown = daemon.cli("show", added["tools.editor: neovim"])
+    assert "tacitd profile" in shown.stdout, shown.stderr
+    refused = daemon.cli("undo", added[lesson])
+    assert refused.returncode == 2 and "tacitd forget" in refused.stderr
+    for asked in ("tools.editor", "read first"):
+        done = daemon.cli("forget", asked, "--yes", cwd=daemon.project)
+        assert done.returncode == 0, done.stderr
+    assert "neovim" not in daemon.cli("profile", "show").stdout
+    assert "read first" not in daemon.cli("lesson", "list").stdout
+    assert daemon.cli("forget", "--undo", "read first", cwd=daemon.project).returncode == 0
+    assert "read first" in daemon.cli("lesson", "list").stdout
+
+
+def test_review_in_a_terminal(make: MakeDaemon) -> None:
+    """A person answers in a terminal: drop for good."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1")
+    (daemon.project / "LEARNED.md").write_text("# Learned Preferences\n")
+    learn(daemon, "Prefers amber-1", session="s2")
+    code, text = play_terminal([*PROGRAM, "review"], daemon, b"d\n")
+    assert code == 0 and "1 of 1 decided" in text and "[d]rop for good" in text, text
+    assert list(ids(daemon, "--forgotten")) == ["Prefers amber-1"]
+
+
+def play_terminal(arguments: list[str], daemon: Daemon, typed: bytes) -> tuple[int, str]:
+    """Run a command in a pseudo-terminal with these keys; return its exit code and what it printed."""
+    import pty
+
+    leader, follower = pty.openpty()
+    child = subprocess.Popen(
+        arguments, stdin=follower, stdout=follower, stderr=follower, cwd=daemon.project, env=daemon.environ
+    )
+    os.close(follower)
+    os.write(leader, typed)
+    text = b""
+    signal.alarm(90)
+    try:
+        while chunk := os.read(leader, 4096):
+            text += chunk
+    except OSError:  # the other end is closed
+        pass
+    finally:
+        signal.alarm(0)
+        os.close(leader)
+    return child.wait(), text.decode("utf-8", "replace")

@@ -1,0 +1,139 @@
+"""What happens, seen live: `tacitd log`, the terminal of `run`, and subscribers that never read."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support_daemon import Daemon, MakeDaemon, until
+from support_waiting import PATIENCE
+
+pytestmark = pytest.mark.scenario
+
+
+def _texts(daemon: Daemon, *arguments: str) -> list[str]:
+    said = daemon.cli("log", *arguments)
+    assert said.returncode == 0, said.stderr
+    return [line[21:] for line in said.stdout.splitlines()]
+
+
+def test_the_way_of_a_prompt_is_told(make: MakeDaemon) -> None:
+    """Read, asked, extracted, changed, learned: in `log`, on the terminal of `run`, in `status`; and from the logs alone once
+    the daemon has stopped."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    texts = _texts(daemon)
+    kinds = [text.partition(":")[0] for text in texts]
+    for kind in ("read", "asked", "extracted", "changed", "learned"):
+        assert kind in kinds, texts
+    assert "read: 1 prompt  (app)" in texts
+    assert any(text.startswith("extracted: 1 fact from 1 prompt  (app, ") for text in texts)
+    (learned,) = [text for text in texts if text.startswith("learned: ")]
+    assert learned.startswith("learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, ")
+    for text in texts:
+        assert f"INFO    {text}" in daemon.said(), text
+    document = daemon.status()
+    assert document["learned"]["today"] == 1 and document["learned"]["last"][0]["line"] == learned
+    rows = json.loads(daemon.cli("log", "--json").stdout)
+    assert [row["line"] for row in rows] == texts
+    daemon.stop()
+    stored = _texts(daemon)
+    assert set(stored) == {text for text in texts if not text.startswith("read: ")}
+    daemon.start()
+    assert daemon.status()["learned"]["today"] == 1, "a restart forgets nothing of today"
+    again = _texts(daemon)
+    assert len(again) == len(set(again)) and set(again) == set(stored)
+
+
+def test_log_follows_the_daemon_and_the_next_one(make: MakeDaemon) -> None:
+    """`tacitd log -f` survives a restart, prints each line once, and Ctrl-C ends it without a word."""
+    daemon = make()
+    daemon.start()
+    log = daemon.spawn("log", "-f", output="follow")
+    file = Path(daemon.root / "follow")
+    try:
+        daemon.type_("s1", "Prefers amber-1")
+        until(lambda: "read: 1 prompt" in file.read_text(), PATIENCE, file.read_text)
+        daemon.synthesize()
+        until(lambda: "learned: Prefers amber-1" in file.read_text(), PATIENCE, file.read_text)
+        daemon.stop()
+        until(lambda: "no daemon runs; waiting for one" in file.read_text(), PATIENCE, file.read_text)
+        daemon.start()
+        daemon.type_("s1", "Prefers basalt-2")
+        daemon.synthesize()
+        until(lambda: "learned: Prefers basalt-2" in file.read_text(), PATIENCE, file.read_text)
+    finally:
+        log.send_signal(signal.SIGINT)
+        code = log.wait(PATIENCE)
+    said = file.read_text()
+    assert code == 0 and "Traceback" not in said and "Abort" not in said
+    assert said.count("learned: Prefers amber-1") == 1 and said.count("learned: Prefers basalt-2") == 1
+
+
+def test_a_subscriber_that_never_reads_delays_nothing(make: MakeDaemon) -> None:
+    """Its connection fills up; prompts are learned as before, and the next subscriber gets everything."""
+    daemon = make()
+    daemon.start()
+    with socket.socket(socket.AF_UNIX) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        deaf.connect(str(daemon.socket))
+        deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"last":500}}\n')
+        for number in range(3):
+            daemon.type_(f"s{number}", f"Prefers amber-{number}")
+        daemon.synthesize()
+        assert len(daemon.learned) == 3
+        assert sum(text.startswith("learned: ") for text in _texts(daemon, "-n", "100")) == 3
+
+
+def test_a_closed_pipe_ends_the_log(make: MakeDaemon) -> None:
+    """`tacitd log | head -1` is no error."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    log = daemon.spawn("log", output="piped")
+    assert log.wait(PATIENCE) == 0
+    done = subprocess.run(
+        ["bash", "-c", '"$@" | head -1', "bash", *daemon.before, *_program(), "log"],
+        env=daemon.environ,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert len(done.stdout.splitlines()) == 1 and "Traceback" not in done.stderr
+
+
+def _program() -> list[str]:
+    from support_daemon import PROGRAM
+
+    return PROGRAM
+
+
+def test_the_desktop_is_told_only_if_asked(make: MakeDaemon) -> None:
+    """`notify.learned`: off by default; after a reload with it on, the line is an argument of notify-send."""
+    daemon = make()
+    shown = daemon.root / "shown"
+    program = daemon.bin / "notify-send"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{shown}\n')
+    program.chmod(0o755)
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    daemon.restart(NOTIFY__LEARNED="true")
+    daemon.type_("s2", "Prefers basalt-2")
+    daemon.synthesize()
+    until(lambda: shown.exists() and "Prefers" in shown.read_text(), PATIENCE, daemon.said)
+    assert shown.read_text().splitlines() == [
+        "--app-name=tacitd",
+        "--",
+        "tacitd learned",
+        "Prefers basalt-2  (app/LEARNED.md)",
+    ]
