@@ -47,9 +47,10 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Run the benchmarks of docs/performance.md: reading, and from an append to the handler.
+bench: install ## Run the benchmarks of docs/performance.md: reading, from an append to the handler, the status.
 	$(BIN)/python benchmarks/reader.py --size 1GB
 	$(BIN)/python benchmarks/latency.py
+	$(BIN)/python benchmarks/status.py
 
 docs: install ## Regenerate the generated pages.
 	$(BIN)/python docs/generate.py

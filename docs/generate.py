@@ -1,8 +1,8 @@
-"""Generates configuration.md from the settings' models and commands.md from the help texts.
+"""Generates configuration.md from the settings' models, and commands.md and the manual pages from the help texts.
 
     python docs/generate.py
 
-A test compares the generated text with the files. This script writes nothing else.
+A test compares the generated text with the files. This script writes nothing else. The manual pages' form is in man_pages.py.
 """
 
 from __future__ import annotations
@@ -17,12 +17,14 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+import man_pages
 from tacitd.cli import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
 from tacitd.cli.plugin_table import build_table
 from tacitd.config.settings import PREFIX, Config
 from tacitd.plugins import GROUP, FoundPlugins, find_plugins
 
 HERE = Path(__file__).parent
+MAN = HERE / "man"
 NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\n"
 
 CONFIGURATION = """# Configuration
@@ -129,7 +131,7 @@ def _allowed(field: FieldInfo) -> str:
 COMMANDS_PAGE = """# Commands
 
 Data goes to standard output and messages to standard error, so every command can be used in a pipe. The `--json` output is a contract.
-Read-only commands (`prompts`, `scan --dry-run`, `learned`, `context`, `config`, `doctor`) need neither a daemon
+Read-only commands (`prompts`, `scan --dry-run`, `learned`, `why`, `history`, `show`, `spend`, `context`, `config`, `doctor`) need neither a daemon
 nor `claude`. Every command has `--help`.
 """
 
@@ -181,13 +183,42 @@ def _paragraphs(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n") if part.strip())
 
 
+def manual_pages() -> dict[str, str]:
+    """The manual pages by file name: of the program, of each of its commands, and of `lesson`."""
+    from tacitd_handlers.lessons.command_group import lesson as lesson_program
+
+    table = list_all_commands()
+    program = make_program(table)
+    root = man_pages.make_context(program, "tacitd")
+    groups = [
+        (group, [(name, row.help) for name, row in table.items() if row.group == group])
+        for group in dict.fromkeys(row.group for row in table.values())
+    ]
+    made = {"tacitd.1": man_pages.format_overview(program, root, groups)}
+    for name in table:
+        command = program.get_command(root, name)
+        assert command is not None
+        context = man_pages.make_context(command, name, root)
+        made[f"tacitd-{name}.1"] = man_pages.format_page(command, context, ["tacitd"])
+    lesson = man_pages.make_context(lesson_program, "lesson")
+    made["lesson.1"] = man_pages.format_page(lesson_program, lesson, ["tacitd"])
+    return made
+
+
 PAGES = {"configuration.md": configuration, "commands.md": commands}
 
 
 def main() -> None:
-    """Write every page."""
+    """Write every page. A manual page of a command that is gone is removed."""
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
+    pages = manual_pages()
+    MAN.mkdir(exist_ok=True)
+    for old in MAN.glob("*.1"):
+        if old.name not in pages:
+            old.unlink()
+    for name, text in pages.items():
+        (MAN / name).write_text(text, encoding="ascii")
 
 
 if __name__ == "__main__":
