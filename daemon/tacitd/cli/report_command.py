@@ -67,7 +67,7 @@ def report(
         return
     from tacitd.report.page import render_page
 
-    page = render_page("What tacitd learned", _describe_scope(scope), sections, problems).encode()
+    page = render_page("What tacitd learned", describe_scope(scope), sections, problems).encode()
     if output == "-":
         click.echo(page, nl=False)
         return
@@ -130,7 +130,8 @@ def _make_scope(project: str | None, since: str, *, everywhere: bool) -> ReportS
     return ReportScope(get_paths().state_dir, os.environ, root, parse_since(since), now)
 
 
-def _describe_scope(scope: ReportScope) -> str:
+def describe_scope(scope: ReportScope) -> str:
+    """The sentence below the page's title: which projects, since when, and when it was made."""
     from tacitd.clock import local_date, local_minutes
 
     where = "All projects" if scope.root is None else str(scope.root)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import tempfile
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from loguru import logger
 
 from tacitd.app import App, build_app
 from tacitd.cli.status_command import format_status
+from tacitd.clock import Clock, SystemClock
+from tacitd.config.settings import Config
 from tacitd.methods import build_methods, take_status
+from tacitd.model.budget import Budget
+from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.registry import append_sample_turn
 from tacitd.sources.watch import SilentWatcher
@@ -26,7 +30,8 @@ TYPED = (
     ("please keep answers short, no summary at the end", "Done! In summary, I have …"),
     ("thanks, looks good", "All tests pass."),
 )
-FACTS = "Use pnpm in this project, never npm\nPrefers short answers without a summary at the end"
+FACTS = """[1] Corrected: Use pnpm in this project, never npm
+[2] Prefers short answers without a summary at the end"""
 LINES = """FILE: LEARNED.md
 SECTION: Coding
 FACT: Use pnpm in this project, never npm
@@ -48,34 +53,56 @@ def play_demo() -> Iterator[str]:
 
 def _play(directory: Path) -> Iterator[str]:
     yield "A demonstration in a temporary directory. The model is a SCRIPT, not Claude: it costs nothing."
+    model = make_demo_model()
+    with run_demo_engine(directory, lambda config, budget: model) as (app, project):
+        yield from _narrate(app, project, model)
+    yield ""
+    yield "The temporary directory is removed now. `tacitd run` does this for your own sessions."
+
+
+def make_demo_model() -> ScriptedModel:
+    """The script that answers instead of Claude."""
+    return ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
+
+
+@contextmanager
+def run_demo_engine(
+    directory: Path, model: Callable[[Config, Budget], Model], clock: Clock | None = None
+) -> Iterator[tuple[App, Path]]:
+    """Run an engine in `directory` until the block ends; yield it with the directory of its project, `app`."""
     project = _project(directory)
     paths = Paths(
         directory, directory / "claude", directory / "state", directory / "none.toml", directory / "s"
     )
-    model = ScriptedModel([("knowledge synthesis", LINES), ("opinion mining", FACTS)])
     app = build_app(
         paths,
         {"TACITD_EXTRACTION__SETTLE": "0s"},
+        clock=clock,
         found=FoundPlugins((make_plugin(),)),
-        model=lambda config, budget: model,
+        model=model,
         watcher_for=SilentWatcher,
     )
     with app:
         thread = threading.Thread(target=app.run)
         thread.start()
         try:
-            yield from _narrate(app, project, model)
+            yield app, project
         finally:
             app.request_stop()
             thread.join()
-    yield ""
-    yield "The temporary directory is removed now. `tacitd run` does this for your own sessions."
+
+
+def type_demo_prompts(app: App, project: Path, clock: Clock) -> None:
+    """Append the prompts, each after the assistant's text before it, to a transcript that the engine reads."""
+    for number, (words, before) in enumerate(TYPED):
+        append_sample_turn(app.paths.config_dir, project, number, before, words, clock.now())
 
 
 def _project(directory: Path) -> Path:
-    """Make a git work tree, because a temporary directory that is not one is not a project."""
+    """Make a git repository, because a temporary directory that is none is not a project."""
     project = directory / "app"
-    (project / ".git" / "info").mkdir(parents=True)
+    for name in ("info", "objects", "refs"):  # without the last two, git does not recognise it
+        (project / ".git" / name).mkdir(parents=True)
     (project / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     return project
 
@@ -83,9 +110,8 @@ def _project(directory: Path) -> Path:
 def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     methods = build_methods(app)
     yield "\n1. Prompts are typed into Claude Code; its transcript grows:"
-    for number, (words, before) in enumerate(TYPED):
-        append_sample_turn(app.paths.config_dir, project, number, before, words, time.time())
-        yield f"     > {words}"
+    type_demo_prompts(app, project, SystemClock())
+    yield from (f"     > {words}" for words, _ in TYPED)
     methods["sync"]({})
     yield f"\n2. {len(TYPED)} prompts were sent together, in one call of the fast model. It answered:"
     yield from (f"     {fact}" for fact in FACTS.splitlines())

@@ -69,13 +69,15 @@ def explain_no_line(*, repeated: int, withheld: int, refused: int, asked: bool) 
 def learned_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
     """Given a project's root and the data of a synthesis's commit, yield a notice for each line that was put.
 
-    The cost of the calls, in US dollars, is divided among the lines. If no line was put, there is one notice with the
+    A line of which nothing tells its prompts is from all of them. The cost of the calls, in US dollars, is divided among the
+    lines. If no line was put, there is one notice with the
     reason, which contains none of the user's words.
     """
     if why := data.get("no_line"):
         yield Notice(NO_LINE, str(why), str(root))
-    lines, prompts = list(data.get("put", ())), int(data.get("from", 0))
+    lines, origins = list(data.get("put", ())), data.get("origins", {})
     for line in lines:
+        prompts = len(origins.get(line, {}).get("prompts", ())) or int(data.get("from", 0))
         file = str(data.get("files", {}).get(line, LEARNED))
         about = [f"from {prompts} prompt{'' if prompts == 1 else 's'}"] if prompts else []
         about.append(_dollars(float(data.get("usd", 0.0)) / len(lines)))

@@ -22,6 +22,13 @@ def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_pr
     assert list(learned_notices(Path("/s"), {"put": []})) == []
 
 
+def test_a_line_names_its_own_prompts() -> None:
+    """Of three prompts, one led to each line; of a line without an origin, any of them may have."""
+    data = {"put": ["a", "b"], "from": 3, "origins": {"a": {"prompts": ["u1"]}}}
+    abouts = [one.about for one in learned_notices(Path("/s"), data)]
+    assert abouts == ["from 1 prompt, $0.00", "from 3 prompts, $0.00"]
+
+
 def test_why_there_is_no_line() -> None:
     """A repeated line, NONE, a removed line and a refusal have different reasons, without the user's words."""
     notice = Notice("no line", "it is written there already", "/home/dev/shop")
