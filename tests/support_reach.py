@@ -77,9 +77,8 @@ class ReachBox:
 
     def _touch(self) -> None:
         old = ToyRules.file.read_text() if ToyRules.file.exists() else ""
-        ToyRules.file.write_text(
-            old + "x"
-        )  # another size, so that the change is seen whatever the clock's precision
+        # Another size, so that the change is seen whatever the clock's precision.
+        ToyRules.file.write_text(old + "x")
 
     def wait(self, seconds: float = MINUTE) -> None:
         """Let time pass in steps of the job's interval."""

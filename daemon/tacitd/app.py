@@ -144,9 +144,8 @@ class App:
         for name, consumer in self.engine.consumers.items():
             for job in consumer.plugin.jobs:
                 self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
-        self.engine.dispatcher.outcomes.statuses.refresh(
-            1.0
-        )  # the loop does not run yet, so this thread may wait
+        # The loop does not run yet, so this thread may wait.
+        self.engine.dispatcher.outcomes.statuses.refresh(1.0)
         self._is_open = True
         self.run_housekeeping()
 
@@ -229,9 +228,8 @@ class App:
     def _write_socket_file(self, socket: Path) -> None:
         try:
             replace_file(self.paths.state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
-        except (
-            OSError
-        ) as error:  # run without it: otherwise a service manager would restart the daemon for ever
+        except OSError as error:
+            # Run without it: otherwise a service manager would restart the daemon for ever.
             logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
 
     def _remove_socket_file(self) -> None:

@@ -348,9 +348,8 @@ class Engine:
             self._nameless.discard(ended.path)
             if tail is not None and tail.session:
                 self._note_start(ended.path, tail)  # its only record had no newline
-        others = self.pool.find_by_session(
-            ended.session
-        )  # its folder was renamed, or it continued in another file
+        # Its folder was renamed, or it continued in another file.
+        others = self.pool.find_by_session(ended.session)
         for path in (ended.path, *others):
             if (released := self.pool.release_queued(path)) is not None:
                 self.dispatcher.wake_transcript(path, released)
@@ -370,9 +369,8 @@ class Engine:
         self._next_housekeeping = now + HOUSEKEEPING
         self.pool.retry_unreadable()
         self.pool.evict_idle(self.sessions.is_live)
-        self.dispatcher.work_queue.forget_closed(
-            self.pool.is_open
-        )  # after `evict_idle`: examining an item opens its transcript
+        # After `evict_idle`: examining an item opens its transcript.
+        self.dispatcher.work_queue.forget_closed(self.pool.is_open)
         self.notes.forget_closed(self.pool.is_open)
         if self.fault is not None and now - self._fault_at > SHOWN:
             self.fault = None

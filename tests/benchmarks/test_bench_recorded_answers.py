@@ -68,9 +68,8 @@ def test_the_kind_and_the_data_of_a_prompt_are_found() -> None:
 def test_the_fixed_part_does_not_grow_with_the_messages() -> None:
     """It is what a prompt without messages has."""
     assert count_fixed_bytes(FIRST) == count_fixed_bytes(SECOND)
-    assert (
-        abs(count_fixed_bytes(FIRST) - len(extraction_prompt("", []).encode())) <= 2
-    )  # blank lines at the end
+    # Blank lines at the end.
+    assert abs(count_fixed_bytes(FIRST) - len(extraction_prompt("", []).encode())) <= 2
 
 
 @pytest.mark.parametrize("exact", [True, False])

@@ -216,9 +216,8 @@ def test_the_status_is_written_down(tmp_path: Path) -> None:
     """Issue "Command line": where no daemon runs, `status` says what the files say; 0600, every minute and at the end."""
     scene = Scene(tmp_path)
     path = tmp_path / "state" / "status.json"
-    assert (
-        read_last_status(path)["watching"]["transcripts"] == 0
-    )  # from the start on: also a daemon that is killed at once was here
+    # From the start on: also a daemon that is killed at once was here.
+    assert read_last_status(path)["watching"]["transcripts"] == 0
     scene.type("s", "one")
     scene.settle()
     scene.settle(61)

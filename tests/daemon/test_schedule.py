@@ -107,9 +107,8 @@ def test_summer_time_ends_without_a_second_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("TZ", "Europe/Amsterdam")
     time.tzset()
     try:
-        schedule, clock = _schedule(
-            Job("j", HOUR), clock=FakeClock(wall=1_792_886_400.0)
-        )  # 2026-10-25T00:00Z
+        # 2026-10-25T00:00Z.
+        schedule, clock = _schedule(Job("j", HOUR), clock=FakeClock(wall=1_792_886_400.0))
         runs = []
         for _ in range(4 * 4):
             clock.advance(HOUR / 4)

@@ -66,9 +66,8 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     subprocess.run([*LESSON, *promote], env=daemon.environ, check=True)
     subprocess.run([*LESSON, "load"], env=daemon.environ, check=True, stdout=subprocess.DEVNULL)
     daemon.cli("sync")
-    (daemon.home / ".claude" / "user-memory" / ".processed_turns").write_text(
-        "s1:3\n"
-    )  # written at intervals
+    # Written at intervals.
+    (daemon.home / ".claude" / "user-memory" / ".processed_turns").write_text("s1:3\n")
     before = snapshot(daemon.root)
     said = daemon.cli("uninstall", "--purge", "--yes")
     assert said.returncode == 0, said.stderr

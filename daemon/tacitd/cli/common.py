@@ -94,11 +94,8 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
         if not given:
             raise UsageError("the current directory was removed", "cd to an existing directory") from None
         raise UsageError(f"{escape_output(given)}: no such directory", _suggest_directory(given)) from None
-    except (
-        OSError,
-        RuntimeError,
-        ValueError,
-    ) as error:  # RuntimeError: an unknown `~name`; ValueError: a NUL
+    except (OSError, RuntimeError, ValueError) as error:
+        # RuntimeError: an unknown `~name`; ValueError: a NUL.
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
 

@@ -49,9 +49,8 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
     written, and prints what and why. Facts of a project that you excluded wait for `tacitd exclude --undo`.
     """
     socket = get_paths().socket
-    call_daemon(
-        socket, "ping"
-    )  # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever
+    # `sync` has no time limit of its own, so a stopped or stuck daemon would block it for ever.
+    call_daemon(socket, "ping")
     said = connect_daemon(socket, None if timeout is None else timeout + LATE)(
         "sync", timeout=timeout, write=write
     )

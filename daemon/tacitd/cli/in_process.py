@@ -41,10 +41,11 @@ def open_app(places: Paths) -> Iterator[App]:
     to_file(places.state_dir / "tacitd.log", app.config.log.level)
     asked: list[Signals] = []
     try:
+        # In this order: a second signal must not interrupt the closing.
         with (
             _stop_on_signals(app, asked),
             app,
-        ):  # in this order: a second signal must not interrupt the closing
+        ):
             thread = threading.Thread(target=app.run, name="tacitd-engine")
             thread.start()
             try:

@@ -107,9 +107,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
             try:
-                app.listen(
-                    Server(places.socket, build_methods(app))
-                )  # last: a client that receives an answer may send a signal at once
+                # Last: a client that receives an answer may send a signal at once.
+                app.listen(Server(places.socket, build_methods(app)))
                 life.announce_ready()
             except TacitdError as error:
                 logger.error("the daemon cannot start: {}", error)

@@ -250,9 +250,8 @@ def _rejected_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[S
         yield StatusLine(
             "rejected", f"{count_noun(letters, 'dead letter')}; {count_noun(texts, 'text')} kept"
         )
-        for one in document.get("rescued_by_reason", ())[
-            :2
-        ]:  # the snapshot of an older daemon has no such field
+        # The snapshot of an older daemon has no such field.
+        for one in document.get("rescued_by_reason", ())[:2]:
             yield StatusLine("", f"{one['texts']} of {one['handler']}: {one['reason']}")
         yield StatusLine(
             "", "hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again", "hint"

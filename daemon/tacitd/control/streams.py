@@ -79,9 +79,8 @@ def send_stream(
     Blocks in this thread only. Returns False, having sent nothing, if there are too many streams. Raises OSError if the
     client is gone.
     """
-    ready, ring = (
-        socket.socketpair()
-    )  # objects and not numbers: a late `wake` must not write into another file
+    # Objects and not numbers: a late `wake` must not write into another file.
+    ready, ring = socket.socketpair()
     ready.setblocking(False)
     ring.setblocking(False)
 

@@ -63,9 +63,8 @@ class Dispatcher:
         """A transcript was read: it may contain records that a handler has not handled."""
         for item in self.work_queue.list_items_of(path):
             if item.cursor is not None and not (item.busy or item.pending_write):
-                with suppress(
-                    Exception
-                ):  # a directory that cannot be examined parks the item when it is offered
+                # A directory that cannot be examined parks the item when it is offered.
+                with suppress(Exception):
                     self._note_place(item, item.cursor, tail)
                     item.lane = item.home  # otherwise it would be read again to find its lane
             self.work_queue.wake(item)

@@ -159,9 +159,8 @@ class TranscriptPool:
         """Trigger: it is to be read to its end. Why: the last record may have no newline (CLAUDE_CODE section 13).
         Outcome: a complete record is taken; an incomplete one waits for growth."""
         if path in self._to_end:
-            with suppress(
-                OSError, FileRefusedError
-            ):  # it is removed or unreadable: the next slice reports it
+            # It is removed or unreadable: the next slice reports it.
+            with suppress(OSError, FileRefusedError):
                 tail.take_unterminated()
 
     def _is_unchanged(self, path: Path) -> bool:

@@ -405,9 +405,8 @@ class History:
         It may wait for days. If a person removes a line meanwhile, a repeated operation would put it back (S-28).
         """
         self._folded.parts[begun.id] = tuple(effects)
-        with suppress(
-            OSError, LogDamagedError
-        ):  # kept in memory; only after a restart would the operations be repeated
+        # Kept in memory; only after a restart would the operations be repeated.
+        with suppress(OSError, LogDamagedError):
             self._append(part_record(begun, effects))
 
     def _try(self, run: tuple[Operation, ...], begun: Transaction) -> list[Effect]:

@@ -173,9 +173,8 @@ def _by_signal(code: int) -> bool:
 def _first_line(text: str) -> str:
     """The first line of the client's text for `status`: at most 200 characters, without secrets or control characters."""
     line = next((one for one in text.split("\n") if one.strip()), "")
-    plain = sanitize_line(
-        line[:2000]
-    )  # before redaction, because an escape sequence can hide where a secret begins
+    # Before redaction, because an escape sequence can hide where a secret begins.
+    plain = sanitize_line(line[:2000])
     return shorten_line(redact_secrets(plain)[0], 200)
 
 

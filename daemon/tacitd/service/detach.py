@@ -88,9 +88,8 @@ def _wait_until_up(places: Paths, read_end: int, output: Path) -> int:
             return pid
         if ready.poll(50):
             code = os.read(read_end, 1)
-            if (
-                pid := ping_daemon(places.socket)
-            ) is not None:  # another start was quicker: its daemon serves as well
+            # Another start was quicker: its daemon serves as well.
+            if (pid := ping_daemon(places.socket)) is not None:
                 return pid
             raise _make_failure(output, code[0] if code else FAILED)
     raise _make_failure(output, FAILED)

@@ -123,9 +123,8 @@ class Sessions:
 
     def note_left(self, session_id: str) -> None:
         """The session's client said that it ended: it ends as soon as its transcript is quiet for a second."""
-        now = (
-            self._clock.monotonic()
-        )  # its growth may be read later, so a session that is not known yet is kept too
+        # Its growth may be read later, so a session that is not known yet is kept too.
+        now = self._clock.monotonic()
         self._sessions.setdefault(session_id, _Session(ended=True, grown=now)).left = now
 
     def note_returned(self, session_id: str) -> None:

@@ -40,9 +40,8 @@ def redact_secrets(text: str) -> tuple[str, int]:
     It is idempotent.
     """
     count = 0
-    while spans := _merge(
-        _find(text), text
-    ):  # each round replaces at least one value that is not `[secret]` yet, so this ends
+    # Each round replaces at least one value that is not `[secret]` yet, so this ends.
+    while spans := _merge(_find(text), text):
         parts: list[str] = []
         end = 0
         for start, stop in spans:

@@ -172,9 +172,8 @@ def find_seed_phrase(words: str) -> str | None:
         run = [*run, one] if _is_seed_word(one[0]) else []
         if len(run) >= max(12, len(best)):
             best = run
-    if len({one[0] for one in best}) < max(
-        8, len(best) * 3 // 4
-    ):  # "very very very …" is not a random choice
+    # "very very very …" is not a random choice.
+    if len({one[0] for one in best}) < max(8, len(best) * 3 // 4):
         return None
     return words[best[0].start() : best[-1].end()]
 

@@ -146,9 +146,8 @@ class ProfileHandler(BaseHandler):
             and not decay.doubt_clock(tools.clock.now(), self._newest)
         ):
             self._clock_doubt = ""
-            tools.post(
-                Due(FADE)
-            )  # a fresh record confirms the clock: files that were not touched for long do not count
+            # A fresh record confirms the clock: files that were not touched for long do not count.
+            tools.post(Due(FADE))
 
     # jobs
 

@@ -149,9 +149,8 @@ def _forget(now: ProfileSnapshot, path: str) -> list[Op]:
     """The operations that remove a path whose confidence is used up. Of an array, elements of the person stay, and so do
     those with an entry of their own."""
     place, value = dot_paths.find_target(now.profile, path), dot_paths.get_value(now.profile, path)
-    if (
-        place is not None and place.element is not None
-    ):  # by its value: an index changes when another element goes
+    # By its value: an index changes when another element goes.
+    if place is not None and place.element is not None:
         return [{"op": "take", "path": ".".join(place.keys), "values": [value]}]
     pointed = find_elements(now.profile, metas.read_confidences(now.meta)).get(path, {})
     if not isinstance(value, list) or not (pointed or path in now.owned.elements):

@@ -314,9 +314,8 @@ class ProfileStore:
         try:
             found = json_document.read_document(self._beside, self.disk)
         except json_document.NotUnderstoodError:
-            return (
-                ProfileMemory()
-            )  # without this state, edits by hand count as tacitd's and decay; the profile is intact
+            # Without this state, edits by hand count as tacitd's and decay; the profile is intact.
+            return ProfileMemory()
         return besides.from_data(found) if found is not None else ProfileMemory()
 
     def _save_memory(self, beside: ProfileMemory) -> None:

@@ -206,9 +206,8 @@ def test_the_end_of_a_session_does_not_wait_for_a_removed_file(
     """The file grew and was removed before it was read: no read wakes the end of its session."""
     scene = Scene(tmp_path, held=True, lanes=1)
     for session in "st":
-        scene.append(
-            session, scene.title(session) | {"cwd": str(scene.root)}
-        )  # so the session is announced first
+        # So the session is announced first.
+        scene.append(session, scene.title(session) | {"cwd": str(scene.root)})
     scene.settle()
     _work_off(scene)
     monkeypatch.setattr(pool_module, "KEPT", 0)

@@ -203,9 +203,8 @@ def test_honest_worktrees_submodules_and_inner_git_directories_have_an_exclude_f
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     found = git.find_repository(linked)
     assert found is not None and found.top == repo
-    (repo / ".git/worktrees/linked/gitdir").write_text(
-        "../../../../linked/.git\n"
-    )  # worktree.useRelativePaths
+    # worktree.useRelativePaths.
+    (repo / ".git/worktrees/linked/gitdir").write_text("../../../../linked/.git\n")
     assert git.locate_exclude_file(linked) == repo / ".git/info/exclude"
     _git(repo, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(repo), "sub")
     assert git.locate_exclude_file(repo / "sub") == repo / ".git/modules/sub/info/exclude"

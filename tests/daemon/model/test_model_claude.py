@@ -38,9 +38,8 @@ def test_the_command_to_the_letter(house: House) -> None:
     assert call["argv"] == LEAN
     assert call["cwd"] == str(house.root / "state" / "model")
     assert call["stdin"] == SENTINEL + "\n\nMessage: hello @CLAUDE.md"
-    env = {
-        name: value for name, value in call["env"].items() if name != "LC_CTYPE"
-    }  # Python's own variable in the stand-in
+    # Python's own variable in the stand-in.
+    env = {name: value for name, value in call["env"].items() if name != "LC_CTYPE"}
     assert env == {
         "HOME": str(house.root / "home"),
         "PATH": house.stand_in.path(),
@@ -136,9 +135,8 @@ def test_nobody_waits_for_ever(house: House) -> None:
     clock = FakeClock()
     model = house.model(caps={"calls_per_minute": 1}, clock=clock)
     model.ask(ModelRequest("a", "fast", "1"))
-    refused = model.ask(
-        ModelRequest("b", "fast", "2")
-    )  # the pauses take no time here, so the minute stays full
+    # The pauses take no time here, so the minute stays full.
+    refused = model.ask(ModelRequest("b", "fast", "2"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.BUDGET
     assert refused.retry_at == clock.now() + 60.0 and house.pauses == [60.0] * WAITS
 

@@ -31,9 +31,8 @@ def test_traces_do_not_end_a_process_that_begins_threads() -> None:
         assert process.stdout is not None and process.stdout.readline() == b"ready\n"
         for _ in range(TRACES):
             process.send_signal(signal.SIGUSR1)
-            with suppress(
-                subprocess.TimeoutExpired
-            ):  # time to handle it: a pending signal swallows the next one
+            # Time to handle it: a pending signal swallows the next one.
+            with suppress(subprocess.TimeoutExpired):
                 process.wait(0.0003)
                 break
         code = process.poll()

@@ -106,9 +106,8 @@ def test_every_code_point_is_kept_or_removed(beside: str) -> None:
     needed = {"ب": "\u200c", "❤": "\ufe0e\ufe0f"}.get(beside, "")
     line = sanitize_line(beside.join(solid))
     same = "".join(char for char in line if char not in needed) == wanted
-    assert same, (
-        "a visible character is gone, or a hidden one stays"
-    )  # a difference of megabytes is not printed
+    # A difference of megabytes is not printed.
+    assert same, "a visible character is gone, or a hidden one stays"
 
 
 @pytest.mark.parametrize("context", CONTEXTS)

@@ -116,9 +116,8 @@ def test_L_22_a_session_counts_once() -> None:
     failed = record_failure(once, T[1], "b")
     assert (failed.status, failed.clean) == (RECURRING, 0)
     assert clean(failed, T[1], "b").clean == 0
-    later = record_failure(
-        once, T[2], "a"
-    )  # the first session continues after a clean one and shows the gap again
+    # The first session continues after a clean one and shows the gap again.
+    later = record_failure(once, T[2], "a")
     assert (later.status, later.clean) == (RECURRING, 0)
 
 

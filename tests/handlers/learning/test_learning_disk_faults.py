@@ -171,9 +171,8 @@ def inject(tmp: Path, number: int) -> tuple[int, int]:
         for round_ in range(3):
             at = 1 + (number * 7 + round_ * dice.randint(0, 40)) % CHANGES_LIMIT
             if dice.random() < 0.4:
-                at = (
-                    1 + number % CHANGES_LIMIT
-                )  # the same change each time, so that work which is lost twice is given up
+                # The same change each time, so that work which is lost twice is given up.
+                at = 1 + number % CHANGES_LIMIT
             faults.arm(at, dice.choice(CODES), lasting=dice.random() < 0.6, part=dice.choice((0, 0.5, 1)))
             world.live(0, *dice.choice([(), (60,), (600, 600)]))
             reached += faults.count >= at

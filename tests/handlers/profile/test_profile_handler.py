@@ -137,9 +137,8 @@ def test_processed_turns_are_complete_after_a_crash(box: Box, monkeypatch: pytes
     box.play(grew(box, "a", 3))
     box.play(Due("turns"))
     events = [grew(box, "a", 5), grew(box, "b", 2)]
-    box.play(
-        events[0]
-    )  # and b's position was committed by an engine that died before its event was published
+    # And b's position was committed by an engine that died before its event was published.
+    box.play(events[0])
     box.positions = [(one.session, one.transcript, one.end) for one in events]
     read: list[tuple[int, int]] = []
     pread = os.pread

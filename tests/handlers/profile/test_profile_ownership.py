@@ -211,9 +211,8 @@ def test_two_machines_learn_from_each_other(box: Box, other: Box) -> None:
     other.learn(tools__editor="helix", work__languages=("Rust",))
     assert box.store.find_own_paths() == frozenset()
     assert box.store.find_ownership().elements == {}
-    box.edit(
-        tools__editor="vim", work__languages=["Go", "Rust", "Zig"]
-    )  # vim is what the first machine wrote last
+    # Vim is what the first machine wrote last.
+    box.edit(tools__editor="vim", work__languages=["Go", "Rust", "Zig"])
     for one in (box, other):
         assert one.store.find_own_paths() == {"tools.editor"}
         assert one.store.find_ownership().elements == {"work.languages": ("Zig",)}
@@ -367,9 +366,8 @@ class Person:
         box = self.box
         match step:
             case ("edit", value):
-                if (
-                    box.profile.get("tools", {}).get("editor") != value
-                ):  # saving what is there changes nothing
+                # Saving what is there changes nothing.
+                if box.profile.get("tools", {}).get("editor") != value:
                     box.edit(tools__editor=value)
                     self.editor = value if self.noticed or value != self.last else None
             case ("element", value):

@@ -69,9 +69,8 @@ def _results(line: bytes, wanted: Mapping[bytes, str]) -> dict[str, ToolAnswer]:
         return {}
     message = record.get("message")
     blocks = message.get("content") if isinstance(message, dict) else None
-    alone = (
-        isinstance(blocks, list) and len(blocks) == 1
-    )  # with several blocks it is unknown which one `toolUseResult` is for
+    # With several blocks it is unknown which one `toolUseResult` is for.
+    alone = isinstance(blocks, list) and len(blocks) == 1
     made: dict[str, ToolAnswer] = {}
     for block in blocks if isinstance(blocks, list) else ():
         id = (
