@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tacitd.events import Event, Told
+from tacitd.events import Event, Message
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
@@ -153,4 +153,4 @@ class Box:
     def told(self, id: str, data: Mapping[str, Any], session: str = "abc123") -> Outcome:
         from tacitd.events import NoProject
 
-        return self.play(Told("learning", id, session, NoProject("", "none"), self.clock.now(), data))
+        return self.play(Message("learning", id, session, NoProject("", "none"), self.clock.now(), data))

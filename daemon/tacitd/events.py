@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""
@@ -135,6 +135,7 @@ class TranscriptGrew:
     Offered again with more records as the transcript grows, until the outcome is `Done`.
     """
 
+    stored_name: ClassVar[str] = "TranscriptGrew"
     transcript: Path
     session: str
     project: Project | NoProject
@@ -154,6 +155,7 @@ class SessionStarted:
     Comes once each time the session goes to another project.
     """
 
+    stored_name: ClassVar[str] = "SessionStarted"
     session: str
     transcript: Path
     project: Project | NoProject
@@ -168,6 +170,7 @@ class SessionEnded:
     Offered after this handler has handled every record of the session.
     """
 
+    stored_name: ClassVar[str] = "SessionEnded"
     session: str
     transcript: Path
     project: Project | NoProject
@@ -180,6 +183,7 @@ class SessionEnded:
 class SourceChanged:
     """A file that the handler's `sources` names was changed, created or removed."""
 
+    stored_name: ClassVar[str] = "SourceChanged"
     project: Project
     path: Path
 
@@ -188,6 +192,7 @@ class SourceChanged:
 class Due:
     """A job of the handler's is due: by the clock, because a person asked for it, or because of a session."""
 
+    stored_name: ClassVar[str] = "Due"
     job: str
     project: Project | None = None
     session: str = ""
@@ -195,12 +200,14 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Message:
     """A message from another handler, offered after the commit that contains it.
 
     Offered at least once, until the outcome is `Done`: the same `id` may come again after a crash.
     """
 
+    stored_name: ClassVar[str] = "Told"
+    """An earlier name of the event: handlers' logs contain it."""
     sender: str
     """The name of the handler that sent it."""
     id: str
@@ -214,4 +221,4 @@ class Told:
     """Whether it comes from a job and not from a session. `session` is the job's name then."""
 
 
-Event = TranscriptGrew | SessionStarted | SessionEnded | SourceChanged | Due | Told
+Event = TranscriptGrew | SessionStarted | SessionEnded | SourceChanged | Due | Message

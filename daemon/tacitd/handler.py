@@ -34,7 +34,7 @@ class Done:
     """Byte offset, at a record's end; None: all that was offered. Ignored for events without records."""
     data: Mapping[str, Any] = field(default_factory=dict)
     """JSON that `open` and `committed` receive. Empty: only the position is kept. A message under the key `tell` and
-    the name of another handler is offered to that handler as `Told` once the commit is durable."""
+    the name of another handler is offered to that handler as `Message` once the commit is durable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class PersonRules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """One thing that a plugin learned, proposes or was told to forget, about which a person can decide.
+    """One thing that a plugin learned, proposes or must not learn again, about which a person can decide.
 
     `tacitd forget`, `accept` and `review` find the items of all plugins by id or by text. They are derived from what is
     stored anyway.

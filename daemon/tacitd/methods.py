@@ -225,7 +225,7 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo the transaction `id`. Handlers that watch the changed files are told as after any other change.
+    """Undo the transaction `id`. Handlers that watch the changed files get an event, as after any other change.
 
     `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tacitd.files.transaction_records import Transaction
 
 SHOWN = 20
-"""How many changes `tacitd history` prints unless told otherwise."""
+"""How many changes `tacitd history` prints without `-n`."""
 
 
 @click.command(epilog="\b\nExample: tacitd history\nExample: tacitd history ~/work/app --since 7d --json")

@@ -18,7 +18,7 @@ from tacitd.control.client import Subscription
 from tacitd.errors import UnavailableError
 
 SHOWN = 20
-"""Lines that are printed unless told otherwise."""
+"""Lines that are printed without `-n` and `--since`."""
 KEPT = 500
 """Activities that the daemon is asked for: all that it has kept."""
 RETRY = 1.0
@@ -99,11 +99,11 @@ def _follow_daemon(
     A daemon sends what it has kept first. Of that, only what is newer than the `printed` rows is printed.
     """
     seen = deque(((row["at"], row["line"]) for row in printed), maxlen=KEPT)
-    told = False
+    is_waiting = False
     while True:
         try:
             if subscription is None:
-                subscription, told = Subscription(socket, {"last": KEPT}), False
+                subscription, is_waiting = Subscription(socket, {"last": KEPT}), False
             with subscription:
                 while (found := subscription.read_next(None)) is not None:
                     if found[0] == "missed":
@@ -112,9 +112,9 @@ def _follow_daemon(
                         seen.append((found[1]["at"], found[1]["line"]))
                         _echo_row(found[1], as_json)
         except UnavailableError:
-            if not told:
+            if not is_waiting:
                 echo_message("no daemon runs; waiting for one")
-                told = True
+                is_waiting = True
             time.sleep(RETRY)
         subscription = None
 

@@ -30,7 +30,7 @@ from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.consumers.commits import Commits, parse_commit
-from tacitd.events import Prompt, Record
+from tacitd.events import Due, Message, Prompt, Record, SessionEnded
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
 from tacitd.sources.dedupe import SeenPrompts
@@ -182,9 +182,9 @@ class Consumer:
     def _fold_done(self, record: Mapping[str, Any]) -> Commit:
         commit = parse_commit(record)
         self._note_handled(record.get("ids", ()))
-        if commit.event == "Due":
+        if commit.event == Due.stored_name:
             self.last_job_runs[commit.session] = commit.at
-        if commit.event == "Told":
+        if commit.event == Message.stored_name:
             self.handled_messages.add(commit.session)
         if commit.transcript:
             self._apply_position(record)
@@ -376,15 +376,15 @@ class Consumer:
         with self.lock:
             record = self._make_record(event, stream)
             record |= {"s": name, "d": dict(data)}
-            if event == "SessionEnded" and stream is not None:
+            if event == SessionEnded.stored_name and stream is not None:
                 record["e"] = max(stream.end_handled_upto, stream.handled_upto if mark is None else mark)
             commit = self._commits.append_once(self.log, record)
-            if stream is not None and event == "SessionEnded":
+            if stream is not None and event == SessionEnded.stored_name:
                 stream.end_handled_upto = record["e"]
                 stream.saved_state, stream.logged_at = stream.get_state(), commit.at
-            if event == "Due":
+            if event == Due.stored_name:
                 self.last_job_runs[name] = commit.at
-            if event == "Told":
+            if event == Message.stored_name:
                 self.handled_messages.add(name)
             return commit
 

@@ -86,7 +86,7 @@ def encode_request(method: str, params: Mapping[str, Any], id: int = 1) -> bytes
 
 
 def encode_notification(method: str, params: Any) -> bytes:
-    """The line that tells a client something for which it subscribed."""
+    """The line that notifies a client of something for which it subscribed."""
     return _encode_line({"jsonrpc": "2.0", "method": method, "params": params})
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from tacitd.events import (
     Due,
     Event,
+    Message,
     NoProject,
     Project,
     SessionEnded,
     SessionStarted,
     SourceChanged,
-    Told,
     TranscriptGrew,
 )
 
@@ -27,7 +27,7 @@ def lane_of_event(event: Event) -> str:
     match event:
         case Due(project=Project(root=root)) | SourceChanged(project=Project(root=root)):
             return str(root)
-        case Told(project=project):
+        case Message(project=project):
             return str(project.root) if isinstance(project, Project) else ""
         case Due() | SourceChanged():
             return ""
@@ -39,13 +39,13 @@ def make_event_key(event: Event) -> tuple[str, ...]:
     """The key of an event. A second event with the same key replaces the first."""
     match event:
         case Due(job, project, session):
-            return ("Due", job, str(project.root) if project else "", session)
+            return (event.stored_name, job, str(project.root) if project else "", session)
         case SourceChanged(project, path):
-            return ("SourceChanged", str(project.root), str(path))
-        case Told(id=id):
-            return ("Told", id)
+            return (event.stored_name, str(project.root), str(path))
+        case Message(id=id):
+            return (event.stored_name, id)
         case _:
-            return (type(event).__name__, event.session, str(event.transcript))
+            return (event.stored_name, event.session, str(event.transcript))
 
 
 def describe_event(event: Event) -> str:
@@ -59,9 +59,9 @@ def describe_event(event: Event) -> str:
             return f"job {job}"
         case SourceChanged(path=path):
             return f"a change of {path}"
-        case Told(sender=sender, session=job, by_job=True):
+        case Message(sender=sender, session=job, by_job=True):
             return f"what {sender} found in job {job}"
-        case Told(sender=sender, session=session):
+        case Message(sender=sender, session=session):
             return f"what {sender} found in session {session}"
         case TranscriptGrew(transcript=path):
             return f"growth of {path}"
@@ -74,7 +74,7 @@ def name_of_event(event: Event) -> str:
             return job
         case SourceChanged(path=path):
             return str(path)
-        case Told(id=id):
+        case Message(id=id):
             return id
         case _:
             return event.session

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
-from tacitd.events import Event, NoProject, Project, Told
+from tacitd.events import Due, Event, Message, NoProject, Project
 from tacitd.handler import Commit
 
 RESEND_FOR = 30 * 86400.0
@@ -45,7 +45,7 @@ class MessageRouter:
 
 def read_messages(
     sender: str, commit: Commit, project_of: Callable[[str], Project | NoProject]
-) -> Iterator[tuple[str, Told]]:
+) -> Iterator[tuple[str, Message]]:
     """Yield the messages of a commit as (handler, event). Ids are the same after a restart."""
     messages = commit.data.get(MESSAGES_KEY)
     if not isinstance(messages, Mapping):
@@ -54,4 +54,5 @@ def read_messages(
     for name, data in messages.items():
         if isinstance(data, Mapping):
             id = f"{sender}:{commit.at!r}:{commit.session}:{commit.upto}"
-            yield str(name), Told(sender, id, commit.session, project, commit.at, data, commit.event == "Due")
+            by_job = commit.event == Due.stored_name
+            yield str(name), Message(sender, id, commit.session, project, commit.at, data, by_job)

@@ -17,7 +17,7 @@ from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.errors import FileBusyError, TacitdError
-from tacitd.events import Due, SessionEnded, Told, TranscriptGrew
+from tacitd.events import Due, Message, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.sources.position import Position, position_at
@@ -185,10 +185,9 @@ class HandlerRunner:
             return consumer.commit(cursor, position, prompts, done.data, assignment.epoch)
         if isinstance(event, Due) and not done.data and consumer.is_frequent_job(event.job):
             consumer.last_job_runs[event.job] = consumer.clock.now()
-        elif done.data or isinstance(event, SessionEnded | Due | Told):
-            kind = type(event).__name__
+        elif done.data or isinstance(event, SessionEnded | Due | Message):
             return consumer.commit_event(
-                kind, cursor, assignment.log_name, done.data, assignment.handled_upto
+                event.stored_name, cursor, assignment.log_name, done.data, assignment.handled_upto
             )
         return None
 

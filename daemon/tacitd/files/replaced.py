@@ -139,7 +139,7 @@ class _Edit:
         """Put `wanted` into the file. False if the file was saved in between.
 
         Just before the swap the temporary file gets a name with the digests of both contents. If the process ends
-        during the swap, the name tells whether that file contains only known bytes or what a person saved
+        during the swap, the name shows whether that file contains only known bytes or what a person saved
         (temporary.py).
         """
         target, disk = self._target, self._disk

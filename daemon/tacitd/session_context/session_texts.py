@@ -48,7 +48,7 @@ class SessionTexts:
         """What the hook is to print; "" for nothing.
 
         Trigger: the transcript is not below this client's directory. Why: several accounts may have directories of their
-        own, and what one is told must not reach another. Outcome: nothing.
+        own, and what one gets must not reach another. Outcome: nothing.
         """
         if not self._is_of_source(question.transcript):
             return ""

@@ -17,13 +17,13 @@ from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.events import (
     Due,
     Event,
+    Message,
     NoProject,
     Project,
     Record,
     SessionEnded,
     SessionStarted,
     SourceChanged,
-    Told,
     TranscriptGrew,
 )
 from tacitd.files.busy_files import retry_while_changing
@@ -103,7 +103,7 @@ class LearnerHandler(BaseHandler):
                     began = self._began.get(session, tools.clock.now())
                     self._save_session_state(session, local_minutes(began))
                 return Done()
-            case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Told():
+            case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Message():
                 return Done()
 
     # transcripts

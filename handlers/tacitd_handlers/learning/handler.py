@@ -19,12 +19,12 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
     Event,
+    Message,
     NoProject,
     Project,
     SessionEnded,
     SessionStarted,
     SourceChanged,
-    Told,
     TranscriptGrew,
 )
 from tacitd.files import git
@@ -117,7 +117,7 @@ class LearningHandler(BaseHandler):
             case SessionStarted(project=Project() as project):
                 self._note(project)
                 return self._check_at_start(project, tools)
-            case SessionEnded() | Told():
+            case SessionEnded() | Message():
                 self._session_folders.pop(event.session, None)
                 return Done()
             case SessionStarted():

@@ -14,7 +14,7 @@ from typing import Any
 from loguru import logger
 
 from tacitd.errors import LogDamagedError, describe_os_error
-from tacitd.events import Due, Event, Project, SessionStarted, Told
+from tacitd.events import Due, Event, Message, Project, SessionStarted
 from tacitd.files.log import Log
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
@@ -41,7 +41,7 @@ class LessonsHandler(BaseHandler):
         """Store drafted lessons, run the tidy job, ignore other events."""
         if isinstance(event, Due) and event.job == TIDY:
             self._tidy(tools)
-        if isinstance(event, Told):
+        if isinstance(event, Message):
             return self._store_findings(event, tools)
         if isinstance(event, SessionStarted) and isinstance(event.project, Project):
             self._note_project(event.project, tools)
@@ -53,7 +53,7 @@ class LessonsHandler(BaseHandler):
         with suppress(OSError, LogDamagedError):  # the next session notes it
             registry.add_if_new(identify_project(project.root))
 
-    def _store_findings(self, event: Told, tools: Tools) -> Outcome:
+    def _store_findings(self, event: Message, tools: Tools) -> Outcome:
         """Store the drafts and the repeated corrections of a synthesis, and withdraw the lessons of deleted lines
         (SPEC E-30, E-32)."""
         store = LessonStore.from_environ(self._env, tools.clock)

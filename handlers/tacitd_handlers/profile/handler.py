@@ -16,7 +16,7 @@ from loguru import logger
 
 from tacitd.clock import utc_seconds
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
-from tacitd.events import Due, Event, SessionEnded, Told, TranscriptGrew
+from tacitd.events import Due, Event, Message, SessionEnded, TranscriptGrew
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
@@ -57,7 +57,7 @@ class ProfileHandler(BaseHandler):
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
         match event:
-            case Told():
+            case Message():
                 return self._learn_findings(event, tools)
             case TranscriptGrew():
                 self._read(event, tools)
@@ -110,7 +110,7 @@ class ProfileHandler(BaseHandler):
 
     # findings
 
-    def _learn_findings(self, event: Told, tools: Tools) -> Outcome:
+    def _learn_findings(self, event: Message, tools: Tools) -> Outcome:
         what = parse_finding(event.data)
         if not what:
             return Done(data={"kind": "nothing"})

@@ -1,4 +1,4 @@
-"""The rule that tells a person's values from learned ones (SPEC P-10, P-17). Pure.
+"""The rule that distinguishes a person's values from learned ones (SPEC P-10, P-17). Pure.
 
 A value is learned if its path is in profile-meta.json and it is the value that was written there last, by this tacitd or by
 another writer of the same directory. Every other value is the person's, also one that tacitd had written earlier: setting

@@ -75,7 +75,7 @@ def _standing(raw: Mapping[str, object], decayed: float | None) -> PathConfidenc
 
 
 def newest_moment(meta: Json) -> float | None:
-    """Return the newest time in the document; None if there is none. It tells whether the clock can be trusted."""
+    """Return the newest time in the document; None if there is none. With it, a wrong clock is recognised."""
     times = [one.since for one in read_confidences(meta).values()]
     return max([*times, *filter(None, [last_decay(meta)])], default=None)
 

@@ -1,4 +1,4 @@
-"""`claudeMdExcludes` in Claude Code's settings: files that a person told it not to load. Read only.
+"""`claudeMdExcludes` in Claude Code's settings: files that a person excluded from loading. Read only.
 
 The patterns of all settings files count together. They are globs over absolute paths: `*` stays within a folder, `**`
 does not, `{a,b}` is either.

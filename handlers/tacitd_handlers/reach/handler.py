@@ -133,7 +133,7 @@ class ReachHandler(BaseHandler):
         self._stamp = stamp
 
     def _take_stamp(self, file: UserRulesFile, tools: Tools, settings: Any) -> Stamp:
-        """What tells whether anything changed: size, time and inode of each file, and the settings."""
+        """What shows whether anything changed: size, time and inode of each file, and the settings."""
         if not self._sources:
             self._sources = _load_sources(tools, self._env)
         files = [file.path, *(path for one in self._sources.values() for path in one.list_files())]

@@ -1,7 +1,7 @@
 """Prompt extensions: a plugin adds a part to another plugin's model call, so that one call serves both.
 
 An extension adds a part to the prompt and takes its own part out of the answer. Its plugin gets the finding as an event
-(`tacitd.events.Told`) after the commit that contains it. An extension never changes the rest of the prompt or of the
+(`tacitd.events.Message`) after the commit that contains it. An extension never changes the rest of the prompt or of the
 answer. A plugin names its extensions in the hook `Plugin.prompt_extensions`, so plugins do not import each other; a module
 is imported when a prompt is made. What an extension asks for and accepts belongs in its own module.
 

@@ -1,4 +1,4 @@
-"""The index of some texts, which tells whether they contain a concrete token in any of its spellings (SPEC S-67). Pure.
+"""The index of some texts, which finds whether they contain a concrete token in any of its spellings (SPEC S-67). Pure.
 
 It is built once for the sources and queried for each token of a fact. Finding the tokens belongs to `concrete_tokens`.
 """

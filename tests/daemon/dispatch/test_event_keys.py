@@ -10,12 +10,12 @@ from tacitd.dispatch.event_keys import describe_event
 from tacitd.events import (
     Due,
     Event,
+    Message,
     NoProject,
     Project,
     SessionEnded,
     SessionStarted,
     SourceChanged,
-    Told,
     TranscriptGrew,
 )
 
@@ -29,9 +29,9 @@ PATH, APP, HOME = Path("/t/s.jsonl"), Project(Path("/app"), True), NoProject("/h
         (SessionEnded("s", PATH, APP, 0.0, "idle"), "the end of session s"),
         (Due("recover", None), "job recover"),
         (SourceChanged(APP, Path("/app/AGENTS.md")), "a change of /app/AGENTS.md"),
-        (Told("learning", "1", "s", HOME, 0.0, {}), "what learning found in session s"),
+        (Message("learning", "1", "s", HOME, 0.0, {}), "what learning found in session s"),
         (
-            Told("learning", "1", "synthesize", HOME, 0.0, {}, by_job=True),
+            Message("learning", "1", "synthesize", HOME, 0.0, {}, by_job=True),
             "what learning found in job synthesize",
         ),
         (TranscriptGrew(PATH, "s", APP, (), 0, 0, False), "growth of /t/s.jsonl"),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from support_engine import Scene, Scripted, prompts_of
-from tacitd.events import Due, Event, Project, Told, TranscriptGrew
+from tacitd.events import Due, Event, Message, Project, TranscriptGrew
 from tacitd.handler import Done, Job, Later
 
 
@@ -19,8 +19,8 @@ def finder(event: Event) -> Any:
     return Done(data={"did": said, "project": project, "tell": {"b": {"said": said}, "nobody": {"x": 1}}})
 
 
-def messages_to(handler: Scripted) -> list[Told]:
-    return [event for event in handler.events if isinstance(event, Told)]
+def messages_to(handler: Scripted) -> list[Message]:
+    return [event for event in handler.events if isinstance(event, Message)]
 
 
 def test_a_message_is_posted_once_after_the_commit(tmp_path: Path) -> None:
@@ -30,6 +30,8 @@ def test_a_message_is_posted_once_after_the_commit(tmp_path: Path) -> None:
     scene.settle()
     (event,) = messages_to(scene.handlers[1])
     assert (event.sender, event.session, event.data) == ("a", "s", {"said": ["one"]})
+    log = scene.engine.consumers["b"].log
+    assert [one["s"] for one in log.read() if one.get("ev") == "Told"] == [event.id], "its stored name"
     assert isinstance(event.project, Project) and event.project.root == scene.root
     scene.settle()
     scene.restart()
@@ -55,7 +57,7 @@ def test_an_unhandled_message_is_posted_again_after_a_crash(tmp_path: Path) -> N
     scene = Scene(
         tmp_path,
         Scripted(finder),
-        Scripted(lambda event: Later("not now") if isinstance(event, Told) else Done()),
+        Scripted(lambda event: Later("not now") if isinstance(event, Message) else Done()),
     )
     scene.type("s", "one")
     scene.settle()
@@ -74,7 +76,7 @@ def test_a_receiver_that_fails_parks_only_its_own_work(tmp_path: Path) -> None:
     moods = iter([True, False, False])
 
     def hearer(event: Event) -> Any:
-        if isinstance(event, Told) and next(moods):
+        if isinstance(event, Message) and next(moods):
             raise ValueError("in a bad mood")
         return Done()
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from support_lessons import Lessons
-from tacitd.events import Due, NoProject, Told
+from tacitd.events import Due, Message, NoProject
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.testing import FakeClock
@@ -109,9 +109,11 @@ def test_a_directory_in_the_way_degrades(lessons: Lessons) -> None:
     assert str(lessons.directory) in said.wrong[DAMAGED].what
 
 
-@pytest.mark.parametrize("event", [Due(TIDY), Told("learning", "1", "s", NoProject("/h", "home"), 0.0, {})])
+@pytest.mark.parametrize(
+    "event", [Due(TIDY), Message("learning", "1", "s", NoProject("/h", "home"), 0.0, {})]
+)
 def test_a_full_disk_is_said_with_its_cure(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, event: Due | Told
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, event: Due | Message
 ) -> None:
     """Owner and mode are irrelevant here: the hint is the one for the system's error."""
 

@@ -9,7 +9,7 @@ from test_lessons_handler import Said
 from test_lessons_project_scopes import project
 
 from support_lessons import Lessons
-from tacitd.events import Project, Told
+from tacitd.events import Message, Project
 from tacitd.handler import Done
 from tacitd.testing import START
 from tacitd_handlers.lessons import draft_extension
@@ -29,7 +29,7 @@ def root(lessons: Lessons) -> Path:
 
 
 def remove(root: Path, *lines: str) -> None:
-    event = Told("learning", "1", "s2", Project(root, True), START, {"removed": list(lines)})
+    event = Message("learning", "1", "s2", Project(root, True), START, {"removed": list(lines)})
     assert LessonsHandler().handle(event, Said().tools()) == Done()
 
 

@@ -1,4 +1,4 @@
-"""The program that Claude Code runs for its hooks: it tells the daemon what happened, and never disturbs the client.
+"""The program that Claude Code runs for its hooks: it reports to the daemon what happened, and never disturbs the client.
 
     python3 -I -S hook_program.py [SOCKET SPOOL]
 
