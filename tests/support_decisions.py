@@ -10,11 +10,17 @@ from tacitd.handler import Decided, Decision, StoredItem
 from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.line_decisions import decide_line
 from tacitd_handlers.learning.line_items import list_project
+from tacitd_handlers.learning.offer_items import list_offers
 
 
 def list_items(bench: Bench) -> list[StoredItem]:
     """The items of the bench's project."""
     return list(list_project(Inventory(bench.state, bench.clock), bench.root))
+
+
+def list_person_items(bench: Bench) -> list[StoredItem]:
+    """The items that belong to the person."""
+    return list(list_offers(Inventory(bench.state, bench.clock)))
 
 
 def find(bench: Bench, text: str, state: str = "") -> StoredItem:

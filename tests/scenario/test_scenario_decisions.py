@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from support_daemon import LEARNING, PROGRAM, Daemon, MakeDaemon
+from support_daemon import EXTRACTION, LEARNING, PROGRAM, SYNTHESIS, Daemon, MakeDaemon
 
 pytestmark = pytest.mark.scenario
 
@@ -109,6 +109,54 @@ def test_a_withheld_line_is_reviewed_and_accepted(make: MakeDaemon) -> None:
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
     daemon.sync()
     assert json.loads(daemon.cli("review", "--json", cwd=daemon.project).stdout) == []
+
+
+def review(daemon: Daemon) -> list[dict[str, str]]:
+    """`tacitd review --json` in the project."""
+    found: list[dict[str, str]] = json.loads(daemon.cli("review", "--json", cwd=daemon.project).stdout)
+    return found
+
+
+def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> None:
+    """SPEC S-55: learned in three projects, `review` asks about it wherever it runs; accepted, every session loads it."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    for number in range(3):
+        other = daemon.new_project(f"p{number}")
+        daemon.type_(f"t{number}", "Prefers amber-1", other)
+        assert daemon.synthesize(other) == []
+    (item,) = review(daemon)
+    assert (item["kind"], item["text"], item["root"]) == ("rule offer", "Prefers amber-1", "")
+    assert "learned in 3 projects" in item["review"] and str(daemon.home) in item["review"]
+    declined = daemon.cli("forget", item["id"], cwd=daemon.project)
+    assert "not offered again" in declined.stderr and review(daemon) == []
+    assert daemon.cli("adopt").stdout == ""
+    assert daemon.cli("forget", "--undo", item["id"], cwd=daemon.project).returncode == 0
+    done = daemon.cli("accept", "amber-1", cwd=daemon.project)
+    assert done.returncode == 0 and "every session" in done.stderr, done.stderr
+    rules = daemon.home / ".claude/rules/tacitd.md"
+    daemon.wait_until(lambda _: rules.exists() and "- Prefers amber-1" in rules.read_text(), "the rule")
+    assert review(daemon) == []
+
+
+def test_a_rule_that_is_not_heeded_is_reviewed(make: MakeDaemon) -> None:
+    """Corrected twice after it was written: `status` names it, `review` asks with a proposal until it is kept."""
+    line = "Prefers amber-1"
+    again = {"match": f"(?s){EXTRACTION}.*amber again", "reply": f"[1] Corrected: AGAIN: {line}"}
+    nothing = {"match": f"(?s){SYNTHESIS}.*said 2 times", "reply": "NONE"}
+    daemon = make([again, nothing, *LEARNING], **QUICK)
+    daemon.start()
+    learn(daemon, line)
+    for number in (2, 3):
+        assert review(daemon) == []
+        learn(daemon, f"amber again, number {number}", session=f"s{number}")
+    assert any("corrected at least twice" in text for text in daemon.status()["slices"]["learning"]["says"])
+    (item,) = review(daemon)
+    assert item["text"] == line and "2 times since" in item["review"] and "a hook" in item["review"]
+    code, text = play_terminal([*PROGRAM, "review"], daemon, b"k\n")
+    assert code == 0 and "make it a check" in text and "1 of 1 decided" in text, text
+    assert review(daemon) == [] and daemon.status()["slices"]["learning"]["unheeded"] == {}
+    assert daemon.learned == [line]
 
 
 def test_learned_finds_lines_by_words_and_why_explains_an_id(make: MakeDaemon) -> None:

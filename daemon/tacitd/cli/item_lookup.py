@@ -84,6 +84,8 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
             "`tacitd learned` lists the lines with their ids; an id changes when its text does",
         )
     fitting = _drop_doubles(one for one in found if one.item.state in states)
+    if not _match_ids(asked, fitting):
+        fitting = _drop_equal_proposals(fitting)
     if not fitting:
         one = found[0].item
         raise UsageError(f"the {one.kind} {one.id} is {_STATES[one.state]}: {escape_output(one.text)}")
@@ -105,6 +107,12 @@ def _drop_doubles(items: Iterable[FoundItem]) -> list[FoundItem]:
         if key not in found or found[key].item.state == "forgotten":
             found[key] = one
     return list(found.values())
+
+
+def _drop_equal_proposals(items: list[FoundItem]) -> list[FoundItem]:
+    """The items without proposals whose text is stored already, such as the offer to make a line a rule."""
+    stored = {one.item.text.casefold() for one in items if one.item.state == "stored"}
+    return [one for one in items if one.item.state == "stored" or one.item.text.casefold() not in stored]
 
 
 _STATES = {

@@ -29,8 +29,8 @@ QUESTIONS = {
     "--json", "as_json", is_flag=True, help="As JSON: id, kind, text, where, review (why) and words of each."
 )
 def review(project: str | None, everywhere: bool, as_json: bool) -> None:
-    """Go through what needs your decision: lines that were withheld or refused, that contradict yours, that were not said
-    for long, and offers.
+    """Go through what needs your decision: lines that were withheld or refused, that contradict yours, that you
+    corrected again, or that were not said for long, and offers of rules for all projects.
 
     On a terminal it asks about each; otherwise it lists them. Nothing changes without an answer.
     """

@@ -1,7 +1,8 @@
 """Learned lines that the person made rules for all projects: their log, and the hook `person_rules` (SPEC S-55).
 
 The rules file itself is written by the plugin `reach`. Who deletes a line of that file withdraws the rule. A record is
-`{"at", "choice", "line"}`: `choice` is `take` or `drop`, `at` in seconds since 1970, UTC.
+`{"at", "choice", "line"}`: `choice` is `take`, `drop` or `restore` (as if nothing had been decided), `at` in seconds since
+1970, UTC.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from tacitd.handler import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
 from tacitd_handlers.learning.offers import RuleOffer, find_offers
+from tacitd_handlers.learning.person_decisions import read_line_decisions
+from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.project_identity import identify_project
 
@@ -35,22 +38,35 @@ class AdoptedRules:
             line, choice = record.get("line"), record.get("choice")
             if isinstance(line, str) and choice in ("take", "drop"):
                 found[line] = choice == "take"
+            elif isinstance(line, str) and choice == "restore":
+                found.pop(line, None)
         return found
+
+    def list_open_offers(self, state: LearningState) -> list[RuleOffer]:
+        """The offers that the person has not decided on. Raises OSError."""
+        decisions = read_line_decisions(self.path.parent)
+        return find_offers(state, self.read_choices(), lambda root: identify_project(root).key, decisions)
 
     def add(self, line: str, *, take: bool, at: float) -> None:
         """Append a decision, durably. `at`: seconds since 1970, UTC. Raises OSError, LogDamagedError."""
+        self._append(line, "take" if take else "drop", at)
+
+    def withdraw(self, line: str, *, at: float) -> None:
+        """Append that nothing is decided any more. `at`: seconds since 1970, UTC. Raises OSError, LogDamagedError."""
+        self._append(line, "restore", at)
+
+    def _append(self, line: str, choice: str, at: float) -> None:
         log = Log(self.path)
         try:
-            log.append({"at": at, "choice": "take" if take else "drop", "line": line}, sync=True)
+            log.append({"at": at, "choice": choice, "line": line}, sync=True)
         finally:
             log.close()
 
 
 def list_open_offers(state_directory: Path) -> list[RuleOffer]:
     """The offers that the person has not decided on. Raises OSError."""
-    home = state_directory / "handlers" / "learning"
-    decided = AdoptedRules(home).read_choices()
-    return find_offers(state_of(state_directory), decided, lambda root: identify_project(root).key)
+    adopted = AdoptedRules(state_directory / "handlers" / "learning")
+    return adopted.list_open_offers(state_of(state_directory))
 
 
 class LearnedRules:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ from tacitd_handlers.learning.folder_counts import SessionFolders
 from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import describe_commit
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
-from tacitd_handlers.learning.offers import find_offers
+from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
 from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
@@ -47,7 +48,6 @@ from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
 from tacitd_handlers.learning.status_text import count_facts
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
-from tacitd_handlers.shared.project_identity import identify_project
 
 SILENCE_LIMIT = 50
 """Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
@@ -433,7 +433,6 @@ class LearningHandler(BaseHandler):
                 "skipped": dict(state.skipped),
             }
             since = {str(root): utc_seconds(at) for root, at in state.first_written_at.items()}
-            unheeded = {str(root): list(lines) for root, lines in state.list_unheeded_rules().items()}
             withheld = sum(len(lines) for lines in state.withheld.values())
             roots = [root for root, seen in state.snapshots.items() if seen]
         found: dict[str, Any] = counted | {
@@ -446,7 +445,7 @@ class LearningHandler(BaseHandler):
             ],
             "withheld": withheld,
             "offers": self._count_offers(),
-            "unheeded": unheeded,
+            "unheeded": self._list_unheeded(),
             "projects": since,
             "rules_problems": self._mirrors.list_problems(),
             "untrusted": self._mirrors.list_untrusted(),
@@ -458,11 +457,20 @@ class LearningHandler(BaseHandler):
     def _count_offers(self) -> int:
         """Number of lines that were learned in three projects and that the person has not decided on (SPEC S-55)."""
         try:
-            decided = AdoptedRules(self._tools.home).read_choices()
+            with self._lock:
+                return len(AdoptedRules(self._tools.home).list_open_offers(self._state))
         except OSError:
             return 0
+
+    def _list_unheeded(self) -> dict[str, list[str]]:
+        """By root: the rules that were corrected twice although they were written, without those that the person settled."""
         with self._lock:
-            return len(find_offers(self._state, decided, lambda root: identify_project(root).key))
+            if not self._state.list_unheeded_rules(LineDecisions()):
+                return {}
+            with suppress(OSError):
+                found = self._state.list_unheeded_rules(read_line_decisions(self._tools.home))
+                return {str(root): list(lines) for root, lines in found.items()}
+        return {}
 
     def _until(self, root: str) -> Mapping[str, str]:
         """What the facts of a project wait for, as text, and the job that writes them; an excluded project has none."""

@@ -24,7 +24,7 @@ from tacitd_handlers.learning.confidence import (
     is_stale,
     record_sighting,
 )
-from tacitd_handlers.learning.person_decisions import make_item_id
+from tacitd_handlers.learning.person_decisions import make_line_id
 from tacitd_handlers.learning.refusals import read_refusals
 from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
@@ -102,11 +102,6 @@ class OwnLine:
     file: str
     heading: str
     line: str
-
-
-def make_line_id(root: Path, file: str, line: str) -> str:
-    """The id of a line. `file` is relative to `root`."""
-    return make_item_id("line", str(root), file, line)
 
 
 class Inventory:

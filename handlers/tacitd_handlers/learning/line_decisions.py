@@ -18,14 +18,15 @@ from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, StoredItem, Tools
-from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.line_items import find_refusal, list_project
+from tacitd_handlers.learning.offer_items import decide_offer
 from tacitd_handlers.learning.person_decisions import (
     StoredDecision,
     append_decision,
+    clean_text,
     list_dropped,
     make_drop,
     read_decisions,
@@ -46,7 +47,7 @@ def decide_line(handler: LearningHandler, tools: Tools, decision: Decision) -> D
     cannot be changed now, OSError.
     """
     if decision.root is None:
-        raise UsageError("a line belongs to a project")
+        return decide_offer(tools, decision)
     root = decision.root
     inventory = Inventory(tools.home.parent.parent, tools.clock, tools.history)
     found = [one for one in list_project(inventory, root) if one.id == decision.id]
@@ -70,9 +71,9 @@ def decide_line(handler: LearningHandler, tools: Tools, decision: Decision) -> D
         case "keep", "proposed":
             return work.store(item.text, "accept")
         case "edit", "stored":
-            return work.reword(_clean_text(decision.text))
+            return work.reword(clean_text(decision.text))
         case "edit", "proposed":
-            return work.store(_clean_text(decision.text), REVIEW_EDIT)
+            return work.store(clean_text(decision.text), REVIEW_EDIT)
         case choice, state:
             raise UsageError(f"{choice} does not apply: the line is {state}")
 
@@ -209,11 +210,3 @@ _OTHER_COMMANDS = {
     "refused lesson": "add the lesson with `lesson add`",
     "refused section": "write the heading into the file by hand",
 }
-
-
-def _clean_text(text: str) -> str:
-    """The person's words for a line, without hidden characters. Raises UsageError if nothing is left."""
-    cleaned = f"{sanitize_line(text).strip()} ".removeprefix("- ").strip()
-    if not cleaned:
-        raise UsageError("the text is empty", "give the words of the line")
-    return cleaned

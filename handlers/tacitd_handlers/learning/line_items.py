@@ -1,7 +1,7 @@
 """What a person can decide about lines: the hook `items` of the learning plugin. Only reads files.
 
-Lines that are in their files, the person's own lines beside them, lines that were withheld, texts that were refused, and what
-is forgotten. The decisions are carried out in line_decisions.py.
+Lines that are in their files, the person's own lines beside them, lines that were withheld, texts that were refused, what is
+forgotten, and offers of rules (offer_items.py). The decisions are carried out in line_decisions.py.
 """
 
 from __future__ import annotations
@@ -13,13 +13,17 @@ from typing import Any
 from tacitd.files.purge import BLANK
 from tacitd.handler import StoredItem
 from tacitd.state.paths import state_dir
-from tacitd_handlers.learning.inventory import Inventory, LearnedLine, make_line_id
+from tacitd_handlers.learning.inventory import Inventory, LearnedLine
+from tacitd_handlers.learning.offer_items import list_offers
 from tacitd_handlers.learning.person_decisions import (
     StoredDecision,
     list_dropped,
+    list_kept,
     make_item_id,
+    make_line_id,
     read_decisions,
 )
+from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.decay import DAY
 
@@ -28,20 +32,17 @@ ASKED_AGAIN = 100 * DAY
 
 
 def list_items(environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
-    """The items of one project, or of all (None). Raises OSError, LogDamagedError."""
+    """The items of one project, or of all (None), and those of the person. Raises OSError, LogDamagedError."""
     inventory = Inventory(state_dir(environ))
-    return [
-        item
-        for each in ([root] if root else inventory.list_roots())
-        for item in list_project(inventory, each)
-    ]
+    roots = [root] if root else inventory.list_roots()
+    return [*(item for each in roots for item in list_project(inventory, each)), *list_offers(inventory)]
 
 
 def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     """The items of one project. What is forgotten is listed as such only. Raises OSError."""
     decisions = read_decisions(inventory.state_dir / "handlers" / "learning", root)
     dropped = list_dropped(decisions)
-    kept = {one.id: one.at for one in decisions if one.choice == "keep"}
+    kept = list_kept(decisions)
     settled = {one.id for one in decisions if one.choice in ("keep", "edit")}
     lines = inventory.list_lines(root)
     for line in lines:
@@ -77,6 +78,9 @@ def _why_review(line: LearnedLine, inventory: Inventory, kept: Mapping[str, floa
         file, theirs = conflict
         if any(own.line == theirs for own in inventory.list_own_lines(line.root)):
             return f"it contradicts your line in {file}: {theirs}"
+    life = inventory.state.rule_lives.get(line.root, {}).get(line.line)
+    if life is not None and is_flagged(life, kept.get(line.id, 0.0)):
+        return f"you corrected this {life.after} times since it was written: {PROPOSAL}"
     since = max(line.strength.last_seen, kept.get(line.id, 0.0))
     if line.is_stale and inventory.clock.now() - since > ASKED_AGAIN:
         days = int((inventory.clock.now() - line.strength.last_seen) / DAY)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacitd_handlers.learning.person_decisions import LineDecisions
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
@@ -27,18 +28,21 @@ class RuleOffer:
 
 
 def find_offers(
-    state: LearningState, decided: Collection[str], identify: Callable[[Path], str]
+    state: LearningState,
+    decided: Collection[str],
+    identify: Callable[[Path], str],
+    decisions: LineDecisions,
 ) -> list[RuleOffer]:
     """Return the lines that stand in at least ENOUGH projects, the most often learned first.
 
     `decided`: lines that the person took or declined. `identify`: given a root, what identifies its project, so that two
-    clones count as one. A line that the person removed from a project does not count there.
+    clones count as one. A line that the person removed from a project or forgot there (`decisions`) does not count there.
     """
     found: dict[str, list[tuple[float, float, Path, str]]] = {}
     for root, confidences in state.line_confidences.items():
         removed = {line for lines in state.tombstones.get(root, {}).values() for line in lines}
         for line, known in confidences.items():
-            if line not in removed:
+            if line not in removed and not decisions.is_dropped(root, line):
                 found.setdefault(normalise_text(line), []).append(
                     (known.first_seen, known.last_seen, root, line)
                 )

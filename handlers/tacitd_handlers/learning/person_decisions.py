@@ -17,9 +17,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tacitd.errors import UsageError
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.files.purge import BLANK
+from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_index import FactIndex
 
@@ -66,9 +68,22 @@ def make_item_id(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
 
 
+def make_line_id(root: Path, file: str, line: str) -> str:
+    """The id of a line. `file` is relative to `root`."""
+    return make_item_id("line", str(root), file, line)
+
+
 def digest_text(text: str) -> str:
     """Identifies what a text says, after spelling and the like are folded: 32 hexadecimal digits."""
     return hashlib.sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def clean_text(text: str) -> str:
+    """The person's words for a line, without hidden characters. Raises UsageError if nothing is left."""
+    cleaned = f"{sanitize_line(text).strip()} ".removeprefix("- ").strip()
+    if not cleaned:
+        raise UsageError("the text is empty", "give the words of the line")
+    return cleaned
 
 
 def append_decision(home: Path, decision: StoredDecision, disk: Disk | None = None) -> None:
@@ -103,6 +118,35 @@ def list_dropped(decisions: Iterable[StoredDecision]) -> dict[str, StoredDecisio
         elif one.choice == "restore":
             dropped.pop(one.id, None)
     return dropped
+
+
+def list_kept(decisions: Iterable[StoredDecision]) -> dict[str, float]:
+    """By id, when the person last said that it stays: seconds since 1970, UTC."""
+    return {one.id: one.at for one in decisions if one.choice == "keep"}
+
+
+class LineDecisions:
+    """What a person decided about lines that were written, of all projects."""
+
+    def __init__(self, decisions: Iterable[StoredDecision] = ()) -> None:
+        listed = list(decisions)
+        self._dropped = {
+            (Path(one.root), normalise_text(one.text)) for one in list_dropped(listed).values() if one.text
+        }
+        self._kept = list_kept(listed)
+
+    def is_dropped(self, root: Path, line: str) -> bool:
+        """Whether it is forgotten."""
+        return (root, normalise_text(line)) in self._dropped
+
+    def kept_at(self, root: Path, file: str, line: str) -> float:
+        """When the person last said that it stays: seconds since 1970, UTC; 0: never."""
+        return self._kept.get(make_line_id(root, file, line), 0.0)
+
+
+def read_line_decisions(home: Path) -> LineDecisions:
+    """The decisions about lines of all projects. Raises OSError."""
+    return LineDecisions(read_decisions(home))
 
 
 def read_forgotten(home: Path, root: Path) -> ForgottenTexts:

@@ -12,6 +12,7 @@ from tacitd.files.log import Log
 from tacitd.report.buckets import make_buckets
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
 from tacitd_handlers.learning.inventory import read_commits
+from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
 from tacitd_handlers.learning.state import LearningState
 
@@ -28,6 +29,7 @@ class LearnedHistory:
     """When lines were written (seconds since 1970, UTC), and how many."""
     corrected: list[tuple[float, float]] = field(default_factory=list)
     """When written lines were corrected again, and how many at once."""
+    decisions: LineDecisions = field(default_factory=LineDecisions)
     unread: int = 0
     """Commits that this version cannot read."""
     bad: int = 0
@@ -43,7 +45,8 @@ def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
 
 def read_history(scope: ReportScope) -> LearnedHistory:
     """Fold the log once. Raises OSError."""
-    found, log = LearnedHistory(), Log(scope.state_dir / "handlers" / "learning" / "log.jsonl")
+    home = scope.state_dir / "handlers" / "learning"
+    found, log = LearnedHistory(decisions=read_line_decisions(home)), Log(home / "log.jsonl")
     for commit in read_commits(log):
         try:
             found.state.fold_commit(commit)
@@ -132,4 +135,5 @@ def _list_lives(history: LearnedHistory, scope: ReportScope) -> list[tuple[Path,
         for root, lives in history.state.rule_lives.items()
         if scope.covers_project(root)
         for line, life in lives.items()
+        if not history.decisions.is_dropped(root, line)
     ]

@@ -80,6 +80,11 @@ def judge_rule(life: RuleLife, asked: int) -> tuple[Effect, str]:
     return "not corrected since", f"{since} messages since it was written"
 
 
+def is_flagged(life: RuleLife, kept_at: float) -> bool:
+    """Whether a person is to be asked about it. `kept_at`: when the person last kept it, seconds since 1970, UTC; 0: never."""
+    return life.is_unheeded and not (life.after_at and life.after_at[-1] <= kept_at)
+
+
 def list_unheeded(lives: Mapping[str, RuleLife]) -> tuple[str, ...]:
     """Given lives by line, return the lines that were corrected twice although written, the most often corrected first."""
     found = [line for line, life in lives.items() if life.is_unheeded]

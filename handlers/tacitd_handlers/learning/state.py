@@ -37,7 +37,9 @@ from tacitd.clock import local_date
 from tacitd.handler import Commit
 from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
-from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, list_unheeded
+from tacitd_handlers.learning.person_decisions import LineDecisions
+from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
+from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
@@ -341,9 +343,21 @@ class LearningState:
         asked = self.asked_messages[root]
         lives[line] = begin_rule(at, int(origin.get("corrections", 0)), times, asked=asked, file=file)
 
-    def list_unheeded_rules(self) -> dict[Path, tuple[str, ...]]:
-        """By project: the lines that were corrected twice although they were written, the most often corrected first."""
-        found = {root: list_unheeded(lives) for root, lives in self.rule_lives.items()}
+    def list_unheeded_rules(self, decisions: LineDecisions) -> dict[Path, tuple[str, ...]]:
+        """By project: the lines that were corrected twice although they were written, the most often corrected first.
+
+        One that the person forgot is left out, and one that the person kept, until it is corrected again.
+        """
+        flagged = {
+            root: {
+                line: life
+                for line, life in lives.items()
+                if is_flagged(life, decisions.kept_at(root, life.file or LEARNED, line))
+                and not decisions.is_dropped(root, line)
+            }
+            for root, lives in self.rule_lives.items()
+        }
+        found = {root: list_unheeded(lives) for root, lives in flagged.items()}
         return {root: lines for root, lines in found.items() if lines}
 
     def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:

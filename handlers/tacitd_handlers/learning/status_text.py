@@ -83,7 +83,7 @@ def _describe_unheeded(unheeded: Mapping[str, Sequence[str]]) -> Iterator[str]:
     more = f" and {len(named) - 1} more" if len(named) > 1 else ""
     yield (
         f"! “{shorten_line(line, SHORT)}” in {root}{more}: corrected at least twice since it was written. {PROPOSAL[0].upper()}{PROPOSAL[1:]}; "
-        f"`tacitd report {root}` shows the corrections"
+        f"`tacitd review {root}` asks about it, `tacitd report {root}` shows the corrections"
     )
 
 

@@ -58,6 +58,17 @@ def test_an_id_of_another_project_is_found_and_a_text_is_not() -> None:
         find_item("bun", ROOT, ("stored",))
 
 
+def test_a_proposal_with_the_text_of_what_is_stored_is_named_by_its_id(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`forget TEXT` means the line, `accept TEXT` the offer of a rule with the same words."""
+    offer = FoundItem("learning", StoredItem("77aa0011", "rule offer", "use tabs", state="proposed"))
+    monkeypatch.setattr(item_lookup, "collect_items", lambda root: [MINE, offer])
+    assert find_item("tabs", ROOT, ("stored", "proposed")) == MINE
+    assert find_item("tabs", ROOT, ("proposed",)) == offer
+    assert find_item("77aa", ROOT, ("stored", "proposed")) == offer
+
+
 @pytest.mark.parametrize(
     ("asked", "states", "message"),
     [

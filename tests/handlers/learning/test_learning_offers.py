@@ -7,12 +7,16 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
+from support_decisions import decide, list_person_items
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd.errors import UsageError
 from tacitd.events import Project
-from tacitd.handler import Commit
+from tacitd.handler import Commit, Decision, StoredItem
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.adopted_rules import AdoptedRules, LearnedRules, list_open_offers
+from tacitd_handlers.learning.line_decisions import decide_line
 from tacitd_handlers.learning.offers import find_offers
+from tacitd_handlers.learning.person_decisions import LineDecisions, make_drop
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.project_identity import identify_project
 
@@ -35,13 +39,15 @@ def test_three_projects_make_an_offer() -> None:
     def identify(root: Path) -> str:
         return clones.get(root, str(root))
 
-    assert find_offers(state, (), identify) == []
+    assert find_offers(state, (), identify, LineDecisions()) == []
     learned(state, "/c", "use pnpm.", at=9.0)
-    (offer,) = find_offers(state, (), identify)
+    (offer,) = find_offers(state, (), identify, LineDecisions())
     assert offer.line == "use pnpm." and offer.roots == (Path("/a"), Path("/b"), Path("/c"))
-    assert find_offers(state, ["Use pnpm"], identify) == []
+    assert find_offers(state, ["Use pnpm"], identify, LineDecisions()) == []
+    forgotten = make_drop(9.0, Path("/a"), "id", "LEARNED.md", "Use pnpm", ())
+    assert find_offers(state, (), identify, LineDecisions([forgotten])) == []
     learned(state, "/a", removed=("Use pnpm",))
-    assert find_offers(state, (), identify) == []
+    assert find_offers(state, (), identify, LineDecisions()) == []
 
 
 def three_projects(bench: Bench) -> list[Project]:
@@ -87,3 +93,55 @@ def test_the_command(
     assert f"a rule for all projects now: {PNPM}" in cli.run("adopt", "PNPM").err
     assert cli.run("adopt").out == "" and cli.run("adopt", "pnpm").code == 2
     assert identify_project(bench.root).key == str(bench.root)
+
+
+def the_offer(bench: Bench) -> StoredItem:
+    (found,) = list_person_items(bench)
+    return found
+
+
+def test_an_offer_is_reviewed_and_accepted(bench: Bench) -> None:
+    """It belongs to the person, whatever the project; `keep` makes it a rule, and it is not asked about again."""
+    three_projects(bench)
+    item = the_offer(bench)
+    assert (item.kind, item.text, item.state, item.root) == ("rule offer", PNPM, "proposed", None)
+    assert item.review.startswith("it was learned in 3 projects: ") and str(bench.root) in item.review
+    done = decide(bench, item, "keep")
+    assert "every session" in done.what and done.texts == ()
+    assert AdoptedRules(bench.home).read_choices() == {PNPM: True}
+    assert list_person_items(bench) == [] and bench.status["offers"] == 0 and bench.bullets == [PNPM]
+
+
+def test_an_offer_is_accepted_in_other_words(bench: Bench) -> None:
+    """The person's words are the rule; the line is not offered again."""
+    three_projects(bench)
+    item = the_offer(bench)
+    with pytest.raises(UsageError, match="empty"):
+        decide(bench, item, "edit", " - ")
+    decide(bench, item, "edit", "- Use pnpm 9 everywhere")
+    assert AdoptedRules(bench.home).read_choices() == {PNPM: False, "Use pnpm 9 everywhere": True}
+    assert bench.status["offers"] == 0
+
+
+def test_an_offer_is_declined_for_good_and_can_be_offered_again(bench: Bench) -> None:
+    """Neither a restart nor a fourth project brings it back; `restore` does. The lines of the projects stay."""
+    three_projects(bench)
+    item = the_offer(bench)
+    done = decide(bench, item, "drop")
+    assert "not offered again" in done.what and done.texts == (), "its words are those of the projects' lines"
+    bench.restart()
+    fourth = bench.new_project("four")
+    bench.see(fourth, session="z4")
+    bench.type("use pnpm, never npm", session="s4", project=fourth)
+    bench.end("s4", project=fourth)
+    assert bench.status["offers"] == 0 and bench.bullets == [PNPM]
+    declined = the_offer(bench)
+    assert (declined.id, declined.state, declined.review) == (item.id, "forgotten", "")
+    assert "already" in decide(bench, declined, "drop").what
+    for choice in ("keep", "edit"):
+        with pytest.raises(UsageError, match="does not apply"):
+            decide(bench, declined, choice, "x")
+    assert "offered again" in decide(bench, declined, "restore").what
+    assert the_offer(bench).state == "proposed" and bench.status["offers"] == 1
+    with pytest.raises(UsageError, match="no rule"):
+        decide_line(bench.handler, bench.tools(), Decision("00000000", "drop"))

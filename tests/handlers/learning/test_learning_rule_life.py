@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_decisions import decide, find
 from support_examples import examples
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.report.sections import ReportScope, ReportTable
@@ -90,6 +91,46 @@ def test_a_rule_that_is_not_heeded_is_flagged_through_its_rewording(bench: Bench
     assert found["Corrected again, still not heeded"][0][:3] == (RULE, "app", 2)
     assert found["Corrections before and after each rule"][0][2:] == (1, 2, "not heeded")
     assert found["Lines"][0][0] == RULE
+
+
+def flagged(bench: Bench) -> None:
+    """A line that was corrected twice although it was written."""
+    bench.answer((EXTRACTION, f"[1] {PNPM}"), (SYNTHESIS, lines(PNPM) + "\nFROM: 1"))
+    bench.learn("use pnpm, not npm", session="s1")
+    bench.answer((EXTRACTION, CORRECTED), (SYNTHESIS, "NONE"))
+    for number in (2, 3):
+        assert find(bench, PNPM).review == ""
+        bench.learn(f"I said pnpm, {number}", session=f"s{number}")
+
+
+def test_a_flagged_rule_is_reviewed_and_kept_until_it_is_corrected_again(bench: Bench) -> None:
+    """`review` gives the proposal; kept, neither `review` nor `status` asks again before the next correction."""
+    flagged(bench)
+    item = find(bench, PNPM)
+    assert item.review == f"you corrected this 2 times since it was written: {PROPOSAL}"
+    assert bench.status["unheeded"] == {str(bench.root): [PNPM]}
+    assert any("`tacitd review" in one for one in bench.status["says"] if one.startswith("!"))
+    decide(bench, item, "keep")
+    assert find(bench, PNPM).review == "" and bench.status["unheeded"] == {} and bench.bullets == [PNPM]
+    bench.learn("pnpm!", session="s4")
+    assert "corrected this 3 times" in find(bench, PNPM).review
+    assert bench.status["unheeded"] == {str(bench.root): [PNPM]}
+
+
+def test_a_flagged_rule_is_dropped_or_worded_anew(bench: Bench) -> None:
+    """Either settles it."""
+    flagged(bench)
+    decide(bench, find(bench, PNPM), "edit", "Run pnpm; a hook checks it")
+    assert bench.bullets == ["Run pnpm; a hook checks it"] and bench.status["unheeded"] == {}
+    assert find(bench, "Run pnpm; a hook checks it").review == ""
+
+
+def test_a_flagged_rule_is_dropped(bench: Bench) -> None:
+    """It goes, and it is not flagged any more."""
+    flagged(bench)
+    decide(bench, find(bench, PNPM), "drop")
+    assert bench.bullets == [] and bench.status["unheeded"] == {}
+    assert tables(bench)["Lines"] == () and tables(bench)["Corrected again, still not heeded"] == ()
 
 
 def test_a_rule_that_was_removed_or_replaced_begins_anew(bench: Bench) -> None:
