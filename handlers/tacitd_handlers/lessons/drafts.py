@@ -30,6 +30,8 @@ SHOWN = 60
 _KEY = re.compile(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|OVER|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
+_OF_FACT = re.compile(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
+"""Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
 _GOES_ON = re.compile(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
 _FETCHES = re.compile(
@@ -130,6 +132,8 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
         found = _KEY.match(line)
         if found is None and last == "LESSON" and _GOES_ON.match(line):
             drafts[-1] = replace(drafts[-1], text=f"{drafts[-1].text} {line.strip()}")
+            continue
+        if is_below and _OF_FACT.match(line):
             continue
         if found is None or (found[1] == "SCOPE" and last != "LESSON"):
             rest.append(line)

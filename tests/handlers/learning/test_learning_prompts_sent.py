@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from support_golden import assert_golden
+from support_golden import GOLDEN, assert_golden
 from support_learning import EXTRACTION, MORNING, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.model.answer_checks import frame_prompt
+from tacitd_handlers.learning.settings import LearningSettings
 
 SENTENCES = (
     "Perform opinion mining and preference extraction on the following user message.",
+    "Extract:",
     "- Stated preferences (likes, dislikes, wants)",
     "- Corrections (negations of previous behavior)",
     "- Beliefs and opinions",
@@ -21,12 +23,14 @@ SENTENCES = (
 
 SYNTHESIS_SENTENCES = (
     "Perform knowledge synthesis on the following extracted facts.",
+    "Tasks:",
     "- Deduplicate semantically similar facts",
     "- Merge related facts into coherent statements",
     "- Detect patterns (repeated corrections = strong preference)",
     "- Compare against existing learned preferences",
     "- Determine SCOPE for each fact: project-level or module-specific",
     "- Output only NEW or UPDATED preferences with their target location",
+    "Scoping rules:",
     "- General preferences (coding style, communication) → LEARNED.md (project root)",
     "- Module-specific facts (about a specific folder/package) → {folder}/AGENTS.md",
     "- Look at conversation context to determine which folders were discussed",
@@ -38,6 +42,7 @@ SYNTHESIS_SENTENCES = (
     "FILE: {relative_path}",
     "FACT: {the preference statement}",
     "Example:",
+    "FILE: LEARNED.md",
     "FACT: Prefers functions over classes",
     "FILE: teleclaude/learning/AGENTS.md",
     "FACT: Use event bus pattern for hook communication",
@@ -111,3 +116,19 @@ def test_synthesis_as_it_is_sent(bench: Bench) -> None:
     for sentence in SYNTHESIS_SENTENCES:
         assert f"\n{sentence}" in prompt[at:], sentence
         at = prompt.index(f"\n{sentence}", at) + 1
+
+
+def test_a_synthesis_that_is_asked_to_merge_as_it_is_sent(bench: Bench) -> None:
+    """S-54: past `learning.max_lines` the same prompt ends with the request to merge, before the other plugins' parts."""
+    bench.clock.wall = MORNING
+    bench.learning = LearningSettings(max_lines=10)
+    old = [f"Use tool{number}x for job{number}y" for number in range(11)]
+    for session, facts in (("s1", old), ("s2", ["Use ruff"])):
+        said = "\n".join(f"[1] {fact}" for fact in facts)
+        bench.answer((EXTRACTION, said), (SYNTHESIS, lines(*facts)))
+        bench.learn(". ".join(facts), session=session)
+    prompt = frame_prompt(bench.asked(SYNTHESIS)[-1])
+    assert_golden("synthesis-merge.txt", prompt)
+    plain = (GOLDEN / "synthesis.txt").read_text("utf-8")
+    for sentence in SYNTHESIS_SENTENCES:
+        assert f"\n{sentence}" in plain and f"\n{sentence}" in prompt

@@ -94,6 +94,22 @@ def test_an_answer_is_told_apart() -> None:
     assert parse_again(ANSWER) == ("002", "007")
 
 
+@pytest.mark.parametrize(
+    "below", ["FROM: 3", "SCOPE: app\nFROM: 3", "SCOPE: app\nSECTION: Coding\nFROM: 3, 4"]
+)
+def test_from_below_a_lesson_is_not_that_of_the_fact_above(below: str) -> None:
+    """A model may name the facts of a lesson too: these lines go with the lesson, so that no fact gets them."""
+    fact = "FILE: LEARNED.md\nFACT: Uses tabs"
+    lesson = "LESSON: WHEN a -> DO b -> BECAUSE c"
+    drafts, rest = parse_drafts(f"{fact}\n{lesson}\n{below}")
+    assert [one.text for one in drafts] == ["WHEN a -> DO b -> BECAUSE c"] and rest == fact
+    assert parse_drafts(f"{lesson}\n{below}")[1] == "", "a lesson alone leaves nothing that must be a fact"
+    assert (
+        parse_drafts(f"{lesson}\n\n{fact}\nFROM: 1\nSECTION: Coding")[1]
+        == f"{fact}\nFROM: 1\nSECTION: Coding"
+    )
+
+
 @pytest.mark.parametrize("answer", ["", "NONE", "FILE: LEARNED.md\nFACT: SCOPE: is a word\nSCOPE: tmux"])
 def test_an_answer_without_lessons_is_left_alone(answer: str) -> None:
     """SPEC E-30: an answer without drafts is unchanged."""
