@@ -26,9 +26,10 @@ def prepare_start(arguments: Sequence[str]) -> None:
     if not _starts_a_daemon(arguments):
         return
     _default(signal.SIGINT)  # first, because an interrupt meanwhile would print a traceback
-    signal.signal(signal.SIGUSR1, write_stacks())
     if not {"--service", "--detached"}.isdisjoint(arguments):
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # Last: a process that shows a handler for SIGUSR1 (/proc, `ps -o caught`) has prepared for all of them.
+    signal.signal(signal.SIGUSR1, write_stacks())
 
 
 def write_stacks(file: int | None = None) -> SignalHandler:
