@@ -68,7 +68,9 @@ class CallFigures:
     extractions: int
     fixed_share: float
     """The share of an extraction prompt that is the same in every call: the mean over all of them, 0 to 1."""
-    usd: float
+    sessions: int
+    usd: float | None
+    """US dollars, as the client reported them; None if no client was asked for some of the answers."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -105,15 +107,15 @@ def main(argv: Sequence[str]) -> int:
         if options.dump_prompts:
             return _dump(options.dump_prompts, replays)
         if options.record:
-            made = [record_answer(call.name, call.prompt, call.answer) for call in calls]
+            made = [record_answer(call.name, call.prompt, call.answer, call.usd) for call in calls]
             save_answers(ANSWERS, [*answers, *made])
         if options.rekey:
             save_answers(ANSWERS, [*answers, *_rekey(calls, answers)])
         problems = [] if live else _list_problems(calls, answers)
         problems += [f"{what} (not handled)" for replay in replays for what in replay.parked]
         score = _score(replays)
-    figures = _measure(projects, calls)
-    _print(score, figures, problems, as_json=options.json, live=live)
+    figures = _measure(projects, calls, [call.usd for call in calls] if live else _list_costs(calls, answers))
+    _print(score, figures, problems, as_json=options.json)
     missing = not live and any(call.rule < 0 for call in calls)
     return 0 if score.recall >= RECALL and not score.promoted and not missing else 1
 
@@ -181,10 +183,16 @@ def _rekey(calls: Sequence[ModelCall], answers: Sequence[RecordedAnswer]) -> lis
     """The answers of prompts that changed, for the prompts as they are now. An answer of another prompt is not taken."""
     found = ((call, _find_nearest(call, answers)) for call in calls)
     return [
-        record_answer(call.name, call.prompt, used.answer)
+        record_answer(call.name, call.prompt, used.answer, used.usd)
         for call, used in found
         if used is not None and used.name == call.name
     ]
+
+
+def _list_costs(calls: Sequence[ModelCall], answers: Sequence[RecordedAnswer]) -> list[float | None]:
+    """What each call's answer cost when it was recorded; None if no client was asked, or if there is no answer."""
+    near = [one for one in answers if one.kind != "other"]
+    return [[*answers, *near][call.rule].usd if call.rule >= 0 else None for call in calls]
 
 
 def _score(replays: Sequence[ProjectReplay]) -> LabelScore:
@@ -203,7 +211,10 @@ def _score(replays: Sequence[ProjectReplay]) -> LabelScore:
     return score_lines([one for one in labels if one.project in wanted], lines, profiles)
 
 
-def _measure(projects: Sequence[LabelledProject], calls: Sequence[ModelCall]) -> CallFigures:
+def _measure(
+    projects: Sequence[LabelledProject], calls: Sequence[ModelCall], costs: Sequence[float | None]
+) -> CallFigures:
+    known = [usd for usd in costs if usd is not None]
     extractions = [call.prompt for call in calls if call.kind == "extraction"]
     shares = [count_fixed_bytes(prompt) / len(prompt.encode()) for prompt in extractions]
     return CallFigures(
@@ -212,13 +223,12 @@ def _measure(projects: Sequence[LabelledProject], calls: Sequence[ModelCall]) ->
         sent=sum(len(call.prompt.encode()) for call in calls),
         extractions=len(extractions),
         fixed_share=sum(shares) / len(shares) if shares else 0.0,
-        usd=sum(call.usd for call in calls),
+        sessions=sum(len(project.sessions) for project in projects),
+        usd=sum(known) if len(known) == len(costs) else None,
     )
 
 
-def _print(
-    score: LabelScore, figures: CallFigures, problems: Sequence[str], *, as_json: bool, live: bool
-) -> None:
+def _print(score: LabelScore, figures: CallFigures, problems: Sequence[str], *, as_json: bool) -> None:
     for problem in problems:
         print(f"warning: {problem}", file=sys.stderr)
     if as_json:
@@ -238,7 +248,10 @@ def _print(
         ("bytes sent", f"{figures.sent} ({figures.sent / figures.typed:.0f} per typed message)"),
         ("fixed share of extraction prompts", f"{figures.fixed_share:.2f} (mean of {figures.extractions})"),
     ]
-    rows += [("dollars, as the client reports them", f"{figures.usd:.4f}")] if live else []
+    cost = "unknown: no client was asked for these answers"
+    if figures.usd is not None:
+        cost = f"{figures.usd:.4f} ({figures.usd / figures.sessions:.4f} per session)"
+    rows.append(("dollars, as the client reported them", cost))
     for name, value in rows:
         print(f"{name:<36} {value}")
     for title in ("lost", "promoted", "misplaced", "duplicates", "stale", "profile_missed", "unlabelled"):

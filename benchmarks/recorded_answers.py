@@ -4,7 +4,7 @@ A line of `answers.jsonl`:
 
     {"name": "ferro-1 extraction 1", "sha256": "…", "kind": "extraction", "lines": ["…"], "answer": "…"}
 
-`lines` are the lines of data in the prompt. If no answer has the prompt's hash, the stand-in takes the answer of the same
+`lines` are the lines of data in the prompt. `usd` is there if a client was asked: what it reported as the cost of the call. If no answer has the prompt's hash, the stand-in takes the answer of the same
 kind that has most of its lines in common with the prompt, so that a reworded template does not make all answers useless.
 
 Prompts without an answer can be written into a directory, where somebody answers them: `01-4f5c….txt` is a prompt as it is
@@ -46,6 +46,8 @@ class RecordedAnswer:
     lines: tuple[str, ...]
     """The lines of data in the prompt."""
     answer: str
+    usd: float | None = None
+    """US dollars, as the client reported them; None if no client was asked."""
 
 
 def find_kind(prompt: str) -> PromptKind:
@@ -75,16 +77,18 @@ def count_fixed_bytes(prompt: str) -> int:
     return len(_TITLES.sub("", _FENCE.sub("", prompt)).encode())
 
 
-def record_answer(name: str, prompt: str, answer: str) -> RecordedAnswer:
-    """Make the record of an answer."""
-    return RecordedAnswer(name, hash_prompt(prompt), find_kind(prompt), list_data_lines(prompt), answer)
+def record_answer(name: str, prompt: str, answer: str, usd: float | None = None) -> RecordedAnswer:
+    """Make the record of an answer. `usd`: its cost in US dollars, as a client reported it."""
+    return RecordedAnswer(name, hash_prompt(prompt), find_kind(prompt), list_data_lines(prompt), answer, usd)
 
 
 def load_answers(path: Path) -> list[RecordedAnswer]:
     """Read recorded answers; none if there is no file. Raises ValueError, KeyError for a line of another form."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     return [
-        RecordedAnswer(one["name"], one["sha256"], one["kind"], tuple(one["lines"]), one["answer"])
+        RecordedAnswer(
+            one["name"], one["sha256"], one["kind"], tuple(one["lines"]), one["answer"], one.get("usd")
+        )
         for one in map(json.loads, lines)
     ]
 
@@ -92,7 +96,8 @@ def load_answers(path: Path) -> list[RecordedAnswer]:
 def save_answers(path: Path, answers: Iterable[RecordedAnswer]) -> None:
     """Write recorded answers, one for each name, ordered by name."""
     kept = {one.name: one for one in answers}
-    rows = [json.dumps(asdict(kept[name]), ensure_ascii=False) + "\n" for name in sorted(kept)]
+    fields = ({k: v for k, v in asdict(kept[name]).items() if v is not None} for name in sorted(kept))
+    rows = [json.dumps(one, ensure_ascii=False) + "\n" for one in fields]
     path.write_text("".join(rows), "utf-8")
 
 

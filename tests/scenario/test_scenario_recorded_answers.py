@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import learning
 from recorded_answers import load_answers, record_answer, save_answers
+from support_claude import install_stand_in
 
 pytestmark = pytest.mark.scenario
 
@@ -56,6 +58,25 @@ def test_rounds_end_and_a_changed_prompt_is_renewed(
     assert load_answers(answers) == recorded
     learning.main(["--projects", "thesis"])
     assert capsys.readouterr().err == ""
+
+
+def test_recording_prints_and_stores_what_the_client_reports(
+    answers: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers without a client have no cost; those of `--record` have that of the `claude` on PATH, then and later."""
+    cost = "dollars, as the client reported them"
+    learning.main(["--projects", "thesis"])
+    assert f"{cost} unknown" in " ".join(capsys.readouterr().out.split())
+    real = install_stand_in(tmp_path / "real", [{"reply": "NONE", "usd": 0.25}])
+    monkeypatch.setenv("PATH", real.path())
+    learning.main(["--projects", "thesis", "--record"])
+    printed = " ".join(capsys.readouterr().out.split())
+    calls = len(real.prompts())
+    assert calls and f"{cost} {calls / 4:.4f} ({calls / 4:.4f} per session)" in printed
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    learning.main(["--projects", "thesis", "--json"])
+    figures = json.loads(capsys.readouterr().out)["calls"]
+    assert (figures["usd"], figures["sessions"]) == (calls / 4, 1)
 
 
 def _reword(lines: tuple[str, ...]) -> str:
