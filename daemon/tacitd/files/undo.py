@@ -37,10 +37,12 @@ def find_undo_conflicts(
 ) -> list[str]:
     """Say for each line that is no longer as the transaction left it why the undo is refused; [] if it can run.
 
+    A removed line that is there again is no reason against putting the others back; if all are, there is nothing to undo.
+
     `operations`: from `plan_undo`. `effects`: what each would do to its file now. `missing`: files that do not exist.
     `later`: by (file, line), the id of the newer transaction that changed the line.
     """
-    gone, found = set(missing), []
+    gone, found, again = set(missing), list[str](), list[str]()
     for operation, effect in zip(operations, effects, strict=True):
         if operation.path in gone:
             found.append(f"{operation.path} was deleted or moved since")
@@ -51,10 +53,10 @@ def find_undo_conflicts(
             case SwapLine(old=line) if effect.did != "swapped":
                 found.append(_explain_conflict(operation.path, line, later))
             case PutLine(line=line) if effect.did == "nothing":
-                found.append(f"{operation.path.name} has “{clean_line(line)}” again")
+                again.append(f"{operation.path.name} has “{clean_line(line)}” again")
             case _:
                 pass
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found or (again if len(again) == len(operations) else [])))
 
 
 def find_chain_end(id: str, transactions: Iterable[Transaction]) -> str:

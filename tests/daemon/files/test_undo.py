@@ -109,6 +109,17 @@ def test_a_line_that_a_person_wrote_again_is_not_doubled(root: Path) -> None:
         running.undo_transaction(id)
 
 
+def test_lines_are_put_back_beside_one_that_is_there_again(root: Path) -> None:
+    """One line of several was written again since: the others come back, and it is not doubled."""
+    learned, running = root / "LEARNED.md", history(root)
+    id = running.run_transaction(root, [TakeLine(learned, "old"), TakeLine(learned, "theirs")], {}, "1").id
+    learned.write_text("# Learned\n\n## Coding\n- old\n")
+    undone = running.undo_transaction(id)
+    assert sorted(learned.read_text().splitlines()[3:]) == ["- old", "- theirs"]
+    running.undo_transaction(undone.id)
+    assert learned.read_text() == "# Learned\n\n## Coding\n- old\n"
+
+
 def test_each_conflict_is_said_once(tmp_path: Path) -> None:
     """Two operations on a missing file are one reason."""
     gone = tmp_path / "LEARNED.md"
