@@ -153,6 +153,24 @@ def test_a_line_deleted_in_a_module_s_mirror(bench: MirrorBench) -> None:
     assert bench.shown("src") == [SHORT]
 
 
+def test_a_line_that_the_person_restores_stays(bench: MirrorBench) -> None:
+    """What was deleted in the mirror, and then typed into the source, was not deleted again."""
+    bench.learn_line(PNPM)
+    bench.learn_line(SHORT)
+    bench.edit(bench.mirror(), f"- {PNPM}\n")
+    bench.edit(bench.files.learned_file, f"- {SHORT}\n", f"- {PNPM}\n- {SHORT}\n")
+    assert bench.bullets == bench.shown() == [PNPM, SHORT]
+
+
+def test_a_mirror_with_an_edit_that_was_moved_is_written_in_the_next_transaction(bench: MirrorBench) -> None:
+    """It has its text already, so it is tacitd's again."""
+    bench.learn_line(PNPM)
+    bench.learn_line(SHORT)
+    bench.edit(bench.mirror(), f"- {PNPM}\n")
+    bench.learn_line("Use uv")
+    assert bench.bullets == bench.shown() == [SHORT, "Use uv"]
+
+
 def test_a_line_added_to_the_mirror_moves_to_the_source_as_the_person_s(bench: MirrorBench) -> None:
     """It is not tacitd's: `learned` does not list it, and no contrary fact replaces it."""
     bench.learn_line(PNPM)

@@ -53,7 +53,7 @@ class MirrorPlan:
     before: dict[Path, list[str]] = field(default_factory=dict)
     """The texts that each changed mirror may have if the change is not carried out. "" is no file."""
     adopted: dict[Path, str] = field(default_factory=dict)
-    """Mirrors that already have their text, although it is not known that tacitd wrote it."""
+    """Mirrors that already have their text, although it is not known that tacitd wrote it, or a person's edit gave it."""
     problems: list[str] = field(default_factory=list)
     held: set[Path] = field(default_factory=set)
     """Mirrors with a person's edit that cannot be moved now. They are left as they are."""
@@ -202,6 +202,8 @@ def _plan_change(
         case _:
             pass
     if found.data == (text.encode() if text is not None else None):
+        if text is not None and found.state == "edited":
+            plan.adopted[path] = text
         return
     if why := why_not_ours(survey.project, target.tree, path):
         plan.problems.append(why)

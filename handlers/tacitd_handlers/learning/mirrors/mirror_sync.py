@@ -10,6 +10,7 @@ import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from loguru import logger
@@ -35,7 +36,7 @@ from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey, survey_
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import plan_withdrawal
 from tacitd_handlers.learning.mirrors.nested_agents import NestedAgents, loads_source
 from tacitd_handlers.learning.mirrors.own_lines import find_own_lines
-from tacitd_handlers.learning.mirrors.possible_texts import announce_plan, settle_record
+from tacitd_handlers.learning.mirrors.possible_texts import adopt_texts, announce_plan, settle_record
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
 from tacitd_handlers.learning.removals import MIRROR_EDIT
 from tacitd_handlers.learning.visibility import (
@@ -196,8 +197,9 @@ class Mirrors:
         except OSError as error:
             logger.warning("the record of the mirrors of {} is not up to date: {}", project.root, error)
 
-    def _settle(self, project: Project) -> None:
+    def _settle(self, project: Project, adopted: Mapping[Path, str] = MappingProxyType({})) -> None:
         record = self._records.load(project.root)
+        adopt_texts(record, adopted)
         settle_record(record, project)
         self._records.save(record)
 
@@ -269,7 +271,7 @@ class Mirrors:
         key = f"mirrors:{project.root}:{record.transactions}:{tools.clock.now()}"
         also = list_outside(project, operations)
         tools.history.run_transaction(project.root, operations, cause, key, also=also)
-        self._settle(project)
+        self._settle(project, plan.adopted)
 
     def _announce(self, record: MirrorRecord, plan: MirrorPlan) -> None:
         """Write into the record which texts the mirrors may have from now on. Raises OSError."""

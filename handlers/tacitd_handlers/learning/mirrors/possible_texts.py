@@ -5,7 +5,8 @@ After a crash it is unknown whether a mirror has its old or its new text, so the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from tacitd.events import Project
 from tacitd_handlers.learning.mirrors.mirror_files import (
@@ -22,11 +23,17 @@ from tacitd_handlers.learning.mirrors.mirror_withdrawal import ABSENT, find_tree
 def announce_plan(record: MirrorRecord, plan: MirrorPlan) -> None:
     """Note which texts the mirrors may have while a plan is carried out, and its problems."""
     removed = dict.fromkeys((one.path for one in plan.changes if one.path not in plan.texts), "")
-    record.written |= {path: [text] for path, text in plan.adopted.items()}
+    if not plan.edits:  # otherwise an edit would be forgotten by a crash before its transaction
+        adopt_texts(record, plan.adopted)
     for path, text in {**plan.texts, **removed}.items():
         record.written[path] = list(dict.fromkeys([*plan.before[path], text]))
     record.problems = list(dict.fromkeys(plan.problems))
     record.transactions += bool(plan.edits or plan.changes)
+
+
+def adopt_texts(record: MirrorRecord, texts: Mapping[Path, str]) -> None:
+    """Note these texts of mirrors as the ones that tacitd wrote last."""
+    record.written |= {path: [text] for path, text in texts.items()}
 
 
 def settle_record(record: MirrorRecord, project: Project) -> None:
