@@ -10,7 +10,7 @@ import json
 import shutil
 import subprocess
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,13 +22,8 @@ from real_world import FakeApi, Request
 from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, append, bullets, line, tool_record
 
 MODULE = "pkg/cart"
-READ = f"{MODULE}/cart.py"
 PROJECT_LINE, MODULE_LINE, PERSON_LINE = "Prefers amber-1", "Prefers amber-1 in the cart", "Editor: zebra-3"
-BOTH = {
-    "match": SYNTHESIS,
-    "each": r"^(?:-|\d+\.) (Prefers \S+)$",
-    "reply": rf"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: {MODULE}/AGENTS.md\nFACT: \g<1> in the cart" + "\n",
-}
+ODD_MODULES = ("app/[id]", "app/{a,b}", "app/(auth)", "app/a b", "app/größe")
 DIALOGS = ("external CLAUDE.md", "Do you trust", "Enter to confirm", "Yes, proceed")
 
 
@@ -52,13 +47,27 @@ class Loaded:
 class LearnedWorld:
     """Two projects, with git and without, in which the daemon learned a line for each and one for a module of each."""
 
-    def __init__(self, root: Path, *, claude_md: bool, version: str = "2.0.76") -> None:
-        """`version`: of the client that the transcripts name. The default is one that needs all copies."""
+    def __init__(
+        self,
+        root: Path,
+        *,
+        claude_md: bool,
+        version: str = "2.0.76",
+        modules: Sequence[str] = (MODULE,),
+        instructions: Sequence[str] = (),
+    ) -> None:
+        """`version`: of the client that the transcripts name. The default is one that needs all copies. `instructions`: other
+        instruction files, relative to the project or absolute in the home."""
         self.claude_md = claude_md
         self.version = version
-        self.daemon = Daemon(root, [ECHO_FACTS, BOTH])
+        self.modules = modules
+        self.daemon = Daemon(root, [ECHO_FACTS, _answer_with_lines(modules)])
         self.daemon.project = self._project("app", claude_md=claude_md, git=True)
         self.plain = self._project("plain", claude_md=claude_md, git=False)
+        for name in instructions:
+            path = self.daemon.home / name[2:] if name.startswith("~/") else self.daemon.project / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("# Words of the person\n")
         self.worktree = self.daemon.home / "work" / "linked"
         self.daemon.git("worktree", "add", "-q", str(self.worktree), "-b", "linked")
         self.root = self.daemon.root
@@ -66,7 +75,8 @@ class LearnedWorld:
 
     def _project(self, name: str, *, claude_md: bool, git: bool) -> Path:
         project = self.daemon.home / "work" / name
-        files = {READ: "x = 1\n", "web/app.py": "y = 1\n"} | ({"CLAUDE.md": "# Shop\n"} if claude_md else {})
+        files = {"web/app.py": "y = 1\n"} | ({"CLAUDE.md": "# Shop\n"} if claude_md else {})
+        files |= {f"{module}/cart.py": "x = 1\n" for module in self.modules}
         for path, text in files.items():
             (project / path).parent.mkdir(parents=True, exist_ok=True)
             (project / path).write_text(text)
@@ -83,12 +93,14 @@ class LearnedWorld:
         daemon.start()
         for number, project in enumerate((daemon.project, self.plain)):
             session = f"s{number}"
-            used = tool_record(session, project / READ, str(project)) | {"version": self.version}
-            append(daemon.begin(session, project), line(used))
+            for module in self.modules:
+                used = tool_record(session, project / module / "cart.py", str(project))
+                append(daemon.begin(session, project), line(used | {"version": self.version}))
             daemon.type_(session, PROJECT_LINE, project, version=self.version)
             daemon.synthesize(project)
             assert bullets(project / "LEARNED.md") == [PROJECT_LINE]
-            assert bullets(project / MODULE / "AGENTS.md") == [MODULE_LINE]
+            for module in self.modules:
+                assert bullets(project / module / "AGENTS.md") == [module_line(module)]
         daemon.sync()
         daemon.wait_until(lambda _: self.person_rules.exists(), "the person's rules file")
         daemon.stop()
@@ -117,6 +129,24 @@ class LearnedWorld:
         self.daemon.finish()
 
 
+def module_line(module: str) -> str:
+    """The line that is learned for a module."""
+    return MODULE_LINE if module == MODULE else f"{PROJECT_LINE} in part {ODD_MODULES.index(module)}"
+
+
+def _answer_with_lines(modules: Sequence[str]) -> dict[str, str]:
+    """The stand-in's answer: a line for the project and one for each module."""
+    parts = ["FILE: LEARNED.md\nFACT: \\g<1>"]
+    for module in modules:
+        rest = module_line(module).removeprefix(PROJECT_LINE)
+        parts.append(f"FILE: {module}/AGENTS.md\nFACT: \\g<1>{rest}")
+    return {
+        "match": SYNTHESIS,
+        "each": r"^(?:-|\d+\.) (Prefers \S+)$",
+        "reply": "\n\n".join(parts) + "\n",
+    }
+
+
 def run_session(
     world: LearnedWorld,
     box: Path,
@@ -124,8 +154,10 @@ def run_session(
     mode: str,
     place: Place,
     settings: Mapping[str, Any] | None = None,
+    module: str = MODULE,
 ) -> Loaded:
-    """Run one session of a client. `mode`: `p` or `terminal`. `box`: an empty directory. `settings`: the person's."""
+    """Run one session of a client. `mode`: `p` or `terminal`. `box`: an empty directory. `settings`: the person's. `module`:
+    where it reads a file."""
     home = world.daemon.home
     _forget_sessions(home)
     if settings is not None:
@@ -133,7 +165,7 @@ def run_session(
     _accept_everything(home, [one.cwd for one in world.places.values()])
     api = FakeApi(box)
     env = client_environment(home, api.url)
-    prompt = f"Look. [[tool:Read {json.dumps({'file_path': str(place.tree / READ)})}]] [[reply:done]]"
+    prompt = f"Look. [[tool:Read {json.dumps({'file_path': str(place.tree / module / 'cart.py')}, ensure_ascii=False)}]] [[reply:done]]"
     dialog = ""
     try:
         if mode == "p":
@@ -180,9 +212,9 @@ def _press_enter_until_asked(terminal: RealClient, api: FakeApi) -> None:
 
 
 def _forget_sessions(home: Path) -> None:
-    """Remove what other clients left in the home, so that each finds only the person's rules."""
+    """Remove what other clients left in the home, so that each finds only what the person has there."""
     for path in [*home.glob(".claude.json*"), *(home / ".claude").iterdir()]:
-        if path.name == "rules":
+        if path.name in ("rules", "CLAUDE.md"):
             continue
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -214,4 +246,5 @@ def _conversation(api: FakeApi) -> list[Request]:
 def _count_lines(request: Request | None) -> dict[str, int]:
     """How often each learned line is in a request; never, if there was none."""
     lines = [x.strip() for x in request.text.splitlines()] if request is not None else []
-    return {name: lines.count(f"- {name}") for name in (PROJECT_LINE, MODULE_LINE, PERSON_LINE)}
+    names = (PROJECT_LINE, PERSON_LINE, *map(module_line, (MODULE, *ODD_MODULES)))
+    return {name: lines.count(f"- {name}") for name in names}

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 from real_install import need_terminal, real_client
-from real_reach import MODULE_LINE, PERSON_LINE, PROJECT_LINE, LearnedWorld, run_session
+from real_reach import (
+    MODULE_LINE,
+    ODD_MODULES,
+    PERSON_LINE,
+    PROJECT_LINE,
+    LearnedWorld,
+    module_line,
+    run_session,
+)
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(900)]
@@ -115,5 +123,48 @@ def test_a_module_s_line_is_there_once(
         assert set(found.values()) == {1}, found
         copy = ".claude/rules/tacitd/pkg-cart.md"
         assert (made.daemon.project / copy).exists() is claude_md and (made.worktree / copy).exists()
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["../CLAUDE.md", "pkg/cart/CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", "~/.claude/CLAUDE.md"],
+)
+def test_a_module_s_line_is_there_once_wherever_instructions_are(
+    tmp_path_factory: pytest.TempPathFactory, place: str
+) -> None:
+    """A CLAUDE.md above the project, in the module or of another name keeps the client from loading AGENTS.md; the
+    person's own does not. The project's line is there once in any case."""
+    made = LearnedWorld(
+        tmp_path_factory.mktemp("above"), claude_md=False, version="2.1.328", instructions=[place]
+    )
+    try:
+        found = {
+            name: run_session(
+                made, tmp_path_factory.mktemp("box"), real_client("2.1.328"), "p", made.places[name]
+            )
+            for name in ("root", "module", "linked worktree")
+        }
+        once = {name: (one.first[PROJECT_LINE], one.last[MODULE_LINE]) for name, one in found.items()}
+        assert set(once.values()) == {(1, 1)}, once
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize("version", ["2.1.197", "2.1.328"])
+def test_modules_with_odd_names(tmp_path_factory: pytest.TempPathFactory, version: str) -> None:
+    """Folders whose names have characters of patterns: each one's line arrives after a read there, and no other one's."""
+    made = LearnedWorld(
+        tmp_path_factory.mktemp("odd"), claude_md=True, version="2.1.197", modules=ODD_MODULES
+    )
+    try:
+        for module in ODD_MODULES:
+            for name in ("root", "linked worktree"):
+                box, place = tmp_path_factory.mktemp("box"), made.places[name]
+                found = run_session(made, box, real_client(version), "p", place, module=module)
+                counted = {one: found.last[module_line(one)] for one in ODD_MODULES}
+                assert counted == {one: int(one == module) for one in ODD_MODULES}, (module, name)
+                assert not any(found.first[module_line(one)] for one in ODD_MODULES)
     finally:
         made.close()

@@ -81,6 +81,14 @@ def test_what_is_added_to_a_cut_off_mirror_counts(n: int) -> None:
     assert found.cut and not found.removed and not found.reworded
 
 
+@pytest.mark.parametrize("n", range(1, len(BASE) - 1))
+def test_the_rest_of_tacitd_s_own_line_is_not_a_part_of_a_person_s(n: int) -> None:
+    """A line that a person puts above it, without a blank line between them."""
+    left, _, torn = BASE[:n].rpartition("\n")
+    for now in (f"{left}\n- Mine, my own\n{torn}", f"- Mine, my own\n{BASE[n:]}"):
+        assert [one.text for one in find_edit([BASE], now, title=TITLE).added] == ["Mine, my own"]
+
+
 def test_after_a_crash_only_what_both_texts_agree_on_counts() -> None:
     """It is unknown which of two texts was there: a line that only one of them has was neither deleted nor added."""
     new = mirror("## Coding\n- a\n- b\n- d\n\n## Testing\n- t\n\nwords\n")

@@ -6,6 +6,7 @@ line was cut off or overwritten, so what is missing in it was not deleted; what 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import groupby
@@ -77,16 +78,34 @@ def find_edit(written: Sequence[str], now: str, *, title: str) -> MirrorEdit:
 
 def _find_additions(written: Sequence[str], now: str, title: str) -> MirrorEdit:
     """What a person added to a mirror that is cut off. The rest of a line that was cut is not an addition."""
-    known, flat = "\n".join(written), " ".join(" ".join(written).split())
-    whole_lines = set(known.split("\n"))
-    bullets = dict.fromkeys(_list_bullets(now, title))
+    flat, left = " ".join(" ".join(written).split()), _blank_known_lines(written, now)
+    bullets = dict.fromkeys(_list_bullets(left, title))
     added = tuple(AddedLine(heading, text) for heading, text in bullets if text not in flat)
-    blocks = _list_added_blocks(written, now, {one.heading for one in added})
-    kept = (
-        "\n".join(x for x in block.split("\n") if x not in whole_lines and x.strip() not in known)
-        for block in blocks
-    )
+    blocks = _list_added_blocks(written, left, {one.heading for one in added})
+    known = "\n".join(written)
+    kept = ("\n".join(x for x in block.split("\n") if x.strip() not in known) for block in blocks)
     return MirrorEdit(added=added, blocks=tuple(block for block in kept if block.strip()), cut=True)
+
+
+def _blank_known_lines(written: Sequence[str], now: str) -> str:
+    """The text of a cut-off mirror with blank lines instead of the written ones and of what is left of one, except headings.
+
+    Otherwise such a rest would be a part of the paragraph or bullet that a person wrote above it.
+    """
+    known = sorted({line.strip() for text in written for line in text.split("\n")})
+    backwards = sorted(line[::-1] for line in known)
+
+    def is_known(line: str) -> bool:
+        return _is_beginning(line, known) or _is_beginning(line[::-1], backwards)
+
+    lines = now.replace("\r\n", "\n").split("\n")
+    return "\n".join("" if not x.startswith("#") and is_known(x.strip()) else x for x in lines)
+
+
+def _is_beginning(text: str, ordered: Sequence[str]) -> bool:
+    """Whether one of these sorted texts begins with this text."""
+    at = bisect_left(ordered, text)
+    return at < len(ordered) and ordered[at].startswith(text)
 
 
 def _is_whole(text: str, now: str) -> bool:
