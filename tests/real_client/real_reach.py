@@ -23,7 +23,16 @@ from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, append, bullets, line,
 
 MODULE = "pkg/cart"
 PROJECT_LINE, MODULE_LINE, PERSON_LINE = "Prefers amber-1", "Prefers amber-1 in the cart", "Editor: zebra-3"
-ODD_MODULES = ("app/[id]", "app/{a,b}", "app/(auth)", "app/a b", "app/größe")
+ROOMS = {
+    MODULE: "cart",
+    "app/[id]": "kitchen",
+    "app/{a,b}": "garden",
+    "app/(auth)": "harbour",
+    "app/a b": "library",
+}
+ROOMS |= {"app/größe": "museum"}
+"""By module, the word that tells its line from the others."""
+ODD_MODULES = tuple(ROOMS)[1:]
 DIALOGS = ("external CLAUDE.md", "Do you trust", "Enter to confirm", "Yes, proceed")
 
 
@@ -131,15 +140,14 @@ class LearnedWorld:
 
 def module_line(module: str) -> str:
     """The line that is learned for a module."""
-    return MODULE_LINE if module == MODULE else f"{PROJECT_LINE} in part {ODD_MODULES.index(module)}"
+    return f"{PROJECT_LINE} in the {ROOMS[module]}"
 
 
 def _answer_with_lines(modules: Sequence[str]) -> dict[str, str]:
     """The stand-in's answer: a line for the project and one for each module."""
     parts = ["FILE: LEARNED.md\nFACT: \\g<1>"]
     for module in modules:
-        rest = module_line(module).removeprefix(PROJECT_LINE)
-        parts.append(f"FILE: {module}/AGENTS.md\nFACT: \\g<1>{rest}")
+        parts.append(f"FILE: {module}/AGENTS.md\nFACT: \\g<1> in the {ROOMS[module]}")
     return {
         "match": SYNTHESIS,
         "each": r"^(?:-|\d+\.) (Prefers \S+)$",
@@ -246,5 +254,5 @@ def _conversation(api: FakeApi) -> list[Request]:
 def _count_lines(request: Request | None) -> dict[str, int]:
     """How often each learned line is in a request; never, if there was none."""
     lines = [x.strip() for x in request.text.splitlines()] if request is not None else []
-    names = (PROJECT_LINE, PERSON_LINE, *map(module_line, (MODULE, *ODD_MODULES)))
+    names = (PROJECT_LINE, PERSON_LINE, *map(module_line, ROOMS))
     return {name: lines.count(f"- {name}") for name in names}
