@@ -229,7 +229,7 @@ def test_doctor_names_what_does_not_arrive(cli: Cli, shop: Shop) -> None:
 
 
 def test_doctor_says_how_to_allow_a_git_work_tree(cli: Cli) -> None:
-    """The issue: not written where the directory is in a git work tree; `doctor` says how to allow it."""
+    """Not written where the directory is in a git work tree; `doctor` says how to allow it."""
     subprocess.run(["git", "init", "-q", str(cli.config_dir)], check=True)
     one = findings(cli)["reach.in-git"]
     assert "reach.user_rules_in_git = true" in one["hint"]

@@ -25,7 +25,7 @@ def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
 
 
 def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
-    """The issue: the same facts give the same bytes, and learned lines wait for the next day."""
+    """The same facts give the same bytes, and learned lines wait for the next day."""
     reach.know(colour="Likes: red")
     reach.wait()
     first = reach.path.stat()
@@ -101,7 +101,7 @@ def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> N
 def test_a_damaged_file_deletes_nothing_and_is_made_again_at_the_next_session(
     reach: ReachBox, damage: str
 ) -> None:
-    """The issue: a missing, empty or half-gone file."""
+    """A missing, empty or half-gone file."""
     reach.know(a="a", b="b", c="c")
     reach.wait()
     whole = reach.text

@@ -96,7 +96,7 @@ class Person:
 def test_no_line_of_the_persons_is_lost_and_only_deleted_ones_are_withdrawn(
     todo: list[tuple[str, object]],
 ) -> None:
-    """The issue: a missing, empty or half-gone file deletes nothing; added lines stay; deletions are followed."""
+    """A missing, empty or half-gone file deletes nothing; added lines stay; deletions are followed."""
     with tempfile.TemporaryDirectory() as directory:
         box = ReachBox(Path(directory))
         with box.bench:

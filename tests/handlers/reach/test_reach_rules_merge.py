@@ -65,7 +65,7 @@ def test_a_missing_line_was_deleted() -> None:
     ],
 )
 def test_a_half_gone_file_deletes_nothing(text: str) -> None:
-    """The issue: a missing, empty or half-gone file deletes nothing."""
+    """A missing, empty or half-gone file deletes nothing."""
     assert deleted(THREE, text) is None
 
 

@@ -61,7 +61,7 @@ texts = st.lists(st.text(max_size=300), max_size=30)
 @examples(100)
 @given(texts, texts)
 def test_any_rules_make_a_text_within_the_limit(one: list[str], other: list[str]) -> None:
-    """The issue: at most 2 KB, the same facts give the same bytes, and each rule is one line."""
+    """At most 2 KB, the same facts give the same bytes, and each rule is one line."""
     sections = [section("one", *one), section("other", *other)]
     made = render_rules(choose_lines(sections))
     assert measure_text(made) <= LIMIT
