@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,14 @@ def say(daemon: Daemon, session: str, words: str, folder: Path | None = None) ->
     return daemon.extractions()[-1]
 
 
+def reviewed(daemon: Daemon) -> list[dict[str, Any]]:
+    """`tacitd review --json` in the project."""
+    rows: list[dict[str, Any]] = json.loads(daemon.cli("review", "--json", cwd=daemon.project).stdout)
+    return rows
+
+
 def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemon) -> None:
-    """SPEC S-28, S-36, S-54: the files, `learned`, `why`, `status` and the known facts of the next prompt, each time."""
+    """SPEC S-28, S-36, S-54: the files, `learned`, `why`, `review`, `status` and the next prompt's known facts, each time."""
     daemon = make(RULES)
     daemon.start()
     (daemon.project / "web").mkdir()
@@ -65,6 +70,7 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
         assert f"said {count} times in {count} sessions" in daemon.cli("learned", str(daemon.project)).stdout
         why = daemon.cli("why", "pnpm for installs", cwd=daemon.project).stdout
         assert WORDS in why and "LEARNED.md" in why
+        assert reviewed(daemon) == [], "what is only confirmed needs no decision"
     calls = len([text for text in daemon.claude.prompts() if SYNTHESIS in text])
     assert calls == 1, "a repetition costs no synthesis"
 
@@ -76,7 +82,9 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
     assert file.read_bytes() == removed and learned(daemon) == []
     (withheld,) = learned(daemon, "--withheld")
     assert (withheld["line"], withheld["file"]) == (LINE, "LEARNED.md")
-    assert re.fullmatch(r"[0-9a-f]{8}", withheld["id"]), "the id that `accept` and `review` take"
+    (item,) = reviewed(daemon)
+    assert (item["id"], item["kind"], item["text"]) == (withheld["id"], "withheld line", LINE)
+    assert item["review"] == "you removed it, and said it again since"
     assert daemon.status()["slices"]["learning"]["withheld"] == 1
     assert daemon.cli("why", "pnpm for installs", cwd=daemon.project).returncode == 1
 

@@ -7,7 +7,7 @@ import pytest
 from support_decisions import decide, find, list_items, notice
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd.handler import Decision
+from tacitd.handler import Decision, StoredItem
 from tacitd_handlers.learning.line_decisions import decide_line
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
 from tacitd_handlers.learning.state import FORGOTTEN_FACT
@@ -197,6 +197,38 @@ def test_a_stale_line_is_asked_about_once(bench: Bench) -> None:
     assert bench.bullets == [PNPM] and find(bench, PNPM).review == ""
     bench.clock.jump(101 * 86_400.0)
     assert find(bench, PNPM).review != ""
+
+
+def contradict(bench: Bench) -> StoredItem:
+    """The model wants to replace a line of the person's: both stand, and the new one is asked about."""
+    bench.put("LEARNED.md", "# Mine\n\n## Coding\n- Use npm everywhere\n")
+    bench.answer((SYNTHESIS, f"{lines(PNPM)}\nFROM: 1\nREPLACES: Use npm everywhere"), (EXTRACTION, PNPM))
+    bench.learn()
+    assert bench.bullets == ["Use npm everywhere", PNPM]
+    item = find(bench, PNPM)
+    assert item.review == "it contradicts your line in LEARNED.md: Use npm everywhere"
+    assert find(bench, "Use npm everywhere").review == ""
+    return item
+
+
+def test_a_line_that_contradicts_the_persons_is_asked_about_until_it_is_decided(bench: Bench) -> None:
+    """S-26, S-28: REPLACES of a person's line. Kept, both stay; it is not asked again, also after a restart."""
+    decide(bench, contradict(bench), "keep")
+    bench.restart()
+    assert find(bench, PNPM).review == "" and bench.bullets == ["Use npm everywhere", PNPM]
+
+
+def test_a_line_that_contradicts_the_persons_is_dropped(bench: Bench) -> None:
+    """The person's line stays as it was."""
+    decide(bench, contradict(bench), "drop")
+    assert bench.bullets == ["Use npm everywhere"]
+
+
+def test_a_contradiction_ends_with_the_persons_line(bench: Bench) -> None:
+    """Reworded or deleted by the person, it is not asked about any more."""
+    contradict(bench)
+    bench.files.learned_file.write_text(bench.learned.replace("Use npm everywhere", "Use npm in the kiosk"))
+    assert find(bench, PNPM).review == ""
 
 
 def test_what_cannot_be_decided(bench: Bench) -> None:
