@@ -30,7 +30,7 @@ from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.learning.state import LearningState
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 LIMIT = 16 << 20
 """Bytes that are read of a Markdown file."""
@@ -118,6 +118,11 @@ class Inventory:
         """The folded log of the learning handler. Raises OSError."""
         return state_of(self.state_dir)
 
+    @cached_property
+    def _projects(self) -> Mapping[str, int]:
+        """By normalised line, the number of projects in which it was learned."""
+        return self.state.count_projects()
+
     def list_roots(self) -> list[Path]:
         """The projects in which something was written, withheld or refused, by path."""
         found = {each.root for each in self.history.list_transactions()}
@@ -182,7 +187,7 @@ class Inventory:
             _list_facts(past.cause, line),
             strength,
             current_confidence(strength, now),
-            max(1, self.state.count_projects(line)),
+            max(1, self._projects[normalise_text(line)]),
             is_stale(strength, now),
         )
 

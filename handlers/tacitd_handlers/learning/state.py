@@ -41,6 +41,7 @@ from tacitd_handlers.learning.person_decisions import LineDecisions
 from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.shared.line_table import LineTable
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 """Numbers in commits that `status` adds up."""
@@ -128,7 +129,7 @@ class LearningState:
     """HEAD's commit at the last check."""
     snapshots: dict[Path, dict[str, LineSnapshot]] = field(default_factory=dict)
     """By file, relative to the project: the last check."""
-    line_confidences: dict[Path, dict[str, LineConfidence]] = field(default_factory=dict)
+    line_confidences: dict[Path, LineTable[LineConfidence]] = field(default_factory=dict)
     """By line: its confidence (SPEC S-54)."""
     rule_lives: dict[Path, dict[str, RuleLife]] = field(default_factory=dict)
     """By line: the corrections before and after it was written."""
@@ -155,7 +156,7 @@ class LearningState:
     conflicts: dict[Path, dict[str, tuple[str, str]]] = field(default_factory=dict)
     """Lines of ours that contradict a line of the user's, with the file and text of the latter."""
 
-    archived: dict[Path, dict[str, tuple[str, float]]] = field(default_factory=dict)
+    archived: dict[Path, LineTable[tuple[str, float]]] = field(default_factory=dict)
     """Lines that were moved to the archive, with their file and the time (seconds since 1970, UTC)."""
 
     def fold_commit(self, commit: Commit) -> None:
@@ -179,12 +180,10 @@ class LearningState:
             case _:
                 pass
 
-    def count_projects(self, line: str) -> int:
-        """The number of projects in which a line was learned (SPEC S-55)."""
-        wanted = normalise_text(line)
-        return sum(
-            any(normalise_text(one) == wanted for one in lines) for lines in self.line_confidences.values()
-        )
+    def count_projects(self) -> Counter[str]:
+        """By normalised line, the number of projects in which it was learned (SPEC S-55)."""
+        by_project = ({normalise_text(line) for line in lines} for lines in self.line_confidences.values())
+        return Counter(text for texts in by_project for text in texts)
 
     def _count(self, commit: Commit) -> None:
         day = self.days.setdefault(local_date(commit.at), Counter())
@@ -234,15 +233,15 @@ class LearningState:
             self.synthesised_upto.setdefault(root, {}).update(
                 {str(name): int(at) for name, at in data["read"].items()}
             )
-        confidences = self.line_confidences.setdefault(root, {})
+        confidences = self.line_confidences.setdefault(root, LineTable())
         swapped = data.get("swapped", {})
         self.repeated.pop(root, None)
         self._repeat(root, data, commit.at, tuple(map(str, data.get("sessions", ()))))
         reworded = self.reworded.setdefault(root, set())
+        archived = self.archived.setdefault(root, LineTable())
         reworded.update(map(str, data.get("reworded", ())))
         for line in data.get("put", ()):
-            archived = find_equal(line, self.archived.get(root, {}))
-            old = swapped.get(line, archived or line)
+            old = swapped.get(line) or archived.find_equal(line) or line
             # A line that replaces another one continues with its confidence.
             confidences[line] = _count_origin(
                 confidences.pop(old, None), commit.at, data.get("origins", {}).get(line, {})
@@ -267,9 +266,9 @@ class LearningState:
             self._fold_tombstones(data["look"])
 
     def _fold_archived(self, root: Path, data: Mapping[str, Any], at: float) -> None:
-        archived = self.archived.setdefault(root, {})
+        archived = self.archived.setdefault(root, LineTable())
         for line in data.get("put", ()):
-            if (found := find_equal(line, archived)) is not None:
+            if (found := archived.find_equal(line)) is not None:
                 del archived[found]
         for line, file in data.get("archived", {}).items():
             archived[str(line)] = (str(file), at)
@@ -301,8 +300,8 @@ class LearningState:
 
     def find_line(self, root: Path, line: str) -> str | None:
         """The line of ours that says the same; None if there is none. A line of the user's has no confidence."""
-        confidences = self.line_confidences.get(root, {})
-        return line if line in confidences else find_equal(line, confidences)
+        confidences = self.line_confidences.get(root)
+        return confidences.find_equal(line) if confidences is not None else None
 
     def _repeat(self, root: Path, data: Mapping[str, Any], at: float, sessions: Sequence[str]) -> None:
         """Record a sighting of each line that was said again (SPEC P-11). A line of the user's gets no confidence."""
