@@ -205,7 +205,7 @@ def test_scan_learns_the_past_when_it_is_asked_to(make: MakeDaemon, running: boo
         daemon.cli("run", "--once")
     assert daemon.claude.prompts() == []
     done = daemon.cli("scan", "--since", "30d", "--yes")
-    assert done.returncode == 0 and "1 prompts in 1 sessions" in done.stderr, done.stderr
+    assert done.returncode == 0 and "1 prompt in 1 session:" in done.stderr, done.stderr
     assert daemon.learned == ["Prefers amber-8"]
     calls = len(daemon.claude.calls())
     assert daemon.cli("scan", "--since", "30d", "--yes").returncode == 0

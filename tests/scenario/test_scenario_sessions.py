@@ -180,7 +180,7 @@ def test_scan_goes_back_when_asked_and_only_once(make: MakeDaemon, running: bool
         daemon.stop()
     told = daemon.cli("scan", "--since", "30d", "--dry-run")
     assert told.returncode == 0
-    assert "3 prompts in 1 sessions: at most" in told.stderr
+    assert "3 prompts in 1 session: at most" in told.stderr
     assert "$" in told.stderr
     assert daemon.claude.calls() == []
     done = daemon.cli("scan", "--since", "30d", "--yes")

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import parse_utc
 from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.text.plurals import count_noun, pluralise_noun
 
 Kind = Literal["head", "problem", "hint", "good", "plain"]
 
@@ -74,7 +75,7 @@ def _list_own_lines(document: Mapping[str, Any], now: float, rows: int | None) -
 
 def _more(number: int, noun: str, *, label: str = "") -> StatusLine:
     """What is left out, and how to see it."""
-    text = f"{number} more {_noun(number, noun)}: `tacitd status -v`" if not label else ""
+    text = f"{number} more {pluralise_noun(number, noun)}: `tacitd status -v`" if not label else ""
     return StatusLine(label, text or f"{count_noun(number, noun)}: `tacitd status -v`", "hint")
 
 
@@ -114,17 +115,8 @@ def describe_span(seconds: float) -> str:
 def describe_bytes(size: int) -> str:
     """A size: `999 bytes`, `12 KB`, `3.4 MB`."""
     if size < 1000:
-        return f"{size} {_noun(size, 'byte')}"
+        return f"{size} {pluralise_noun(size, 'byte')}"
     return f"{size / 1000:.0f} KB" if size < 1_000_000 else f"{size / 1e6:.1f} MB"
-
-
-def _noun(number: int, noun: str) -> str:
-    return noun if number == 1 else f"{noun}s"
-
-
-def count_noun(number: int, noun: str) -> str:
-    """`1 call`, `2 calls`, `1,200 calls`."""
-    return f"{number:,} {_noun(number, noun)}"
 
 
 def _head_line(document: Mapping[str, Any], now: float) -> StatusLine:
@@ -150,7 +142,9 @@ def _problem_lines(document: Mapping[str, Any], rows: int | None) -> list[Status
     lines = [line for lines in shown for line in lines]
     if len(found) > len(shown):
         more = len(found) - len(shown)
-        lines.append(StatusLine("!", f"{more} more {_noun(more, 'problem')}: `tacitd status -v`", "problem"))
+        lines.append(
+            StatusLine("!", f"{more} more {pluralise_noun(more, 'problem')}: `tacitd status -v`", "problem")
+        )
     return lines
 
 

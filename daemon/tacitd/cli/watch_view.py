@@ -12,7 +12,6 @@ from typing import Any
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.status_lines import (
     StatusLine,
-    count_noun,
     describe_bytes,
     describe_future,
     describe_span,
@@ -21,6 +20,7 @@ from tacitd.cli.status_lines import (
 from tacitd.cli.terminal_text import NARROW
 from tacitd.clock import parse_utc
 from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.text.plurals import count_noun
 
 BAR = 12
 """Characters of a bar."""

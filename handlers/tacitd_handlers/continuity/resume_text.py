@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity.render import Json
 from tacitd_handlers.continuity.sentences import cut_sentence
 from tacitd_handlers.continuity.session_progress import SHORT
@@ -206,4 +207,8 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     """Given the handler's status, yield its line for `tacitd status`."""
     if part.get("sessions"):
         made = part.get("summaries", {}).get("made", 0)
-        yield f"{part['sessions']} sessions, {part.get('open', 0)} with open tasks; {made} summaries made"
+        sessions, made_text = (
+            count_noun(part["sessions"], "session"),
+            "1 summary" if made == 1 else f"{made} summaries",
+        )
+        yield f"{sessions}, {part.get('open', 0)} with open tasks; {made_text} made"

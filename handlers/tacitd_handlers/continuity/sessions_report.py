@@ -8,6 +8,7 @@ from pathlib import Path
 from tacitd.clock import SystemClock, local_date
 from tacitd.report.buckets import make_buckets
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity.session_choice import select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
 from tacitd_handlers.continuity.stored_text import clean_text
@@ -34,7 +35,7 @@ def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
     )
     note = "Sessions are kept for 30 days. `tacitd sessions resume` begins with the last one."
     if unreadable:
-        note += f" {len(unreadable)} session files cannot be read; `tacitd sessions list` names them."
+        note += f" {count_noun(len(unreadable), 'session file')} cannot be read; `tacitd sessions list` names them."
     yield ReportSection("Sessions and open tasks", (series, table), note)
 
 

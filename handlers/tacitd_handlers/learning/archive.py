@@ -46,7 +46,7 @@ def list_crowded(
 
 def find_unrecorded(project: Project, state: LearningState, history: History) -> dict[str, str]:
     """Return the archived lines that no commit names yet, with their file: those of now, and those before a crash."""
-    known = state.archived.get(project.root, {})
+    known = state.archived.get(project.root, ())
     return {
         line: path.relative_to(project.root).as_posix()
         for (path, line), past in history.list_lines(project.root).items()
@@ -70,7 +70,7 @@ def plan_archive(
     made: list[Operation] = []
     pasts = history.list_lines(project.root)
     written = find_written_lines(history, project)
-    confidences = state.line_confidences.get(project.root, {})
+    confidences = state.get_confidences(project.root)
     for path in dict.fromkeys(paths):
         name = path.relative_to(project.root).as_posix()
         shared = read_shared(path, project.root)

@@ -79,6 +79,6 @@ def _age(
     ours: Mapping[str, float],
     now: float,
 ) -> LineAge:
-    known = state.line_confidences.get(root, {}).get(line)
+    known = state.get_confidences(root).get(line)
     corrections = int(origins.get(line, {}).get("corrections", 0)) + (known.corrections if known else 0)
     return LineAge(corrections, known.first_seen if known else ours.get(line, now))

@@ -30,6 +30,7 @@ from tacitd.events import (
 )
 from tacitd.files import git
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.adopted_rules import AdoptedRules
 from tacitd_handlers.learning.bootstrap import Bootstrap, SummaryFocus
 from tacitd_handlers.learning.folder_counts import SessionFolders
@@ -46,7 +47,6 @@ from tacitd_handlers.learning.stage1.run import extract_facts
 from tacitd_handlers.learning.stage2.pending_facts import done_batches
 from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
-from tacitd_handlers.learning.status_text import count_facts
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
 
 SILENCE_LIMIT = 50
@@ -439,7 +439,7 @@ class LearningHandler(BaseHandler):
             "refused": dict(self._refusals.count_verdicts()),
             "facts_waiting": {root: n for root, n in waiting.items() if n},
             "waits": [
-                {"project": root, "what": count_facts(n), **self._until(root)}
+                {"project": root, "what": count_noun(n, "fact"), **self._until(root)}
                 for root, n in waiting.items()
                 if n
             ],

@@ -173,7 +173,7 @@ class Inventory:
 
     def _describe(self, root: Path, path: Path, heading: str, line: str, past: LineHistory) -> LearnedLine:
         now, put_at = self.clock.now(), past.put_at or 0.0
-        strength = self.state.line_confidences.get(root, {}).get(line) or record_sighting(None, put_at)
+        strength = self.state.get_confidences(root).get(line) or record_sighting(None, put_at)
         origin = find_origin(past.cause, line)
         sessions, prompts = (tuple(map(str, origin.get(key, ()))) for key in ("sessions", "prompts"))
         return LearnedLine(

@@ -86,7 +86,7 @@ def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
 
 
 def _describe_line(state: LearningState, root: Path, line: str, life: RuleLife) -> tuple[Cell, ...]:
-    known = state.line_confidences.get(root, {}).get(line)
+    known = state.get_confidences(root).get(line)
     where = f"{root.name}/{life.file or 'LEARNED.md'}"
     return line, where, local_date(life.written), known.seen_count if known is not None else None
 

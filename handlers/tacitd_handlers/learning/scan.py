@@ -36,6 +36,7 @@ from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.transcript import read_prompts
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 if TYPE_CHECKING:
@@ -197,9 +198,9 @@ def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:
         echo_message("nothing was typed since then that tacitd can learn from")
         return
     cents = ceil(est.usd * 100) / 100  # "at most" is rounded up
-    new = "new prompts" if handled else "prompts"
+    prompts = count_noun(est.prompts, "new prompt" if handled else "prompt")
     echo_message(
-        f"{est.prompts} {new} in {est.sessions} sessions: at most {est.calls} calls and ${cents:.2f}"
+        f"{prompts} in {count_noun(est.sessions, 'session')}: at most {count_noun(est.calls, 'call')} and ${cents:.2f}"
     )
     if handled:
         echo_message(f"{handled} more were handled before and cost nothing")

@@ -180,6 +180,10 @@ class LearningState:
             case _:
                 pass
 
+    def get_confidences(self, root: Path) -> LineTable[LineConfidence]:
+        """The confidences of a project's lines; an empty table if there are none."""
+        return self.line_confidences.get(root) or LineTable()
+
     def count_projects(self) -> Counter[str]:
         """By normalised line, the number of projects in which it was learned (SPEC S-55)."""
         by_project = ({normalise_text(line) for line in lines} for lines in self.line_confidences.values())
@@ -292,16 +296,13 @@ class LearningState:
     def list_repeated_lines(self, root: Path) -> tuple[str, ...]:
         """Lines of ours that were said more than once, the most often said first, at most 20."""
         counts = {
-            line: one.seen_count
-            for line, one in self.line_confidences.get(root, {}).items()
-            if one.seen_count > 1
+            line: one.seen_count for line, one in self.get_confidences(root).items() if one.seen_count > 1
         }
         return tuple(sorted(counts, key=lambda line: -counts[line])[:20])
 
     def find_line(self, root: Path, line: str) -> str | None:
         """The line of ours that says the same; None if there is none. A line of the user's has no confidence."""
-        confidences = self.line_confidences.get(root)
-        return confidences.find_equal(line) if confidences is not None else None
+        return self.get_confidences(root).find_equal(line)
 
     def _repeat(self, root: Path, data: Mapping[str, Any], at: float, sessions: Sequence[str]) -> None:
         """Record a sighting of each line that was said again (SPEC P-11). A line of the user's gets no confidence."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from tacitd.clock import local_minutes, parse_utc
+from tacitd.text.plurals import count_noun
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning.rule_life import PROPOSAL
 from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, TOO_MANY_FACTS
@@ -22,15 +24,6 @@ LISTED = 3
 """Maximum number of projects with a line each. If there are more, this many are named in one line."""
 
 
-def count_facts(number: int) -> str:
-    """Return the number with its noun: `1 fact`, `2 facts`."""
-    return _count(number, "fact")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _was(number: int) -> str:
     return "was" if number == 1 else "were"
 
@@ -39,32 +32,30 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """Yield lines for the status. A line that begins with `!` needs the user's attention."""
     for span in ("today", "total"):
         yield f"{span}: " + ", ".join(
-            (_count(status[span][key], noun) if noun else str(status[span][key])) + rest
+            (count_noun(status[span][key], noun) if noun else str(status[span][key])) + rest
             for key, (noun, rest) in COUNT_LABELS.items()
         )
     yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
         if why == COMMENTARY:
-            yield f"{_count(number, 'line')} of answers {_was(number)} left out: {why}"
+            yield f"{count_noun(number, 'line')} of answers {_was(number)} left out: {why}"
             continue
         what = "fact" if why in (SECRET_FACT, TOO_MANY_FACTS, FORGOTTEN_FACT) else "prompt"
-        yield f"{_count(number, what)} {_was(number)} left out: {why}"
+        yield f"{count_noun(number, what)} {_was(number)} left out: {why}"
     if number := status["withheld"]:
-        yield f"{_count(number, 'line')} that you removed {_was(number)} learned again: `tacitd learned --withheld`"
-    if offers := status.get("offers", 0):
-        what = "1 line was" if offers == 1 else f"{offers} lines were"
-        yield f"{what} learned in three projects: `tacitd adopt` makes a rule for all of it"
+        yield f"{count_noun(number, 'line')} that you removed {_was(number)} learned again: `tacitd learned --withheld`"
+    if number := status.get("offers", 0):
+        yield f"{count_noun(number, 'line')} {_was(number)} learned in three projects: `tacitd adopt` makes a rule for all of it"
     refused = status["refused"]
     if number := refused["waits"]:
         wait = "waits" if number == 1 else "wait"
-        yield f"! {_count(number, 'proposal')} of the model {wait} for your decision: `tacitd learned --refused`"
+        yield f"! {count_noun(number, 'proposal')} of the model {wait} for your decision: `tacitd learned --refused`"
     if number := refused["refused"]:
-        yield f"{_count(number, 'proposal')} of the model {_was(number)} refused: `tacitd learned --refused`"
+        yield f"{count_noun(number, 'proposal')} of the model {_was(number)} refused: `tacitd learned --refused`"
     yield from _describe_unheeded(status.get("unheeded", {}))
     for root, number in status["untrusted"].items():
-        what = "1 line" if number == 1 else f"{number} lines"
         yield (
-            f"! {what} of {root}/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust {root}` "
+            f"! {count_noun(number, 'line')} of {root}/LEARNED.md came with the project, so its sessions do not load them: `tacitd trust {root}` "
             "prints them and asks"
         )
     for what in status["rules_problems"]:
@@ -88,10 +79,14 @@ def _describe_unheeded(unheeded: Mapping[str, Sequence[str]]) -> Iterator[str]:
 
 
 def _describe_projects(projects: Mapping[str, str]) -> Iterator[str]:
-    """Yield where tacitd writes, given the time of the first write by root: a line each, or one line if over LISTED."""
+    """Yield where tacitd writes, given the UTC time of the first write by root: a line each, or one line if over LISTED.
+
+    The times in the lines are local.
+    """
     if len(projects) > LISTED:
         first = ", ".join(list(projects)[:LISTED])
         yield f"writes in {len(projects)} projects: {first} and {len(projects) - LISTED} more"
         return
     for root, since in projects.items():
-        yield f"writes in {root} since {since}"
+        at = parse_utc(since)
+        yield f"writes in {root} since {since if at is None else local_minutes(at).replace('T', ' ')}"

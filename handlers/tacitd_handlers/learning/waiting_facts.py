@@ -14,8 +14,8 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.state.paths import SNAPSHOT
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.state import LearningState
-from tacitd_handlers.learning.status_text import count_facts
 
 SYNC = "`tacitd sync --write` does it now"
 
@@ -29,7 +29,7 @@ def describe_waiting_facts(
         number = sum(len(one.facts) for one in state.waiting.get(root, {}).values())
         if number:
             verb = "waits" if number == 1 else "wait"
-            yield f"{count_facts(number)} {verb}, {describe_writing(rows.get(str(root), {}), now)}"
+            yield f"{count_noun(number, 'fact')} {verb}, {describe_writing(rows.get(str(root), {}), now)}"
 
 
 def describe_writing(row: Mapping[str, Any], now: float) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, assert_never
 
 from tacitd.clock import local_minutes
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.shared.prompt_filling import fence_text
 from tacitd_handlers.tutor.choices import LETTERS, find_choice, format_choice
 from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
@@ -196,11 +197,11 @@ LEGEND = (
 def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     """The tutor's lines of `tacitd status`. A line that starts with `!` needs action."""
     if part.get("sessions"):
-        yield f"{part['sessions']} sessions, {part['mastered']} nodes mastered"
+        yield f"{count_noun(part['sessions'], 'session')}, {count_noun(part['mastered'], 'node')} mastered"
     for one in part.get("open", ()):
         yield f"open: {one['title']}; continue with `tacitd tutor resume`"
     if part.get("ungraded"):
-        yield f"{part['ungraded']} sessions wait for grading"
+        yield f"{count_noun(part['ungraded'], 'session')} {'waits' if part['ungraded'] == 1 else 'wait'} for grading"
     if part.get("retests"):
         yield f"retests suggested: {', '.join(part['retests'])}"
     for fault in part.get("faults", ()):

@@ -46,5 +46,5 @@ def test_open_tasks_are_in_the_report(cli: Cli) -> None:
         assert {row[0] for row in table["rows"]} == titles
         assert {row[3] for row in table["rows"]} == {"<b>the DBA</b>"}
         assert sum(point["value"] for point in series["points"]) == len(titles)
-        assert "1 session files cannot be read" in section["note"]
+        assert "1 session file cannot be read" in section["note"]
     assert "<b>" not in cli.run("report", "--all", "-o", "-").out

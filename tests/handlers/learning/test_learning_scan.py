@@ -66,7 +66,7 @@ def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> 
         say(cli, f"words {number}")
     said = cli.run("scan", "--since", "30d", "--dry-run")
     assert said.code == 0 and said.out == ""
-    assert said.err.startswith("12 prompts in 1 sessions: at most 5 calls and $0.")
+    assert said.err.startswith("12 prompts in 1 session: at most 5 calls and $0.")
     assert "$0.00" not in said.err
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
     assert made["prompts"] == 12 and made["calls"] == 5
@@ -83,7 +83,7 @@ def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
     log.append({"k": "done", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[:3]), "d": {}})
     log.append({"k": "ids", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[3:])})
     said = cli.run("scan", "--since", "30d", "--dry-run")
-    assert "7 new prompts in 1 sessions" in said.err and "5 more were handled before" in said.err
+    assert "7 new prompts in 1 session:" in said.err and "5 more were handled before" in said.err
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
     assert (made["prompts"], made["handled"]) == (7, 5)
     log.append(

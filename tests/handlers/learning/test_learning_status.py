@@ -9,6 +9,7 @@ from loguru import logger
 
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench, lines
 from support_waiting import PATIENCE
+from tacitd.clock import local_minutes
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
 from tacitd.handler import Commit, Done
 from tacitd_handlers.learning import make_plugin as entry_point
@@ -71,7 +72,8 @@ def test_each_repository_is_named_when_something_is_written_there_first(bench: B
         f"tacitd writes in {bench.root} from now on; `tacitd exclude` stops that\n"
     ]
     assert bench.status["projects"] == {str(bench.root): "2026-11-20T04:30:00Z"}
-    assert f"writes in {bench.root} since 2026-11-20T04:30:00Z" in bench.status["says"]
+    local = local_minutes(MORNING).replace("T", " ")
+    assert f"writes in {bench.root} since {local}" in bench.status["says"]
 
 
 def test_a_project_that_was_only_looked_at_is_not_named(bench: Bench) -> None:

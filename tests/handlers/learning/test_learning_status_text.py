@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tacitd_handlers.learning.status_text import format_status_lines
 
 QUIET = {
@@ -26,10 +28,14 @@ def test_a_quiet_day_is_two_lines_of_counts() -> None:
     ]
 
 
+@pytest.mark.usefixtures("far_west")
 def test_each_repository_is_named() -> None:
-    """A repository is named when something is written there for the first time."""
-    status = QUIET | {"projects": {"/a": "2026-11-20T07:06:11Z"}}
-    assert list(format_status_lines(status))[2:] == ["writes in /a since 2026-11-20T07:06:11Z"]
+    """A repository is named when something is written there for the first time; the time is local, as in all of `status`."""
+    status = QUIET | {"projects": {"/a": "2026-11-20T07:06:11Z", "/b": "not a time"}}
+    assert list(format_status_lines(status))[2:] == [
+        "writes in /a since 2026-11-20 02:06",
+        "writes in /b since not a time",
+    ]
 
 
 def test_many_repositories_are_one_line() -> None:

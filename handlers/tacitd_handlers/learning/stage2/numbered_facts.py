@@ -141,7 +141,7 @@ def list_repeated(facts: Mapping[int, NumberedFact], state: LearningState, root:
             counts.append(f"{number}. left out before, {count}: {fact.text}")
         elif fact.said > 1:
             counts.append(f"{count}: {fact.text}")
-    confidences = state.line_confidences.get(root, {})
+    confidences = state.get_confidences(root)
     for line in sorted(state.repeated.get(root, ()))[:REPEATED_LIMIT]:
         if (known := confidences.get(line)) is not None:
             count = describe_count(known.seen_count, len(known.sessions), known.corrections)
