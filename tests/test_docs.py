@@ -34,6 +34,7 @@ from tacitd.testing import ScriptedModel
 DOCS = ROOT / "docs"
 TABLE = generate.list_all_commands()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
+COMMAND_PAGES = [*PAGES, *sorted((ROOT / "plugin").rglob("*.md"))]
 
 FACTS = "Prefers pnpm over npm"
 LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
@@ -235,7 +236,7 @@ def _problem(name: str, rest: str) -> str:
     return " ".join(word for word in words if word.startswith("--") and word not in known)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+@pytest.mark.parametrize("path", COMMAND_PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_name_only_commands_that_exist(path: Path) -> None:
     """A command that a page tells people to type exists, with its options."""
     problems = [_problem(*found) for found in NAMED.findall(path.read_text(encoding="utf-8"))]

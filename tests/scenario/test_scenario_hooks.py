@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support_daemon import Daemon, MakeDaemon, until
+from support_sources import ROOT
 
 pytestmark = pytest.mark.scenario
+PLUGIN = ROOT / "plugin"
 SETTINGS = '{\n  "model": "opus"\n}\n'
 
 
 def run_hooks(daemon: Daemon, event: str, session: str, **fields: str) -> str:
     """Run every command that the settings name for this event, as the client does; none may fail. Return the output."""
     settings = json.loads((daemon.home / ".claude/settings.json").read_text())
+    return run_commands(daemon, settings["hooks"][event], None, event, session, **fields)
+
+
+def run_commands(
+    daemon: Daemon, groups: list[Any], environ: dict[str, str] | None, event: str, session: str, **fields: str
+) -> str:
+    """Run the commands of these groups with the input of an event; `environ`: None for this process's own."""
     data = {
         "session_id": session,
         "transcript_path": str(daemon.transcript(session)),
@@ -25,10 +35,11 @@ def run_hooks(daemon: Daemon, event: str, session: str, **fields: str) -> str:
         **fields,
     }
     said = ""
-    for group in settings["hooks"][event]:
+    for group in groups:
         for one in group["hooks"]:
             done = subprocess.run(
                 ["/bin/sh", "-c", one["command"]],
+                env=environ,
                 input=json.dumps(data, separators=(",", ":")).encode(),
                 capture_output=True,
                 timeout=30,
@@ -130,3 +141,37 @@ def test_hooks_come_and_go_by_command(make: MakeDaemon) -> None:
     settings.write_text("{,}")
     wrong = daemon.cli("hooks", "install")
     assert wrong.returncode == 1 and "hint:" in wrong.stderr and settings.read_text() == "{,}"
+
+
+def test_the_plugin_runs_the_daemons_program(make: MakeDaemon) -> None:
+    """Without `hooks install`: the plugin's script finds the program that the daemon wrote, and prints the same context.
+
+    With the same hooks in the settings it does nothing, and `hooks install` is refused while the plugin is enabled.
+    """
+    daemon = make(SESSION__IDLE="1h")
+    settings = write_settings(daemon)
+    daemon.start()
+    assert daemon.cli("profile", "set", "bio", "Builds engines").returncode == 0
+    shown = daemon.cli("context", str(daemon.project), "--session", "s1").stdout
+    assert "Builds engines" in shown and run_plugin(daemon, "SessionStart", "s1", source="startup") == shown
+    daemon.type_("s1", "Prefers amber-1")
+    assert run_plugin(daemon, "SessionEnd", "s1") == ""
+    daemon.wait_for_lines("Prefers amber-1")
+    assert daemon.cli("hooks", "install").returncode == 0
+    assert run_plugin(daemon, "SessionStart", "s2", source="startup") == ""
+    assert daemon.cli("hooks", "uninstall").returncode == 0
+    settings.write_text(json.dumps({"enabledPlugins": {"tacitd@tacitd": True}}))
+    refused = daemon.cli("hooks", "install")
+    assert refused.returncode == 1 and "brings the same hooks" in refused.stderr
+    assert json.loads(daemon.cli("hooks", "status", "--json").stdout)["plugin"] is True
+    assert "brings the hooks" in daemon.cli("hooks", "status").stderr
+    daemon.stop()
+    run_plugin(daemon, "SessionEnd", "s3")
+    assert json.loads((daemon.state / "hooks/spool.jsonl").read_text())["session_id"] == "s3"
+
+
+def run_plugin(daemon: Daemon, event: str, session: str, **fields: str) -> str:
+    """Run the plugin's hook as the client does, with its environment; it may not fail. Return the output."""
+    (group,) = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"][event]
+    environ = daemon.environ | {"CLAUDE_PLUGIN_ROOT": str(PLUGIN), "CLAUDE_PROJECT_DIR": str(daemon.project)}
+    return run_commands(daemon, [group], environ, event, session, **fields)

@@ -121,19 +121,21 @@ def test_garbage_is_survived(make: MakeDaemon) -> None:
         assert process.wait(PATIENCE) == 0
 
 
+def remember_many(daemon: Daemon, process: subprocess.Popen[bytes], written: int) -> None:
+    """Begin a session with fifty calls, and wait until more than `written` of them have written their value."""
+    write_lines(process, HELLO)
+    read_answers(process, 1)
+    write_lines(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
+    calls = (make_call(n, "remember_preference", path="interests", value=f"v{n}") for n in range(50))
+    write_lines(process, *calls)
+    until(lambda: len(read_changelog(daemon)) > written, PATIENCE, lambda: str(read_changelog(daemon)))
+
+
 def test_a_client_that_goes_away_in_a_call_leaves_whole_files(make: MakeDaemon) -> None:
     """The call that runs is finished or was not begun; the server ends by itself."""
     daemon = make()
-    process = start_server(daemon)
-    with process:
-        write_lines(process, HELLO)
-        read_answers(process, 1)
-        write_lines(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-        write_lines(
-            process,
-            *(make_call(n, "remember_preference", path="interests", value=f"v{n}") for n in range(50)),
-        )
-        until(lambda: len(read_changelog(daemon)) > 0, PATIENCE, lambda: str(read_changelog(daemon)))
+    with start_server(daemon) as process:
+        remember_many(daemon, process, 0)
         assert process.stdin is not None and process.stdout is not None
         process.stdin.close()
         process.stdout.close()
@@ -145,14 +147,7 @@ def test_a_client_that_goes_away_in_a_call_leaves_whole_files(make: MakeDaemon) 
 def test_a_killed_server_loses_no_finished_call(make: MakeDaemon) -> None:
     daemon = make()
     with start_server(daemon) as process:
-        write_lines(process, HELLO)
-        read_answers(process, 1)
-        write_lines(process, {"jsonrpc": "2.0", "method": "notifications/initialized"})
-        write_lines(
-            process,
-            *(make_call(n, "remember_preference", path="interests", value=f"v{n}") for n in range(50)),
-        )
-        until(lambda: len(read_changelog(daemon)) > 2, PATIENCE, lambda: str(read_changelog(daemon)))
+        remember_many(daemon, process, 2)
         process.kill()
     assert daemon.cli("profile", "add", "interests", "after").returncode == 0
     interests = json.loads(daemon.cli("profile", "show", "--json").stdout)["interests"]

@@ -59,28 +59,39 @@ def uninstall(project: bool) -> None:
 @hooks.command(epilog="\b\nExample: tacitd hooks status --json")
 @FOR_PROJECT
 @click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: the file, the events and whether they are up to date."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="As JSON: the file, the events, whether they are up to date, and whether the plugin is enabled.",
 )
 @click.pass_context
 def status(ctx: click.Context, project: bool, as_json: bool) -> None:
     """Show which hooks are installed. Exits with 1 if they do not run the installed program, or stop a client from reading
     its settings."""
     paths = get_paths()
-    report = make_installer(paths).inspect(_find_project(project), _list_versions(paths))
+    installer, where = make_installer(paths), _find_project(project)
+    report, plugin = installer.inspect(where, _list_versions(paths)), installer.find_plugin(where)
     if as_json:
         events = [entry.event for entry in report.entries]
         document = {"settings": str(report.settings), "events": events, "stale": report.stale}
+        document |= {"plugin": plugin is not None}
         echo_json(document | {"possible": list(report.possible), "harmful": list(report.harmful)})
     else:
-        _echo_report(report)
+        _echo_report(report, plugin)
     ctx.exit(FAILED if report.stale or report.harmful else 0)
 
 
-def _echo_report(report: HooksReport) -> None:
+def _echo_report(report: HooksReport, plugin: Path | None) -> None:
     click.echo(escape_output(str(report.settings)))
     for entry in report.entries:
         click.echo(f"  {entry.event}")
-    if not report.entries:
+    if plugin is not None and report.entries:
+        echo_message(
+            "the plugin is enabled too, and does nothing: `tacitd hooks uninstall` leaves it to the plugin"
+        )
+    elif plugin is not None:
+        echo_message(f"the plugin, which {escape_output(str(plugin))} enables, brings the hooks")
+    elif not report.entries:
         echo_message("no hooks of tacitd; `tacitd hooks install` adds them")
     elif report.stale:
         echo_message("they run another program than the installed one: `tacitd hooks install` mends that")

@@ -46,8 +46,13 @@ def mcp(ctx: click.Context) -> None:
 @mcp.command(epilog="\b\nExample: tacitd mcp install")
 def install() -> None:
     """Add the server to Claude Code, for all projects, by its own `claude mcp add-json`."""
+    from tacitd.cli.hooks_command import make_installer as make_hook_installer
+    from tacitd.service.hook_installation import refuse_plugin
+
     _require_sdk()
-    added = make_installer(get_paths()).install()
+    paths = get_paths()
+    refuse_plugin(make_hook_installer(paths).find_plugin(), "tools")
+    added = make_installer(paths).install()
     echo_message(
         "added to Claude Code: new sessions have the tools" if added else "Claude Code has it already"
     )

@@ -1,4 +1,4 @@
-"""The engine's own tools: where a stored line comes from, and the status."""
+"""The engine's own tools: where a stored item comes from, forgetting one, and the status."""
 
 from __future__ import annotations
 
@@ -19,6 +19,18 @@ ENGINE = AgentInterface(
                 ),
                 ToolParameter("project", PROJECT, of="cwd"),
             ),
+        ),
+        AgentTool(
+            "forget_item",
+            "Forget a learned line, a lesson or a value of the profile, because the person asked for it, and never learn it "
+            "again. Show them exactly what it is before: `explain_line` and `list_learned` have the ids.",
+            ("forget", "--yes", "--json"),
+            (
+                ToolParameter("id", "Its id, or a part of its text that only it has.", of="asked"),
+                ToolParameter("project", PROJECT, of="cwd"),
+            ),
+            effect="removes",
+            is_rare=True,
         ),
         AgentTool(
             "get_status",

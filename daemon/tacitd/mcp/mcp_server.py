@@ -25,8 +25,8 @@ from tacitd.mcp.tool_runner import BoundTool, run_tool
 
 SCHEME = "tacitd://"
 SHOW_AT_ONCE = "anthropic/alwaysLoad"
-"""What Claude Code reads of a tool's `_meta`: false leaves the tool to its tool search, although the server is marked
-`alwaysLoad`. Older versions, and other clients, ignore it."""
+"""What Claude Code reads of a tool's `_meta`, if its server's entry is not marked `alwaysLoad` (the plugin's counts as not
+marked): the others are left to its tool search. Older versions, and other clients, ignore it."""
 INVALID_PARAMS = -32602
 INSTRUCTIONS = (
     "tacitd keeps what this person taught their agents: learned rules of each project, their profile, lessons "

@@ -67,6 +67,7 @@ def examine_machine(
     found += _claude(config, env, _directory(paths.state_dir), environ)
     found += _directories(paths)
     found += service_checks.check_modes(paths)
+    found += service_checks.check_plugin(paths, environ)
     found += service_checks.check_projects(paths)
     found += service_checks.check_clock(paths)
     found += _socket(paths)

@@ -24,7 +24,7 @@ from tacitd.files.log import Log
 from tacitd.files.replaced import edit_file, replace_file
 from tacitd.files.temporary import read_snapshot
 from tacitd.sources.base import HookEntry, HookFormat
-from tacitd.state.hint_spool import HOOKS_DIR, SPOOL
+from tacitd.state.hint_spool import HOOKS_DIR, SPOOL, write_hook_program
 from tacitd.state.paths import Paths
 
 BACKUPS = "backups"
@@ -65,14 +65,20 @@ class HookInstaller:
         """The settings file of the person, or the person's own one in a project."""
         return self._hooks.find_settings(self._paths.config_dir, project)
 
+    def find_plugin(self, project: Path | None = None) -> Path | None:
+        """The settings file that enables tacitd's plugin: the person's, or their own one of the project; None if none does."""
+        files = dict.fromkeys((self.find_settings(None), self.find_settings(project)))
+        return next((file for file in files if self._enables_plugin(file)), None)
+
     def install(self, project: Path | None = None, versions: Sequence[str] = ()) -> HooksReport:
         """Copy the program and add the entries for all events that these clients know. Doing it again changes nothing.
 
-        Raises OSError, FileRefusedError if the settings are not understood, FileBusyError if an editor has them open.
+        Raises OSError, FileRefusedError if the settings are not understood or enable the plugin, which has the same hooks,
+        FileBusyError if an editor has them open.
         """
         settings = self.find_settings(project)
-        make_private_dir(self._home, self._disk)
-        replace_file(self.program, self._hooks.program.read_bytes(), mode=0o700, disk=self._disk)
+        refuse_plugin(self.find_plugin(project), "hooks")
+        write_hook_program(self._paths.state_dir, self._hooks.program, self._hooks.program_name, self._disk)
         created = not os.path.lexists(settings)
         self._log.append(
             {"settings": str(settings), "created": created, "at": utc_seconds(self._clock.now())}, sync=True
@@ -90,7 +96,7 @@ class HookInstaller:
     def remove_all(self) -> Iterator[str]:
         """Take our entries out of every settings file that they were added to, and yield a line for each.
 
-        A file that is not understood is named and left. Raises OSError.
+        A file that is not understood is named and left, and so is the plugin. Raises OSError.
         """
         every = {Path(str(record["settings"])) for record in self._log.read() if record.get("settings")}
         for settings in sorted(every):
@@ -99,6 +105,8 @@ class HookInstaller:
                     yield f"removed the hooks from {settings}"
             except FileRefusedError as error:
                 yield f"kept the hooks in {settings}: {error.what}; they do nothing any more"
+        if self.find_plugin() is not None:
+            yield "kept the plugin in Claude Code: `claude plugin uninstall tacitd@tacitd` removes it"
 
     def inspect(self, project: Path | None = None, versions: Sequence[str] = ()) -> HooksReport:
         """The entries that are in the settings file, which these clients read.
@@ -120,6 +128,13 @@ class HookInstaller:
             possible=tuple(event for event in known if entries and event not in ours),
             harmful=tuple(event for event in ours if event not in known),
         )
+
+    def _enables_plugin(self, settings: Path) -> bool:
+        try:
+            seen = self._read(settings)
+        except (OSError, FileRefusedError):
+            return False
+        return seen is not None and self._hooks.has_plugin(seen.decode("utf-8", "replace"))
 
     def _was_created(self, settings: Path) -> bool:
         """Whether the file did not exist before our first entry."""
@@ -166,6 +181,15 @@ class HookInstaller:
         for name in sorted(self._disk.names(directory))[:-KEPT_COPIES]:
             self._disk.unlink(directory / name)
         return copy
+
+
+def refuse_plugin(settings: Path | None, what: str) -> None:
+    """Raises FileRefusedError if the plugin is enabled: with both, everything would be done twice. `what`: "hooks"."""
+    if settings is not None:
+        raise FileRefusedError(
+            f"the plugin of tacitd, which {settings} enables, brings the same {what}",
+            "keep the plugin, or remove it first: `claude plugin uninstall tacitd@tacitd`",
+        )
 
 
 def make_command(program: Path, socket: Path, spool: Path, interpreter: str = sys.executable) -> str:

@@ -43,18 +43,9 @@ class McpInstaller:
         self._run = run
         self._client = client
 
-    def find_entry(self) -> dict[str, Any] | None:
-        """The server's entry; None if there is none, or the file cannot be read."""
-        try:
-            servers = json.loads(self._config.read_bytes()).get("mcpServers")
-        except (OSError, ValueError, AttributeError, RecursionError):
-            return None
-        entry = servers.get(SERVER) if isinstance(servers, dict) else None
-        return entry if isinstance(entry, dict) else None
-
     def install(self) -> bool:
         """Add the entry, or correct it. Returns False if it is as wanted. Raises UnavailableError, TacitdError."""
-        wanted, found = make_entry(self._program, self._environ), self.find_entry()
+        wanted, found = make_entry(self._program, self._environ), read_server_entry(self._config)
         if found is not None:
             if all(found.get(key, value) == value for key, value in wanted.items()):
                 return False
@@ -64,7 +55,7 @@ class McpInstaller:
 
     def remove(self) -> bool:
         """Remove the entry. Returns False if there is none. Raises UnavailableError, TacitdError."""
-        if self.find_entry() is None:
+        if read_server_entry(self._config) is None:
             return False
         self._call("remove", "--scope", "user", SERVER)
         return True
@@ -83,6 +74,16 @@ class McpInstaller:
             raise TacitdError(
                 f"`claude mcp {arguments[0]}` failed: {last[0]}", f"try `claude mcp {arguments[0]}` by hand"
             )
+
+
+def read_server_entry(config: Path) -> dict[str, Any] | None:
+    """The server's entry in a `.claude.json`; None if there is none, or the file cannot be read."""
+    try:
+        servers = json.loads(config.read_bytes()).get("mcpServers")
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None
+    entry = servers.get(SERVER) if isinstance(servers, dict) else None
+    return entry if isinstance(entry, dict) else None
 
 
 def make_entry(program: Sequence[str], environ: Mapping[str, str]) -> dict[str, Any]:

@@ -11,13 +11,17 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tacitd.errors import TacitdError
+from tacitd.clock import SystemClock
+from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
+from tacitd.service.hook_installation import HookInstaller
 from tacitd.service.managers import Manager
+from tacitd.service.mcp_installation import find_config, read_server_entry
 from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.paths import SNAPSHOT, Paths
@@ -156,6 +160,23 @@ def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "socket.stale", "warning", what, "the next start replaces it; `tacitd doctor --fix` removes it"
         )
+
+
+def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought."""
+    hooks = make_source(paths.config_dir).hooks
+    if hooks is None:
+        return
+    installer = HookInstaller(hooks, paths, SystemClock())
+    if (enabled := installer.find_plugin()) is None:
+        return
+    with suppress(OSError, FileRefusedError):
+        if installer.inspect().entries:
+            what = f"{enabled} has hooks of `tacitd hooks install`, and enables the plugin, which brings the same"
+            yield DoctorFinding("hooks.twice", "warning", what, "run `tacitd hooks uninstall`")
+    if read_server_entry(find_config(environ, paths.config_dir, paths.home)) is not None:
+        what = "sessions have tacitd's tools twice: by `tacitd mcp install` and by the plugin"
+        yield DoctorFinding("mcp.twice", "warning", what, "run `tacitd mcp uninstall`")
 
 
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:

@@ -180,6 +180,10 @@ class HookFormat(Protocol):
         """tacitd's entries. Raises FileRefusedError if the text is not understood."""
         ...
 
+    def has_plugin(self, text: str) -> bool:
+        """Whether the settings enable tacitd's plugin for the client, which has hooks and the MCP server of its own."""
+        ...
+
     def choose_events(self, versions: Sequence[str]) -> tuple[str, ...]:
         """The events that may be in a settings file which clients of these versions read; of unknown clients, if empty."""
         ...

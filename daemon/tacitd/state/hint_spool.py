@@ -1,7 +1,7 @@
-"""What a client's hooks said while no daemon answered: lines of JSON in `hooks/spool.jsonl` of the state directory.
+"""The program that a client's hooks run, and what it wrote while no daemon answered: files in `hooks/` of the state directory.
 
-The hook's program appends them, in processes of its own; the daemon takes them at its start and in its housekeeping.
-What they mean is in sources/.
+The program appends lines of JSON to `spool.jsonl`, in processes of its own; the daemon takes them at its start and in its
+housekeeping. What they mean is in sources/.
 """
 
 from __future__ import annotations
@@ -13,11 +13,21 @@ from typing import Any
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.locks import make_private_dir
+from tacitd.files.replaced import replace_file
 from tacitd.files.temporary import read_snapshot
 
 HOOKS_DIR = "hooks"
 """Directory in the state directory: the hooks' program and the spool."""
 SPOOL = "spool.jsonl"
+
+
+def write_hook_program(state_dir: Path, program: Path, name: str, disk: Disk | None = None) -> None:
+    """Copy the program there under this name, unless it is there in this version. Raises OSError."""
+    copy = make_private_dir(state_dir / HOOKS_DIR, disk) / name
+    wanted = program.read_bytes()
+    if not copy.is_file() or copy.read_bytes() != wanted:
+        replace_file(copy, wanted, mode=0o700, disk=disk)
 
 
 def take_spooled_hints(state_dir: Path, disk: Disk | None = None) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity import resume_text, session_edits
-from tacitd_handlers.continuity.render import Json
+from tacitd_handlers.continuity.render import Json, with_summary
 from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
@@ -151,6 +151,14 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 def note(text: str, id: str | None) -> None:
     """Record a note."""
     _edit_session(id, text, lambda document, at: session_edits.with_note(document, text))
+
+
+@sessions.command(epilog='\b\nExample: tacitd sessions summary "The parser works; its tests are left."')
+@click.argument("text")
+@SESSION
+def summary(text: str, id: str | None) -> None:
+    """Set the summary, which then stays: a later one of the model becomes a note."""
+    _edit_session(id, text, lambda document, at: with_summary(document, text.strip()))
 
 
 def _edit_session(id: str | None, text: str, make: Any) -> None:

@@ -10,6 +10,12 @@ from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, Too
 SESSION = ToolParameter(
     "session", "A session's id or its beginning; leave it out for the newest one of this project.", of="id"
 )
+LAST_SESSION = AgentResource(
+    "session",
+    "Last session",
+    "Where the last session of this project ended: summary, open tasks, decisions.",
+    read="tacitd_handlers.continuity.mcp_tools:read_last_session",
+)
 
 CONTINUITY = AgentInterface(
     tools=(
@@ -61,15 +67,17 @@ CONTINUITY = AgentInterface(
             (ToolParameter("text", "One note, of a few sentences at most."), SESSION),
             effect="adds",
         ),
-    ),
-    resources=(
-        AgentResource(
-            "session",
-            "Last session",
-            "Where the last session of this project ended: summary, open tasks, decisions.",
-            read="tacitd_handlers.continuity.mcp_tools:read_last_session",
+        AgentTool(
+            "set_summary",
+            "Set the summary of this session, at a hand-off: what was done, what is left, what is in the way. It replaces "
+            "the one that is there, and tacitd writes none over it.",
+            ("sessions", "summary"),
+            (ToolParameter("text", "At most three sentences."), SESSION),
+            effect="adds",
+            is_rare=True,
         ),
     ),
+    resources=(LAST_SESSION,),
 )
 
 

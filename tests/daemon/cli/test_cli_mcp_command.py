@@ -48,6 +48,15 @@ def test_install_without_a_client_names_it(cli: Cli) -> None:
     assert cli.run("mcp", "uninstall").code == 0
 
 
+def test_install_is_refused_beside_the_plugin(cli: Cli) -> None:
+    """The plugin brings the same tools."""
+    settings = cli.home / ".claude/settings.json"
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text('{"enabledPlugins": {"tacitd@tacitd": true}}')
+    said = cli.run("mcp", "install")
+    assert said.code == 1 and "brings the same tools" in said.err and "claude plugin uninstall" in said.err
+
+
 def test_uninstall_takes_the_server_out(cli: Cli, tmp_path: Path) -> None:
     """Of all of tacitd: by the client's own command; if that fails, the entry is named with what removes it."""
     config = cli.home / ".claude.json"
@@ -75,7 +84,7 @@ def test_a_broken_plugin_takes_no_tools_of_others(
     )
     monkeypatch.setattr(tacitd.plugins, "find_declarations", lambda: FoundPlugins(plugins))
     offer = mcp_command.make_offer()
-    assert set(offer.tools) == {"explain_line", "get_status"}
+    assert set(offer.tools) == {"explain_line", "forget_item", "get_status"}
     assert offer.tools["get_status"].tool.description != "twice"
     err = capsys.readouterr().err
     assert "the tool gone of one is left out" in err and "the tools of two are left out" in err

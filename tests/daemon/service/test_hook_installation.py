@@ -14,6 +14,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.service.hook_installation import KEPT_COPIES, HookInstaller, make_command
 from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.sources.claude_code.hook_events import EVENTS
+from tacitd.state.hint_spool import write_hook_program
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock
 
@@ -174,3 +175,53 @@ def test_a_program_that_is_gone_or_moved_shows(installer: HookInstaller) -> None
     assert installer.inspect().stale
     installer.install()
     assert not installer.inspect().stale
+
+
+PLUGIN_ON = '{"enabledPlugins": {"other@x": true, "tacitd@tacitd": true}}'
+
+
+def test_the_program_is_written_once(installer: HookInstaller) -> None:
+    """A daemon does it at each start: only a missing or an older one is written."""
+
+    def write() -> None:
+        write_hook_program(
+            installer.program.parent.parent, ClaudeCodeHooks.program, ClaudeCodeHooks.program_name
+        )
+
+    write()
+    first = installer.program.stat()
+    write()
+    assert installer.program.stat().st_ino == first.st_ino and first.st_mode & 0o777 == 0o700
+    installer.program.write_text("of an older version")
+    write()
+    assert installer.program.read_bytes() == ClaudeCodeHooks.program.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["person", "project"])
+def test_hooks_are_not_added_beside_the_plugin(installer: HookInstaller, tmp_path: Path, where: str) -> None:
+    """The plugin brings the same; it is found in the person's settings and in their own ones of the project."""
+    project = tmp_path / "app"
+    settings = installer.find_settings(project if where == "project" else None)
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text(PLUGIN_ON)
+    with pytest.raises(FileRefusedError, match="brings the same hooks"):
+        installer.install(project)
+    assert settings.read_text() == PLUGIN_ON and installer.find_plugin(project) == settings
+    assert [said for said in installer.remove_all() if "plugin uninstall" in said] == (
+        ["kept the plugin in Claude Code: `claude plugin uninstall tacitd@tacitd` removes it"]
+        if where == "person"
+        else []
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"enabledPlugins": {"tacitd@tacitd": false}}', '{"enabledPlugins": {"tacitd-x@tacitd": true}}',
+        '{"enabledPlugins": ["tacitd@tacitd"]}', '{"enabledPlugins": 1}', "[]", "{,}", "\ufeff{}",
+    ],
+)  # fmt: skip
+def test_a_plugin_that_is_off_does_not_count(installer: HookInstaller, text: str) -> None:
+    """Nor another one, nor text that is not understood."""
+    settings_of(installer, text)
+    assert installer.find_plugin() is None

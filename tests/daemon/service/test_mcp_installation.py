@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from tacitd.errors import TacitdError, UnavailableError
-from tacitd.service.mcp_installation import McpInstaller, find_config, make_entry, run_client
+from tacitd.service.mcp_installation import (
+    McpInstaller,
+    find_config,
+    make_entry,
+    read_server_entry,
+    run_client,
+)
 
 PROGRAM = ["/opt/bin/tacitd"]
 
@@ -63,7 +69,7 @@ def test_an_entry_of_another_installation_is_replaced(tmp_path: Path) -> None:
     client = Client(tmp_path / ".claude.json")
     make(client).install()
     assert make(client, program=["/new/python", "-m", "tacitd_handlers.entry_point"]).install()
-    found = make(client).find_entry()
+    found = read_server_entry(client.config)
     assert found is not None and found["args"] == ["-m", "tacitd_handlers.entry_point", "mcp"]
 
 
@@ -85,7 +91,7 @@ def test_a_configuration_that_is_not_understood_has_no_entry(tmp_path: Path, tex
     """It is the client's to repair; nothing is removed from it."""
     client = Client(tmp_path / ".claude.json")
     client.config.write_text(text)
-    assert make(client).find_entry() is None and not make(client).remove() and client.calls == []
+    assert read_server_entry(client.config) is None and not make(client).remove() and client.calls == []
 
 
 def test_what_the_client_says_is_the_error(tmp_path: Path) -> None:

@@ -16,9 +16,12 @@ from tacitd.files.locks import acquire_lock
 from tacitd.service import service_checks
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.fixes import apply_fixes
+from tacitd.service.hook_installation import HookInstaller
 from tacitd.service.managers import Systemd, ToolExit, parse_environment
 from tacitd.service.units import ServiceFacts
+from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.state.paths import Paths
+from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -220,3 +223,26 @@ def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> No
         said = cli.run("config", "socket")
         assert said.code == 0 and len(said.out.strip()) <= 100
         assert cli.run("reload").code == 69
+
+
+def test_the_plugin_beside_what_the_commands_installed(places: Paths) -> None:
+    """Named with the command that takes one of the two out; each alone is fine."""
+    settings = places.config_dir / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"model": "opus"}')
+    installer = HookInstaller(ClaudeCodeHooks(), places, FakeClock())
+    installer.install()
+    config = places.home / ".claude.json"
+    config.write_text('{"mcpServers": {"tacitd": {"command": "tacitd"}}}')
+    assert ids(service_checks.check_plugin(places, {})) == []
+    settings.write_text(
+        json.dumps(json.loads(settings.read_text()) | {"enabledPlugins": {"tacitd@tacitd": True}})
+    )
+    found = list(service_checks.check_plugin(places, {}))
+    assert [(one.id, one.hint) for one in found] == [
+        ("hooks.twice", "run `tacitd hooks uninstall`"),
+        ("mcp.twice", "run `tacitd mcp uninstall`"),
+    ]
+    installer.remove()
+    config.unlink()
+    assert ids(service_checks.check_plugin(places, {})) == []

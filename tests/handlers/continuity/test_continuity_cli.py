@@ -16,7 +16,8 @@ from tacitd.files.json_document import NotUnderstoodError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.continuity import context, resume_text
 from tacitd_handlers.continuity.cli import sessions
-from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
+from tacitd_handlers.continuity.render import Json, add_decisions, add_notes, render_session
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.session_schema import check_session
 
 Run = Callable[..., Result]
@@ -92,7 +93,7 @@ def test_task(run: Run, world: World) -> None:
     [
         ["task"], ["task", "--id", "no-such"], ["task", "x", "--parent", "no-such"],
         ["task", "x", "--blocked-by", "y", "--status", "pending"], ["note", " "], ["decide", ""],
-        ["note", "x", "--session", "no-such"],
+        ["note", "x", "--session", "no-such"], ["summary", " "],
     ],
 )  # fmt: skip
 def test_wrong_use_changes_nothing(run: Run, world: World, arguments: list[str]) -> None:
@@ -115,6 +116,18 @@ def test_decide_and_note(run: Run, world: World) -> None:
     assert world.file(id)["context"] == ["Last prompt: go", "Project uses PostgreSQL 15"]
     assert add_decisions([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
     assert add_notes([], map(str, range(30)))[0] == "10"
+
+
+def test_a_summary_that_was_set_stays(run: Run, world: World) -> None:
+    """SPEC X-07: it replaces the one that is there, and one of the model's becomes a note beside it."""
+    id = begin(world)
+    world.put(id, world.file(id) | {"summary": "Built the parser."})
+    run("summary", " Its tests are left. ")
+    assert world.file(id)["summary"] == "Its tests are left."
+    now = TranscriptProgress(id, summary="The model's own.")
+    document = render_session(world.file(id), now)
+    assert document["summary"] == "Its tests are left."
+    assert "Summary since then: The model's own." in document["context"]
 
 
 def test_there_is_no_session_here(run: Run, world: World) -> None:

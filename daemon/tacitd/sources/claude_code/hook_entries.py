@@ -20,6 +20,8 @@ from tacitd.text.json_splice import add_json_value, remove_json_value
 
 PROGRAM = "tacitd-hook.py"
 """The name of the installed copy of hook_program.py."""
+PLUGIN = "tacitd"
+"""The name of the plugin, in whatever marketplace."""
 _BOM = "\ufeff"
 _LONGEST_ID = 200
 
@@ -46,6 +48,15 @@ class ClaudeCodeHooks:
                         path = ("hooks", event, group_number, "hooks", number)
                         found.append(HookEntry(event, command, path))
         return found
+
+    def has_plugin(self, text: str) -> bool:
+        """Whether `enabledPlugins` has the plugin; False if the text is not understood."""
+        try:
+            enabled = json.loads(text.removeprefix(_BOM)).get("enabledPlugins")
+        except (ValueError, AttributeError, RecursionError):
+            return False
+        named = enabled.items() if isinstance(enabled, dict) else ()
+        return any(name.partition("@")[0] == PLUGIN and bool(on) for name, on in named)
 
     def choose_events(self, versions: Sequence[str]) -> tuple[str, ...]:
         """The events that may be in a settings file which clients of these versions read; of unknown clients, if empty."""

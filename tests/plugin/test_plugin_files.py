@@ -1,0 +1,151 @@
+"""The plugin for Claude Code: its manifests fit the package, and its hooks run the installed program or nothing.
+
+What the client itself makes of them is in tests/real_client/test_real_plugin.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_sources import ROOT
+from tacitd import __version__
+from tacitd.sources.claude_code.hook_entries import PLUGIN, PROGRAM
+from tacitd.sources.claude_code.hook_events import EVENTS, make_entry
+
+SCRIPT = ROOT / "plugin" / "hooks" / "run-hook.sh"
+INPUT = '{"hook_event_name":"Stop"}'
+FAKE = "import os, sys\nos.write(1, os.read(0, 9999))\nprint(sys.flags.isolated, sys.flags.no_site)\nsys.exit(2)\n"
+"""In place of the hooks' program: it prints its input, and fails with the code that would block a prompt."""
+DONE = f"{INPUT}1 1\n"
+
+
+def read_json(name: str) -> Any:
+    return json.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_the_manifests_fit_the_package() -> None:
+    """One version; the marketplace at the root names the plugin's folder; `hooks install` finds the plugin by its name."""
+    manifest, marketplace = (
+        read_json("plugin/.claude-plugin/plugin.json"),
+        read_json(".claude-plugin/marketplace.json"),
+    )
+    assert (manifest["name"], manifest["version"]) == (PLUGIN, __version__)
+    (listed,) = marketplace["plugins"]
+    assert (listed["name"], listed["description"]) == (PLUGIN, manifest["description"])
+    assert (ROOT / listed["source"]).resolve() == ROOT / "plugin" and "version" not in listed
+
+
+def test_its_hooks_are_those_of_the_command() -> None:
+    """Only events that every supported client knows: an unknown one would disable all of the plugin's hooks in old ones."""
+    hooks = read_json("plugin/hooks/hooks.json")["hooks"]
+    command = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/run-hook.sh" || true'
+    assert hooks == {event: [{"hooks": [make_entry(event, command, newer=True)]}] for event in EVENTS}
+
+
+def test_it_has_the_commands_and_the_skill() -> None:
+    """Each says in front what it is for, so that the client lists it."""
+    commands = {path.stem for path in (ROOT / "plugin" / "commands").iterdir()}
+    assert commands == {"remember", "learned", "why", "forget", "handoff", "quiz"}
+    for path in [*(ROOT / "plugin" / "commands").iterdir(), ROOT / "plugin/skills/tacitd/SKILL.md"]:
+        front = path.read_text(encoding="utf-8").split("---\n")[1]
+        assert "description: " in front, path
+    forget = (ROOT / "plugin/commands/forget.md").read_text(encoding="utf-8").split("---\n")[1]
+    assert "tacitd forget" not in forget, "the client must ask before something is removed"
+
+
+# --- the script of the hooks --------------------------------------------------------------------------------
+
+
+def run_script(home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
+    """Run the script as the client does, with this environment and no other."""
+    return subprocess.run(
+        ["/bin/sh", "-c", f'sh "{SCRIPT}" || true'],
+        env={"HOME": str(home), "PATH": os.environ["PATH"], **environ},
+        input=INPUT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def put_program(state: Path) -> None:
+    """Put the fake program where a daemon with this state directory has it."""
+    (state / "hooks").mkdir(parents=True)
+    (state / "hooks" / PROGRAM).write_text(FAKE)
+
+
+@pytest.mark.skipif(os.uname().sysname == "Darwin", reason="the state directory is another one on macOS")
+@pytest.mark.parametrize(
+    "place", ["usual", "XDG_STATE_HOME", "TACITD_STATE_DIR", "a relative XDG_STATE_HOME"]
+)
+def test_the_program_is_found_where_the_daemon_has_it(tmp_path: Path, place: str) -> None:
+    """In each state directory that the daemon may have, also with spaces in its path. It never exits with 2."""
+    home = tmp_path / "my home"
+    home.mkdir()
+    state, environ = {
+        "usual": (home / ".local/state/tacitd", {}),
+        "XDG_STATE_HOME": (tmp_path / "x y/tacitd", {"XDG_STATE_HOME": str(tmp_path / "x y")}),
+        "TACITD_STATE_DIR": (tmp_path / "s t", {"TACITD_STATE_DIR": str(tmp_path / "s t")}),
+        "a relative XDG_STATE_HOME": (home / ".local/state/tacitd", {"XDG_STATE_HOME": "x"}),
+    }[place]
+    put_program(state)
+    done = run_script(home, **environ)
+    assert (done.returncode, done.stdout, done.stderr) == (0, DONE, "")
+
+
+@pytest.mark.parametrize(
+    "why", ["no tacitd", "no python3", "tacitd's own call", "installed", "installed here"]
+)
+def test_it_does_nothing(tmp_path: Path, why: str) -> None:
+    """Silently: without tacitd or Python, in tacitd's own calls of the model, and where `hooks install` put the same hooks."""
+    state, project = tmp_path / "state", tmp_path / "app"
+    environ = {"TACITD_STATE_DIR": str(state), "CLAUDE_PROJECT_DIR": str(project)}
+    if why != "no tacitd":
+        put_program(state)
+    settings = {
+        "installed": tmp_path / ".claude/settings.json",
+        "installed here": project / ".claude/settings.local.json",
+    }
+    for path in [settings[why]] if why in settings else []:
+        path.parent.mkdir(parents=True)
+        path.write_text(f'{{"hooks": {{"Stop": [{{"hooks": [{{"command": "python3 /s/{PROGRAM}"}}]}}]}}}}')
+    if why == "no python3":
+        bare = tmp_path / "bin"
+        bare.mkdir()
+        for name in ("sh", "uname", "grep"):
+            (bare / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
+        environ["PATH"] = str(bare)
+    if why == "tacitd's own call":
+        environ["TACITD_CHILD"] = "1"
+    done = run_script(tmp_path, **environ)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_settings_of_another_account_do_not_count(tmp_path: Path) -> None:
+    """With CLAUDE_CONFIG_DIR the settings there decide."""
+    state, settings = tmp_path / "state", tmp_path / ".claude/settings.json"
+    put_program(state)
+    settings.parent.mkdir()
+    settings.write_text(PROGRAM)
+    environ = {"TACITD_STATE_DIR": str(state), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}
+    assert run_script(tmp_path, **environ).stdout == DONE
+
+
+def test_a_missing_script_blocks_no_prompt(tmp_path: Path) -> None:
+    """`sh` may exit with 2 for a file that it does not find, which Claude Code takes for "block this prompt"."""
+    command = read_json("plugin/hooks/hooks.json")["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"]
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        env={"PATH": os.environ["PATH"], "CLAUDE_PLUGIN_ROOT": str(tmp_path / "gone")},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0

@@ -1,0 +1,144 @@
+"""The plugin with the real client: validated, installed from the marketplace file, its command and hooks run, removed again.
+
+Over the oldest and the newest client that are supported, and two between them: all four know plugins. `pytest -m real_client`
+runs this.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_install import real_client
+from real_tui import wait_for
+from real_world import Machine
+
+from support_daemon import EXTRACTION, SYNTHESIS
+from support_sources import ROOT
+from support_waiting import PATIENCE
+
+pytest_plugins = ["real_asked"]
+pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
+VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
+WITH_STRICT = ("2.1.197", "2.1.328")
+"""The older ones have no `validate --strict`."""
+FACT, WORDS = "Uses pnpm instead of npm", "in this repository we use pnpm, never npm"
+EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
+"""What the client itself leaves in the settings, empty."""
+RULES: list[dict[str, Any]] = [
+    {"match": EXTRACTION, "steps": [{"text": FACT}]},
+    {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
+    {
+        "match": "tacitd why",
+        "steps": [{"tool": "Bash", "input": {"command": "tacitd why --no-pager pnpm"}}, {"text": "done"}],
+    },
+]
+
+
+@pytest.fixture
+def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
+    """A machine with a client of this version, on which a session would only end after an hour; tacitd is on the PATH."""
+    one = Machine(tmp_path, real_client(request.param), RULES)
+    one.environ["TACITD_SESSION__IDLE"] = "1h"
+    one.environ["TMPDIR"] = str(
+        one.root / "tmp"
+    )  # 2.0.76 moves a plugin from there to the home by renaming it
+    (one.root / "tmp").mkdir()
+    one.environ["PATH"] = f"{Path(sys.executable).parent}:{one.environ['PATH']}"
+    try:
+        one.start()
+        yield one
+    finally:
+        one.finish()
+
+
+def run_client(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One run of the client in the project, as a person starts it."""
+    environ = {
+        k: v for k, v in machine.environ.items() if not k.startswith("TACITD_") or k == "TACITD_STATE_DIR"
+    }
+    return subprocess.run(
+        [str(machine.client), *arguments],
+        env=environ,
+        cwd=machine.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        check=False,
+    )
+
+
+def must_run(machine: Machine, *arguments: str) -> str:
+    done = run_client(machine, *arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def read_settings(machine: Machine) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((machine.home / ".claude/settings.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.FixtureRequest) -> None:
+    """Both manifests are valid; the hooks bring the context and the end of the session; a command runs; nothing of ours stays."""
+    before = read_settings(machine)
+    strict = ["--strict"] if any(f"[{one}]" in request.node.name for one in WITH_STRICT) else []
+    for folder in (ROOT / "plugin", ROOT):
+        assert "Validation passed" in must_run(machine, "plugin", "validate", *strict, str(folder))
+    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
+    must_run(machine, "plugin", "install", "tacitd@tacitd")
+    assert read_settings(machine)["enabledPlugins"] == {"tacitd@tacitd": True}
+    refused = machine.cli("hooks", "install")
+    assert refused.returncode == 1 and "brings the same hooks" in refused.stderr
+    assert (
+        machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
+    )  # in no file that a session loads
+    assert must_run(machine, "-p", f"{WORDS} [[reply:yes]]").strip() == "yes"
+    first = next(one for one in machine.asked_by_person() if WORDS in one.text)
+    assert first.text.count("Builds zebra engines") == 1 and "tacitd-context" in first.text
+    assert "mcp__plugin_tacitd_tacitd__get_profile" in [one["name"] for one in first.body["tools"]]
+    assert must_run(machine, "-p", "/tacitd:why pnpm", "--allowedTools", "Bash").strip() == "done"
+    asked = machine.asked_by_person()[-1]
+    assert "Run `tacitd why --no-pager" in asked.text and "that tacitd wrote contains" in asked.text
+    must_run(machine, "plugin", "uninstall", "tacitd@tacitd")
+    must_run(machine, "plugin", "marketplace", "remove", "tacitd")
+    after = read_settings(machine)
+    assert {key: value for key, value in after.items() if key not in EMPTY_KEYS} == before
+    assert all(after.get(key, {}) == {} for key in EMPTY_KEYS)
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_words_behind_a_command_are_learned(machine: Machine) -> None:
+    """`/tacitd:remember` needs no store of its own: a person's words behind it are prompts, and the hook of the session's end
+    makes lines of them. In a terminal, because `-p` is a program's prompt."""
+    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
+    must_run(machine, "plugin", "install", "tacitd@tacitd")
+    with machine.person() as client:
+        client.enter(f"/tacitd:remember {WORDS}")
+        wait_for(lambda: client.recorded(b'"type":"assistant"') >= 1, PATIENCE, "the answer", client.screen)
+        client.leave("/exit")
+    wait_for(
+        lambda: FACT in machine.learned,
+        2 * PATIENCE,
+        f"{FACT} in LEARNED.md",
+        lambda: json.dumps(machine.status()),
+    )
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_settings_are_as_before_without_our_hooks(machine: Machine) -> None:
+    """`hooks install`, a session, `hooks uninstall`: byte-equal, unless the client itself wrote into the file meanwhile."""
+    settings = machine.home / ".claude/settings.json"
+    before = settings.read_bytes()
+    assert machine.cli("hooks", "install").returncode == 0
+    assert settings.read_bytes() != before
+    must_run(machine, "-p", "hello")
+    assert machine.cli("hooks", "uninstall").returncode == 0
+    assert settings.read_bytes() == before
