@@ -317,7 +317,7 @@ class Engine:
     def take_hook_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
         """What hooks of the client got from it: a transcript is read now, and a session that ended ends soon.
 
-        Engine thread. An input that is not understood, and a path that is no transcript of the source, have no effect.
+        Engine thread. An input that is not understood, and a path that is not a transcript of the source, have no effect.
         """
         hooks = self.source.hooks
         for hint in () if hooks is None else map(hooks.read_hint, inputs):

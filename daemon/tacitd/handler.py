@@ -470,7 +470,7 @@ class Plugin:
 
     def find_gather(self, settings: Mapping[str, Any]) -> Gather | None:
         """Return how growth is gathered, with these sections of the configuration. Raises what its hook raises, and
-        TypeError if that is no `Gather`."""
+        TypeError if that is not a `Gather`."""
         found = load_hook(self.gather)(settings) if isinstance(self.gather, str) else self.gather
         if found is not None and not isinstance(found, Gather):
             raise TypeError(f"its gathering is {type(found).__name__}, not Gather")

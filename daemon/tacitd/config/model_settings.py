@@ -34,7 +34,9 @@ def _known_sources(value: str) -> str:
 def _names_of_variables(names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if not name.isascii() or not name.isidentifier():
-            raise ValueError(f"{name!r} is no name of an environment variable (names only, never NAME=value)")
+            raise ValueError(
+                f"{name!r} is not the name of an environment variable (names only, never NAME=value)"
+            )
     return names
 
 

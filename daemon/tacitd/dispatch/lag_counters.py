@@ -22,7 +22,7 @@ class LagCounters:
         stamps: Mapping[Path, Stamp],
         is_subagent: Callable[[Path], bool],
     ) -> None:
-        """`stamps`: the live view of all known files. A sub-agent's transcript is no handler's work."""
+        """`stamps`: the live view of all known files. A sub-agent's transcript is not a handler's work."""
         self.transcripts = 0
         """How many transcripts there are."""
         self._consumers = consumers

@@ -120,7 +120,7 @@ class HandlerRunner:
                 return outcome
             case _:
                 raise TypeError(
-                    f"it answered {type(outcome).__name__}, which is no outcome, or not well made"
+                    f"it answered {type(outcome).__name__}, which is not an outcome, or is not well made"
                 )
 
     def _call_handler(self, assignment: Assignment) -> Outcome | FileBusy:

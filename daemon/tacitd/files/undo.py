@@ -37,7 +37,7 @@ def find_undo_conflicts(
 ) -> list[str]:
     """Say for each line that is no longer as the transaction left it why the undo is refused; [] if it can run.
 
-    A removed line that is there again is no reason against putting the others back; if all are, there is nothing to undo.
+    A removed line that is there again is not a reason against putting the others back; if all are, there is nothing to undo.
 
     `operations`: from `plan_undo`. `effects`: what each would do to its file now. `missing`: files that do not exist.
     `later`: by (file, line), the id of the newer transaction that changed the line.

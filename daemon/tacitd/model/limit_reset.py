@@ -61,5 +61,5 @@ def _hour(said: re.Match[str]) -> int:
     if not half:
         return hour
     if not 1 <= hour <= 12:
-        raise ValueError(f"{hour}{half} is no time")
+        raise ValueError(f"{hour}{half} is not a time")
     return hour % 12 + (12 if half == "pm" else 0)

@@ -84,7 +84,7 @@ class ProjectFinder:
         if not cwd:
             return NoProject(cwd, "the record names no working directory")
         if not cwd.startswith("/") or "\0" in cwd:
-            return NoProject(cwd, "the working directory is no absolute path")
+            return NoProject(cwd, "the working directory is not an absolute path")
         place = _real(Path(cwd))
         try:
             there, standing = place.is_dir(), _existing(place)

@@ -80,7 +80,7 @@ def separate_label(store: LearnerStore, name: str, gap: str = "") -> list[LabelM
     if gap:
         tags = [_find_tag(state, gap)]
     if not tags:
-        raise UsageError(f"{label!r} is no gap's entry", "`tacitd learner alias` lists the aliases")
+        raise UsageError(f"{label!r} is not the entry of a gap", "`tacitd learner alias` lists the aliases")
     for tag in tags:
         _separate(state, label, tag)
     _save(store, state)

@@ -405,7 +405,7 @@ class LearningState:
 def _count_origin(before: LineConfidence | None, at: float, origin: Mapping[str, Any]) -> LineConfidence:
     """The confidence of a line after the facts of its origin were said.
 
-    Without an origin they count as one. An origin of no fact is a rewording, which is no sighting.
+    Without an origin they count as one. An origin of no fact is a rewording, which is not a sighting.
     """
     said, corrections = int(origin.get("said", 1)), int(origin.get("corrections", 0))
     sessions = [str(one) for one in origin.get("sessions", ())] or [""]

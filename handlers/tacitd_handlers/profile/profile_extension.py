@@ -52,7 +52,7 @@ def is_asked(texts: Sequence[str]) -> bool:
 def render_addition(project: str = "") -> str:
     """Return the Markdown to append to the prompt. It is the same in every project."""
     prompts = files("tacitd_handlers.profile") / "prompts"
-    return (prompts / "rider.md").read_text("utf-8").rstrip("\n") + "\n"
+    return (prompts / "question.md").read_text("utf-8").rstrip("\n") + "\n"
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:

@@ -39,7 +39,7 @@ def open_tutor_store() -> TutorStore:
 
 
 def make_screen(plain: bool) -> TutorScreen:
-    """The terminal: line mode if asked for, or if standard input or output is no terminal."""
+    """The terminal: line mode if asked for, or if standard input or output is not a terminal."""
     if plain or not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
         return PlainScreen(sys.stdin)
     from tacitd_handlers.tutor.rich_screen import RichScreen

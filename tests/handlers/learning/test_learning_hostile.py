@@ -40,7 +40,7 @@ def test_what_stands_around_the_prompt_is_an_echo_too(echo: str) -> None:
     assert parse_facts(echo, f"I typed: {echo}") == ParsedFacts((echo,))
 
 
-def test_what_riders_asked_is_an_echo_too(bench: Bench) -> None:
+def test_what_extensions_ask_is_an_echo_too(bench: Bench) -> None:
     """S-35: an answer with any line of the prompt is unusable; a lesson's own words are not an echo."""
     for table in (FIRST, SECOND):
         asked = [line for text in list_additions(load_extensions(table), "/p") for line in text.splitlines()]
@@ -54,7 +54,7 @@ def test_what_riders_asked_is_an_echo_too(bench: Bench) -> None:
     assert isinstance(parse_plan(said, (), in_force), SynthesisPlan)
 
 
-def test_an_echo_of_a_rider_is_asked_again(bench: Bench) -> None:
+def test_an_echo_of_an_extension_is_asked_again(bench: Bench) -> None:
     """Through the handler: nothing of the answer is stored, and the facts wait."""
     (asked, *_) = list_additions(load_extensions(SECOND), str(bench.root))
     echo = next(line for line in asked.splitlines() if len(line) > 40 and "->" not in line)

@@ -83,7 +83,7 @@ class Talkative:
         return None, answer
 
 
-def test_what_riders_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_extensions_add_is_blanked_too(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC S-67: secrets are blanked in the prompts of both stages."""
     for stage in (stage1_run, stage2_call):
         monkeypatch.setattr(stage, "load_extensions", lambda table: [Talkative()])

@@ -69,9 +69,9 @@ def test_the_hooks_name_modules_that_are_extensions() -> None:
         assert split_answer(answer, extensions).answer == answer
 
 
-def test_a_broken_rider_stays_behind() -> None:
+def test_a_broken_extension_is_left_out() -> None:
     """An extension that cannot be imported is left out, so that the call is still made."""
-    assert load_extensions(["tacitd_handlers.no_such_rider"]) == []
+    assert load_extensions(["tacitd_handlers.no_such_extension"]) == []
 
 
 def test_an_extension_that_fails_stops_no_call() -> None:

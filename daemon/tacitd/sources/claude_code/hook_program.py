@@ -3,7 +3,7 @@
     python3 -I -S hook_program.py [SOCKET SPOOL]
 
 `tacitd hooks install` copies this file into the state directory, so it must not import tacitd. It hands the hook's JSON
-from standard input to the daemon's socket. If no daemon answers, what is no person's words of it (FIELDS) goes to the
+from standard input to the daemon's socket. If no daemon answers, what is not a person's words of it (FIELDS) goes to the
 spool file, which the next daemon reads. Without arguments, both are those of the state directory. For the events in ANSWERED
 it prints what the daemon has for the session, if that comes in time; otherwise nothing. It exits with 0, whatever happens.
 In tacitd's own model calls it does nothing (SPEC S-62).

@@ -51,7 +51,7 @@ class MirrorPlan:
     texts: dict[Path, str] = field(default_factory=dict)
     """The text that each changed mirror is to have. One that is to be removed is not here."""
     before: dict[Path, list[str]] = field(default_factory=dict)
-    """The texts that each changed mirror may have if the change is not carried out. "" is no file."""
+    """The texts that each changed mirror may have if the change is not carried out. "" means that there is no file."""
     adopted: dict[Path, str] = field(default_factory=dict)
     """Mirrors that already have their text, although it is not known that tacitd wrote it, or a person's edit gave it."""
     problems: list[str] = field(default_factory=list)

@@ -45,7 +45,7 @@ class MirrorRecord:
     root: Path
     written: dict[Path, list[str]] = field(default_factory=dict)
     """By mirror: the text that was written last. There are two texts while it is not known which of them was; "" among
-    them is no file."""
+    them means that there is no file."""
     sources: dict[str, SourceRecord] = field(default_factory=dict)
     """By path of the source."""
     problems: list[str] = field(default_factory=list)
