@@ -141,18 +141,18 @@ def world(
                 elif course.clean == 2 and course.status == "recurring":
                     course.status = "improving"
         past.append(row)
-        seats(w, touched, past)
+        place(w, touched, past)
     return w
 
 
-def seats(w: World, touched: list[str], rows: list[list[str]]) -> None:
+def place(w: World, touched: list[str], rows: list[list[str]]) -> None:
     """L-26 to L-29."""
     for tag in touched:
         gone = w.courses[tag].status == "resolved (long-term)"
         if gone and tag not in w.resolved and tag not in w.out:
-            for seats_of in (w.active, w.line):
-                if tag in seats_of:
-                    seats_of.remove(tag)
+            for each in (w.active, w.line):
+                if tag in each:
+                    each.remove(tag)
             w.resolved.append(tag)
         if not gone and tag not in w.active and tag not in w.line:
             if tag in w.resolved:

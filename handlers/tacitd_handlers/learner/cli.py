@@ -267,7 +267,7 @@ def archive(tag: str) -> None:
     store = _store()
     with store.locked():
         label = archive_weakness(store, tag)
-        waiting = store.load_state().seats.pending
+        waiting = store.load_state().lists.pending
     echo_message(
         f"{label} is archived" + (f"; still waiting for room: {', '.join(waiting)}" if waiting else "")
     )

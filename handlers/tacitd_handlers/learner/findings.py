@@ -173,7 +173,7 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
             f"{active} active entries; the maximum is {capacity.MAX_ACTIVE}, so new ones wait",
         )
     for tag, weakness in state.folded.tags.items():
-        if tag in state.seats.pending:
+        if tag in state.lists.pending:
             yield CheckFinding("profile", tag, "waits for room in Known Weaknesses")
         if tag in state.removed:
             first = format_entry(tag, state.texts.get(tag, tag), weakness)[0]

@@ -20,7 +20,7 @@ def forget_weakness(store: LearnerStore, name: str) -> str:
     tag = _named(state, name)
     if tag in state.removed:
         return tag
-    found_in = state.seats.find_list(tag)
+    found_in = state.lists.find_list(tag)
     if found_in is not None:
         found_in.remove(tag)
     state.removed.append(tag)
@@ -43,7 +43,7 @@ def restore_weakness(store: LearnerStore, name: str) -> str:
     ledger = store.read_ledger()
     if tag in state.folded.tags:
         capacity.move_tags(
-            state.seats,
+            state.lists,
             state.folded.tags,
             [tag],
             state.removed,

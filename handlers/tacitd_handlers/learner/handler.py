@@ -258,9 +258,9 @@ class LearnerHandler(BaseHandler):
         with self._lock:
             self._shown |= {
                 "rows": state.folded.rows,
-                "active": len(state.seats.active) + state.seats.others_active,
-                "resolved": len(state.seats.resolved) + state.seats.others_resolved,
-                "waiting_for_room": list(state.seats.pending),
+                "active": len(state.lists.active) + state.lists.others_active,
+                "resolved": len(state.lists.resolved) + state.lists.others_resolved,
+                "waiting_for_room": list(state.lists.pending),
                 "unclear": [list(pair) for pair in state.asked],
             }
 

@@ -112,7 +112,7 @@ def _separate(state: LearnerState, label: str, tag: str) -> None:
     if wrote is not None and wrote.label == label:
         del state.wrote[tag]  # otherwise the entry would count as removed
         state.texts.pop(tag, None)
-    found_in = state.seats.find_list(tag)
+    found_in = state.lists.find_list(tag)
     if found_in is not None:
         found_in.remove(tag)
     state.held.setdefault(tag, [])  # released by the next sync

@@ -70,8 +70,8 @@ def adopt_entries(
     for tag, placed in matched.by_tag.items():
         if tag in state.wrote:
             continue
-        if tag in state.seats.pending:
-            state.seats.pending.remove(tag)  # it has room already
+        if tag in state.lists.pending:
+            state.lists.pending.remove(tag)  # it has room already
         adopted += _adopt(state, tag, placed, rows, has_row)
         state.texts[tag] = placed.entry.description or state.texts.get(tag, "")
     return adopted
@@ -79,7 +79,7 @@ def adopt_entries(
 
 def _notice_removed(state: LearnerState, matched: MatchedEntries) -> None:
     for tag in state.wrote:
-        found_in = state.seats.find_list(tag)
+        found_in = state.lists.find_list(tag)
         if tag not in matched.by_tag and tag not in state.removed and found_in is not None:
             state.removed.append(tag)
             found_in.remove(tag)
@@ -99,7 +99,7 @@ def _notice_places(state: LearnerState, matched: MatchedEntries, rows: Sequence[
     An entry that a session wrote, for a gap that is new or that a full `### Resolved` dropped, was not there before
     that session: the fold of its row brings it in.
     """
-    lists, new = state.seats, {row.stamp for row in rows}
+    lists, new = state.lists, {row.stamp for row in rows}
     there = matched.by_tag
     dropped = {tag for tag in lists.dropped if tag not in there or there[tag].entry.tested in new}
     dropped.difference_update(state.removed)

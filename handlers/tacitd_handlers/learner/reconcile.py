@@ -58,7 +58,7 @@ def _reconciled(
     data: bytes | None, state: LearnerState, news: ReconcileInput, *, noticing: bool
 ) -> ReconcileResult:
     result = ReconcileResult(None, state)
-    waited = list(state.seats.pending)
+    waited = list(state.lists.pending)
     whole, result.repaired = restore_sections(data if data is not None else TEMPLATE)
     profile = parse_profile(whole)
     rows, full = find_new_rows(state, news.ledger)
@@ -98,7 +98,7 @@ def _reconciled(
         profile, [*render.splice_weaknesses(profile, state, labels), *changes.splices]
     )
     _note_written(result.data, state, rows_at)
-    result.queue_changed = waited != state.seats.pending
+    result.queue_changed = waited != state.lists.pending
     return result
 
 

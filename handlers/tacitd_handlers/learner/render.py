@@ -43,7 +43,7 @@ def splice_weaknesses(
     profile: LearnerProfile, state: LearnerState, labels: LearnedLabels
 ) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
-    lists, matched = state.seats, labels.matched
+    lists, matched = state.lists, labels.matched
     yield from (remove_span(placed.span) for placed in labels.doubles)
     out = {*lists.pending, *lists.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():

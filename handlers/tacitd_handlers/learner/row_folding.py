@@ -64,12 +64,12 @@ def _assign_lists(state: LearnerState, labels: LearnedLabels, entering: Collecti
     `entering` are tags that the fold of the new rows puts in.
     """
     for tag in state.held:
-        found_in = state.seats.find_list(tag)
+        found_in = state.lists.find_list(tag)
         if found_in is not None:
             found_in.remove(tag)
     for tag, placed in labels.matched.by_tag.items():
-        if tag not in state.removed and tag not in entering and state.seats.find_list(tag) is None:
-            (state.seats.resolved if placed.resolved else state.seats.active).append(tag)
+        if tag not in state.removed and tag not in entering and state.lists.find_list(tag) is None:
+            (state.lists.resolved if placed.resolved else state.lists.active).append(tag)
     _count_others(state, labels, entering)
 
 
@@ -82,10 +82,10 @@ def _admit_written(
     fewer, and a gap returned to the list, the newest one waits; its label and description are kept.
     """
     there = labels.matched.by_tag
-    found = state.seats.others_active + sum(not placed.resolved for placed in there.values())
-    room = max(capacity.MAX_ACTIVE, found) - len(state.seats.active) - state.seats.others_active
-    written = [tag for tag in state.seats.pending if tag in entering and tag in there][: max(0, room)]
-    state.seats.pending = [tag for tag in state.seats.pending if tag not in written]
+    found = state.lists.others_active + sum(not placed.resolved for placed in there.values())
+    room = max(capacity.MAX_ACTIVE, found) - len(state.lists.active) - state.lists.others_active
+    written = [tag for tag in state.lists.pending if tag in entering and tag in there][: max(0, room)]
+    state.lists.pending = [tag for tag in state.lists.pending if tag not in written]
     result.moves = [move for move in result.moves if move.tag not in written]
     _assign_lists(state, labels)
 
@@ -95,7 +95,7 @@ def _apply_cap(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -
 
     The newest entries that are tacitd's own to the byte wait for room again, unless another one can be promoted.
     """
-    lists = state.seats
+    lists = state.lists
     over = len(lists.active) + lists.others_active - capacity.MAX_ACTIVE
     if over <= 0:
         return []
@@ -110,11 +110,11 @@ def _count_others(state: LearnerState, labels: LearnedLabels, entering: Collecti
     listed = [
         placed
         for tag, placed in labels.matched.by_tag.items()
-        if tag not in state.removed and tag not in entering and state.seats.find_list(tag) is None
+        if tag not in state.removed and tag not in entering and state.lists.find_list(tag) is None
     ]
     others = [*listed, *(placed for placed in labels.matched.others if placed not in labels.doubles)]
-    state.seats.others_active = sum(not placed.resolved for placed in others)
-    state.seats.others_resolved = sum(placed.resolved for placed in others)
+    state.lists.others_active = sum(not placed.resolved for placed in others)
+    state.lists.others_resolved = sum(placed.resolved for placed in others)
 
 
 def find_new_rows(state: LearnerState, ledger: Ledger) -> tuple[list[LedgerRow], bool]:
@@ -183,7 +183,7 @@ def _fold_anew(
     If no tag is assigned to a list yet, the caps are applied after each row, as in `_fold_on`. Otherwise the lists
     stay, and only tags whose status changed can move.
     """
-    before, lists = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.seats
+    before, lists = {tag: weakness.status for tag, weakness in state.folded.tags.items()}, state.lists
     state.folded = FoldedLedger()
     if lists == WeaknessLists(others_active=lists.others_active, others_resolved=lists.others_resolved):
         _fold_on(state, rows, beside, result, state.overrides)
@@ -208,7 +208,7 @@ def _move_weaknesses(state: LearnerState, touched: Iterable[str], beside: FoldIn
         return prove_resolution(weakness, beside.has_row).proved
 
     tags = _with_given(state)
-    moves = capacity.move_tags(state.seats, tags, touched, {*state.removed, *state.held}, proved)
+    moves = capacity.move_tags(state.lists, tags, touched, {*state.removed, *state.held}, proved)
     for move in moves:
         if move.what == "makes room":
             state.overrides.append(Override(*ledger_fold.fold_position(state.folded), move.tag, LONG))

@@ -6,9 +6,10 @@ rebuilt from ledger and profile. This module defines the format; it decides noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
+from msgspec import field
 
 from tacitd_handlers.learner.rules.capacity import WeaknessLists
 from tacitd_handlers.learner.rules.ledger_fold import FoldedLedger, Override
@@ -31,8 +32,7 @@ class WrittenEntry:
     resolved: bool
 
 
-@dataclass(slots=True)
-class LearnerState:
+class LearnerState(msgspec.Struct):
     """The content of state.json."""
 
     version: int = VERSION
@@ -47,7 +47,7 @@ class LearnerState:
     profile: int = 0
     """The CRC-32 of the profile as last written. If it differs, somebody changed the profile."""
     folded: FoldedLedger = field(default_factory=FoldedLedger)
-    seats: WeaknessLists = field(default_factory=WeaknessLists)
+    lists: WeaknessLists = field(default_factory=WeaknessLists, name="seats")
     wrote: dict[str, WrittenEntry] = field(default_factory=dict)
     texts: dict[str, str] = field(default_factory=dict)
     """The description of each tag, kept also while the tag has no entry."""

@@ -328,7 +328,7 @@ class LearnerStore:
 
     def _remember(self, result: ReconcileResult, before: bytes) -> None:
         if result.queue_changed:
-            self.notes.record_waiting(result.state.seats.pending, self.clock.now())
+            self.notes.record_waiting(result.state.lists.pending, self.clock.now())
             self.notes.flush()
         self.queue_lines([*format_repairs(result.repaired), *format_questions(result.questions)])
         result.state.records = self._intents.size
@@ -359,7 +359,7 @@ class LearnerStore:
         except (OSError, FileRefusedError):
             profile = None
         if planned is not None and profile is not None and crc32(profile) == planned.profile:
-            self.notes.record_waiting(planned.seats.pending, self.clock.now())
+            self.notes.record_waiting(planned.lists.pending, self.clock.now())
             self.notes.flush()
             self.queue_lines(format_questions(pair for pair in planned.asked if pair not in before.asked))
             replace_file(self._state_file, found.data, mode=0o600, disk=self._disk)

@@ -33,7 +33,7 @@ def test_L_27_archiving_makes_room(desk: Desk) -> None:
     assert archive(desk, "edge:3") == "edge:3"
     placed = desk.placed("edge:3")
     assert placed is not None and placed.resolved and desk.profile.bare_lines(placed.span) == before
-    assert desk.entry("edge:20").status == "new" and not desk.state.seats.pending
+    assert desk.entry("edge:20").status == "new" and not desk.state.lists.pending
     assert sum(not one.resolved for one in desk.profile.weaknesses) == MAX_ACTIVE
     assert desk.store().notes.read_state().waiting_tags == ()
 
@@ -72,7 +72,7 @@ def test_L_09_a_list_that_is_too_long(desk: Desk) -> None:
     desk.look()
     active = [placed.entry.label for placed in desk.profile.weaknesses if not placed.resolved]
     assert len(active) == MAX_ACTIVE and active[14:] == [f"edge:{n}" for n in range(6)]
-    assert desk.state.seats.pending == [f"edge:{n}" for n in range(6, 12)]
+    assert desk.state.lists.pending == [f"edge:{n}" for n in range(6, 12)]
     once = desk.text
     desk.look()
     assert desk.text == once

@@ -182,7 +182,7 @@ def test_L_11_two_entries_that_claim_one_tag(desk: Desk, skill: TeachingSkill) -
     desk.record(days=2)
     assert theirs in desk.text and desk.entry("Right bound off by one").clean == 1
     assert (
-        labels(desk) == ["edge:off_by_one", "Right bound off by one"] and desk.state.seats.others_active == 1
+        labels(desk) == ["edge:off_by_one", "Right bound off by one"] and desk.state.lists.others_active == 1
     )
 
 
@@ -195,7 +195,7 @@ def test_L_11_an_alias_of_a_tag_that_does_not_exist(desk: Desk, skill: TeachingS
     entry = "\n".join(desk.profile.bare_lines(desk.profile.weaknesses[0].span))
     desk.look()
     assert entry in desk.text and labels(desk) == ["Right bound off by one"]
-    assert desk.state.seats.others_active + len(desk.state.seats.active) == 1
+    assert desk.state.lists.others_active + len(desk.state.lists.active) == 1
 
 
 def test_L_11_similar_tags_do_not_take_an_entry_away(desk: Desk) -> None:

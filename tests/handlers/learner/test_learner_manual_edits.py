@@ -129,4 +129,4 @@ def test_descriptions_and_places_are_a_persons(desk: Desk) -> None:
     for _ in range(3):
         desk.record()
     assert "misses a in nested loops" in desk.entry("edge:a").description and theirs in desk.text
-    assert desk.state.seats.others_active == 1 and desk.entry("edge:a").status == SHORT
+    assert desk.state.lists.others_active == 1 and desk.entry("edge:a").status == SHORT

@@ -57,12 +57,12 @@ def test_L_27_the_twenty_first_waits_and_is_said(desk: Desk) -> None:
     """SPEC L-27, L-09: the row is written, the entry waits, and is added once there is room."""
     for number in range(22):
         desk.record(f"p{number}", pattern=f"x{number}", gaps=f"edge:{number}")
-    assert len(desk.profile.weaknesses) == MAX_ACTIVE and desk.state.seats.pending == ["edge:20", "edge:21"]
+    assert len(desk.profile.weaknesses) == MAX_ACTIVE and desk.state.lists.pending == ["edge:20", "edge:21"]
     assert desk.store().notes.read_state().waiting_tags == ("edge:20", "edge:21") and len(desk.rows) == 22
     desk.take_out("edge:3")
     desk.look()
     desk.record("later")
-    assert desk.entry("edge:20").status == NEW and desk.state.seats.pending == ["edge:21"]
+    assert desk.entry("edge:20").status == NEW and desk.state.lists.pending == ["edge:21"]
 
 
 def test_L_28_a_full_resolved_section(desk: Desk) -> None:
@@ -76,7 +76,7 @@ def test_L_28_a_full_resolved_section(desk: Desk) -> None:
         desk.record(f"p{number}", days=100 + number, pattern=f"x{number}")
     resolved = [placed.entry.label for placed in desk.profile.weaknesses if placed.resolved]
     assert len(resolved) == 10 and "edge:0" not in resolved and desk.placed("edge:0") is None
-    assert desk.state.seats.dropped == ["edge:0"]
+    assert desk.state.lists.dropped == ["edge:0"]
 
 
 def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:

@@ -26,12 +26,12 @@ def named() -> dict[str, set[str]]:
 
 
 def test_every_rule_has_a_test() -> None:
-    """Issue 1: 55 rules; `pytest -k L_` lists their tests."""
+    """SPEC L: 55 rules; `pytest -k L_` lists their tests."""
     assert sorted(named()) == RULES
 
 
 def test_the_table_is_true() -> None:
-    """Issue 1: the table in docs/learner.md lists, for each rule, the tests that check it."""
+    """SPEC L: the table in docs/learner.md lists, for each rule, the tests that check it."""
     rows = re.findall(r"^\| (L-\d\d) \|[^|]*\| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     said = {rule: set(re.findall(r"`(test_[^`]+)`", cell)) for rule, cell in rows}
     assert said == named()

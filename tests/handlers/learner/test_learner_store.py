@@ -20,6 +20,7 @@ from tacitd_handlers.learner.formats.profile_md import TEMPLATE
 from tacitd_handlers.learner.learner_paths import load_paths, resolve_paths
 from tacitd_handlers.learner.recording import ReviewPlan
 from tacitd_handlers.learner.rules.vocabulary import NEW
+from tacitd_handlers.learner.state import decode_state, encode_state
 
 
 @pytest.fixture
@@ -291,3 +292,11 @@ def test_a_ledger_of_a_hundred_thousand_rows(desk: Desk) -> None:
     assert desk.state.folded.rows == 2_000 and len(desk.profile.sessions) == 20
     desk.record(days=400, gaps="edge:1")
     assert desk.state.folded.rows == 2_001
+
+
+def test_L_30_the_state_keeps_its_format() -> None:
+    """SPEC L-30: the lists are stored as `seats`, so that states that exist are read on."""
+    data = b'{"seats":{"active":["edge:a"],"others_active":2},"removed":["edge:b"]}'
+    state = decode_state(data)
+    assert state is not None and state.lists.active == ["edge:a"] and state.lists.others_active == 2
+    assert b'"seats":{"active":["edge:a"]' in encode_state(state) and b'"lists"' not in encode_state(state)

@@ -39,14 +39,14 @@ def test_L_27_an_entry_takes_no_room_before_its_session(desk: Desk, skill: Teach
             desk.record(name, days=day + at, pattern=name)
     for number in range(16):
         desk.record(f"p{number}", days=90 + number, gaps=f"edge:other_{number}", pattern="other")
-    assert (len(desk.state.seats.active), desk.state.seats.resolved) == (18, ["edge:back"])
+    assert (len(desk.state.lists.active), desk.state.lists.resolved) == (18, ["edge:back"])
     skill.write_session(stamp(120), "back", gaps={"edge:back": ""}, pattern="back", labels={})
     skill.write_session(stamp(121), "second", clean=["edge:second"], pattern="second")
     new = {tag: tag for tag in ("edge:new_1", "edge:new_2")}
     skill.write_session(stamp(122), "new", gaps=new, pattern="new")
     desk.look()
     assert disagreements(desk.text, desk.ledger) == []
-    assert desk.state.seats.resolved == ["edge:second"]
+    assert desk.state.lists.resolved == ["edge:second"]
     assert desk.entry("edge:first").status == SHORT
 
 
@@ -60,7 +60,7 @@ def test_L_27_an_entry_of_the_skill_stays_in_a_full_list(desk: Desk, skill: Teac
     for _ in range(2):
         desk.look(first=True)
     assert desk.entry("New thing").description == "my words"
-    assert desk.state.seats.pending == ["edge:other_19"]
+    assert desk.state.lists.pending == ["edge:other_19"]
 
 
 def test_L_29_a_gap_that_returns_fills_the_list_before_a_later_one(desk: Desk, skill: TeachingSkill) -> None:
@@ -76,16 +76,16 @@ def test_L_29_a_gap_that_returns_fills_the_list_before_a_later_one(desk: Desk, s
             stamp(60 + number), f"p{number}", gaps={f"edge:other_{number}": label}, pattern="o"
         )
         desk.look()
-    assert (len(desk.state.seats.active), desk.state.seats.resolved) == (19, ["edge:back"])
+    assert (len(desk.state.lists.active), desk.state.lists.resolved) == (19, ["edge:back"])
     skill.write_session(stamp(120), "back", gaps={"edge:back": ""}, pattern="back", labels={})
     words = {"Late thing": "my words"}
     skill.write_session(stamp(121), "late", gaps={"edge:late": "Late thing"}, pattern="late", describe=words)
     desk.look()
-    assert desk.state.seats.pending == ["edge:late"] and len(desk.state.seats.active) == 20
+    assert desk.state.lists.pending == ["edge:late"] and len(desk.state.lists.active) == 20
     assert "Late thing" not in desk.text and desk.entry("edge:back").status == RECURRING
     assert desk.text.count("  Status: ") == 20
     archive(desk, "Other thing 3")
-    assert desk.entry("Late thing").description == "my words" and not desk.state.seats.pending
+    assert desk.entry("Late thing").description == "my words" and not desk.state.lists.pending
 
 
 def archive(desk: Desk, label: str) -> None:
@@ -102,7 +102,7 @@ def fill_list(desk: Desk, skill: TeachingSkill) -> None:
     for number in range(18):
         desk.record(f"p{number}", days=50 + number, gaps=f"edge:other_{number}", pattern="other")
     desk.record("waits", days=70, gaps="edge:waits", pattern="waits")
-    assert desk.state.seats.pending == ["edge:waits"]
+    assert desk.state.lists.pending == ["edge:waits"]
     skill.write_session(stamp(150), "first", clean=["edge:first"], pattern="first")
     again = {"edge:other_3": "edge:other_3"}
     skill.write_session(stamp(151), "second", gaps=again, clean=["edge:second"], pattern="second")
@@ -125,7 +125,7 @@ def test_L_37_a_crash_between_profile_and_state(tmp_path: Path, torn: bool) -> N
         desk.look(first=True)
         steps.append(len(disk.trail))
         assert not list(desk.where.home.glob("state.next*"))
-        return desk.text, desk.state.seats, desk.store().notes.read_state().pending_lines
+        return desk.text, desk.state.lists, desk.store().notes.read_state().pending_lines
 
     steps: list[int] = []
     expected = sync(tmp_path / "none", 0)
