@@ -307,7 +307,7 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
         echo_json([as_data(one) for one in found])
         return
     for one in found:
-        what = "is not" if remove else "is" if one.sure else "may be"
+        what = "is not" if remove else "may be" if not one.sure else "is probably" if one.guessed else "is"
         click.echo(f"{one.label} {what} {one.tag}")
     if not found:
         echo_message("every label is its tag")

@@ -33,7 +33,7 @@ def match_entries(
 ) -> MatchedEntries:
     """Match the entries of a profile to tags (SPEC L-11).
 
-    An entry belongs to a tag if its label is the tag's alias, is the tag, or has the same slug, in this order. A second
+    An entry belongs to a tag if its label is the tag's alias, is the tag, or has the tag's slug, in this order. A second
     entry of the same tag counts as one without a tag. `separate` are pairs of label and tag that a person declared
     different.
     """
@@ -58,10 +58,8 @@ def _names_of(tags: Collection[str], aliases: Mapping[str, str]) -> Iterable[Cal
     """The ways in which a label can name a tag, the surest first."""
     by_label = {label: tag for tag, label in aliases.items()}
     by_slug: dict[str, str] = {}
-    tails: dict[str, list[str]] = {}
     for each in tags:
         by_slug.setdefault(make_slug(each), each)
-        tails.setdefault(make_slug(each.rpartition(":")[2]), []).append(each)
 
     def by_words(label: str) -> str | None:
         return by_slug.get(make_slug(label)) if make_slug(label) else None
@@ -69,8 +67,4 @@ def _names_of(tags: Collection[str], aliases: Mapping[str, str]) -> Iterable[Cal
     def by_form(label: str) -> str | None:
         return tag_of(label) if tag_of(label) in tags else None
 
-    def by_tail(label: str) -> str | None:
-        same = tails.get(make_slug(label), ()) if make_slug(label) else ()
-        return same[0] if len(same) == 1 else None
-
-    return by_label.get, by_form, by_words, by_tail
+    return by_label.get, by_form, by_words

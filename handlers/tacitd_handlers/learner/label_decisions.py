@@ -20,6 +20,8 @@ class LabelMatch:
     tag: str
     sure: bool
     """Whether the entry is the tag's. False: it may be, and the person is asked."""
+    guessed: bool = False
+    """Whether it was found from one session, and later stamps may contradict it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ def list_aliases(store: LearnerStore) -> list[LabelMatch]:
     """The labels that are not their tag, and those that are unclear. Call with the lock held."""
     known = _sync(store)
     sure = [
-        LabelMatch(placed.entry.label, tag, True)
+        LabelMatch(placed.entry.label, tag, True, tag in known.state.guesses)
         for tag, placed in known.matched.by_tag.items()
         if placed.entry.label != tag
     ]
@@ -63,6 +65,7 @@ def join_label(store: LearnerStore, name: str, gap: str) -> LabelMatch:
     if holder is None or holder.entry.label != label:
         state.wrote.pop(tag, None)
     state.aliases[tag] = label
+    state.guesses.pop(tag, None)
     _save(store, state)
     return LabelMatch(label, tag, True)
 
@@ -107,6 +110,8 @@ def _separate(state: LearnerState, label: str, tag: str) -> None:
     if (label, tag) not in state.separate:
         state.separate.append((label, tag))
     if state.aliases.get(tag) == label:
+        if tag in state.guesses:
+            return  # the next sync undoes the guess
         del state.aliases[tag]
     wrote = state.wrote.get(tag)
     if wrote is not None and wrote.label == label:

@@ -31,7 +31,7 @@ def find_renamed(state: LearnerState, matched: MatchedEntries) -> dict[str, str]
         if tag in matched.by_tag or tag in state.removed:
             continue
         same = [e for e in free if e.description == wrote.description and e.first == wrote.first]
-        if len(same) == 1:
+        if len(same) == 1 and (same[0].label, tag) not in state.separate:
             found[tag] = same[0].label
             free.remove(same[0])
     return found

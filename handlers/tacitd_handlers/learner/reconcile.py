@@ -32,7 +32,7 @@ from tacitd_handlers.learner.row_folding import find_new_rows, fold_rows, list_k
 from tacitd_handlers.learner.rules import ledger_fold
 from tacitd_handlers.learner.rules.ledger_fold import Override
 from tacitd_handlers.learner.session_pairing import is_among, key_of_row, pair_sessions
-from tacitd_handlers.learner.state import LearnerState, WrittenEntry, decode_state, encode_state
+from tacitd_handlers.learner.state import LearnerState, WrittenEntry
 
 
 def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileInput) -> ReconcileResult:
@@ -42,16 +42,8 @@ def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileIn
     """
     if data is None and not news.ledger:
         return ReconcileResult(None, state)
-    if data is None or zlib.crc32(data) == state.profile:
-        return _reconciled(data, state, news, noticing=data is None)
-    # The profile differs from what the state says was written. After a crash the state can be older than the profile.
-    # Then reconciling without a person's changes gives exactly these bytes, and nobody changed anything.
-    copy = decode_state(encode_state(state))
-    if copy is not None and not state.is_new:
-        plain = _reconciled(data, copy, news, noticing=False)
-        if plain.data == data:
-            return plain
-    return _reconciled(data, state, news, noticing=True)
+    noticing = data is None or zlib.crc32(data) != state.profile
+    return _reconciled(data, state, news, noticing=noticing)
 
 
 def _reconciled(
@@ -82,7 +74,7 @@ def _reconciled(
         adopted = detect_edits(state, matched, rows, has_row, places=RESOLVED not in gone or state.is_new)
     elif WEAKNESSES not in gone:
         adopted = adopt_entries(state, matched, rows, has_row)  # with an alias that is new
-    if any(override.after < state.folded.last for override in adopted):
+    if labels.undone or any(override.after < state.folded.last for override in adopted):
         rows, full = ledger_fold.in_order(news.ledger.parse_rows().rows), True
     rows_at = _rows_at(state, news.ledger)
     if noticing:
@@ -159,6 +151,7 @@ def _note_written(data: bytes, state: LearnerState, rows_at: Callable[[str], Ite
             p.entry.tested or "",
             p.entry.status or "",
             p.resolved,
+            p.entry.failed or "",
         )
         for tag, p in matched.by_tag.items()
     }

@@ -44,6 +44,7 @@ def splice_weaknesses(
 ) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
     lists, matched = state.lists, labels.matched
+    placed_in = {placed.span: placed.resolved for placed in profile.weaknesses}
     yield from (remove_span(placed.span) for placed in labels.doubles)
     out = {*lists.pending, *lists.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
@@ -51,6 +52,14 @@ def splice_weaknesses(
             yield remove_span(placed.span)
     for resolved, tags in ((False, lists.active), (True, lists.resolved)):
         entries: list[list[str]] = []
+        for placed in labels.restored:
+            if placed.resolved is resolved:
+                after = update_entry(profile.bare_lines(placed.span), placed.entry)
+                if placed_in[placed.span] is resolved:
+                    yield Splice(placed.span, tuple(after))
+                else:
+                    yield remove_span(placed.span)
+                    entries.append(after)
         for tag in tags:
             weakness = _weakness_of(state, tag, matched.by_tag.get(tag))
             current = matched.by_tag.get(tag)
@@ -61,7 +70,7 @@ def splice_weaknesses(
                 continue
             before = profile.bare_lines(current.span)
             after = update_entry(before, weakness)
-            if current.resolved is not resolved:
+            if placed_in[current.span] is not resolved:
                 yield remove_span(current.span)
                 entries.append(after)
             elif after != before:

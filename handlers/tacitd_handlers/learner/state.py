@@ -30,6 +30,19 @@ class WrittenEntry:
     tested: str
     status: str
     resolved: bool
+    failed: str = ""
+
+
+@dataclass(slots=True)
+class GuessedEntry:
+    """An entry that was found to be a tag's, and that no second session confirmed yet."""
+
+    found: Weakness
+    """The entry's fields when it was found; `tag` is the label."""
+    course: Weakness
+    """These fields with what others wrote since. If the guess was wrong, and the entry is no other tag's, it gets them."""
+    resolved: bool
+    """Where others placed it."""
 
 
 class LearnerState(msgspec.Struct):
@@ -65,6 +78,10 @@ class LearnerState(msgspec.Struct):
     also: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     """By tag, the label of its entry, if it is not the tag itself. Kept also while the tag has no entry (SPEC L-11)."""
+    guesses: dict[str, GuessedEntry] = field(default_factory=dict)
+    """By tag, the entries whose alias later stamps may contradict."""
+    healed: bool = False
+    """Whether the doubles that earlier versions wrote were removed. An entry that appears later beside a tag's own is not one."""
     separate: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of label and tag that a person declared different."""
     held: dict[str, list[str]] = field(default_factory=dict)

@@ -187,12 +187,24 @@ def test_L_11_alias(cli: Cli) -> None:
     assert unknown.code == 2 and "known gaps: edge:off_by_one" in unknown.err
     assert cli.run("learner", "alias", "loop end", "edge:off_by_one").out == "Loop end is edge:off_by_one\n"
     assert cli.run("learner", "alias", "--json").json == [
-        {"label": "Loop end", "tag": "edge:off_by_one", "sure": True}
+        {"label": "Loop end", "tag": "edge:off_by_one", "sure": True, "guessed": False}
     ]
     assert "edge:off_by_one**" not in path.read_text()
     assert cli.run("learner", "alias", "--remove", "Loop end").out == "Loop end is not edge:off_by_one\n"
     assert "**edge:off_by_one**" in path.read_text() and "**Loop end** — goes on" in path.read_text()
     assert "every label is its tag" in cli.run("learner", "alias").err
+
+
+def test_L_11_alias_of_a_guess(cli: Cli) -> None:
+    """SPEC L-11: an entry found from one session is listed as probable, until somebody says that it is the gap's."""
+    record(cli, "lru", "--gaps", "edge:empty_input")
+    path = cli.config_dir / "leetcode-teacher-profile.md"
+    path.write_text(
+        path.read_text().replace("**edge:empty_input** — empty input,", "**Empty arrays** — fails,")
+    )
+    assert cli.run("learner", "alias").out == "Empty arrays is probably edge:empty_input\n"
+    assert cli.run("learner", "alias", "Empty arrays", "edge:empty_input").code == 0
+    assert cli.run("learner", "alias").out == "Empty arrays is edge:empty_input\n"
 
 
 def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:

@@ -77,8 +77,8 @@ def format_entry(label: str, description: str, weakness: Weakness) -> list[str]:
     ]
 
 
-def update_entry(lines: Sequence[str], weakness: Weakness) -> list[str]:
-    """The entry with this weakness's fields; all other bytes stay. Missing fields are appended."""
+def update_entry(lines: Sequence[str], weakness: Weakness | WeaknessEntry) -> list[str]:
+    """The entry with these fields; all other bytes stay. Missing fields are appended."""
     head, body = _cut(lines)
     missing: list[str] = []
     for field, name in _FIELDS.items():
