@@ -1,4 +1,4 @@
-"""Some 350 plain engineering rules: what a person typed, and a faithful fact as a model writes it.
+"""Some 430 plain engineering rules: what a person typed, and a faithful fact as a model writes it.
 
 A third text is the end of the assistant's turn that the message answers. None of these may be refused or wait.
 """
@@ -380,4 +380,118 @@ RULES: tuple[tuple[str, ...], ...] = (
     ("use British English (colour, not color)", 'Use British English spelling, such as "colour"'),
     ("session ids are 32 random bytes, base64url", "Session ids are 32 random bytes, base64url-encoded"),
     ("the cookie is sha256 signed", "Cookies are sha256-signed"),
+    # tokens, headers, tags, roles, checks: what the cleaning rules look for
+    (
+        "refresh tokens live in httponly cookies, never localstorage",
+        "Keep refresh tokens in HttpOnly cookies, never in localStorage",
+    ),
+    (
+        "set the x-request-id header on every outgoing call",
+        "Set the X-Request-Id header on every outgoing call",
+    ),
+    (
+        "curl examples in the docs use https://api.acme.test",
+        "Write curl examples in the docs against https://api.acme.test",
+    ),
+    (
+        "tag docker images with the git sha, never latest",
+        "Tag Docker images with the git SHA, never `latest`",
+    ),
+    (
+        "the system role is reserved for migrations in our permission model",
+        "The system role is reserved for migrations in the permission model",
+    ),
+    (
+        "all api responses have to set cache-control: no-store",
+        "All API responses set `Cache-Control: no-store`",
+    ),
+    ("password reset tokens expire after 15 minutes", "Password reset tokens expire after 15 minutes"),
+    ("send the csrf token as a header, not in the body", "Send the CSRF token as a header, not in the body"),
+    (
+        "we store secrets in sops, commit only the encrypted file",
+        "Store secrets in SOPS and commit only the encrypted file",
+    ),
+    (
+        "secrets come from doppler, dont read .env in prod",
+        "Secrets come from Doppler; do not read `.env` in production",
+    ),
+    (
+        "skip flaky tests with a ticket number in the reason",
+        "Skip flaky tests only with a ticket number in the reason",
+    ),
+    ("disable eslint only per line, with a reason", "Disable ESLint only per line, with a reason"),
+    ("turn off telemetry in ci", "Turn off telemetry in CI"),
+    (
+        "switch off animations for prefers-reduced-motion",
+        "Switch off animations for `prefers-reduced-motion`",
+    ),
+    ("permission checks belong into the policy classes", "Put permission checks into the policy classes"),
+    ("always ask before you run migrations", "Ask before running migrations"),
+    ("run commands through make, not npm scripts", "Run commands through make, not npm scripts"),
+    (
+        "allow all origins only on the public assets bucket",
+        "Allow all origins only on the public assets bucket",
+    ),
+    ("approve snapshot changes by hand", "Approve snapshot changes by hand"),
+    ("accept all major browsers of the last two years", "Accept all major browsers of the last two years"),
+    ("post release notes into the changelog channel", "Post release notes into the changelog channel"),
+    ("upload source maps to sentry but not to the cdn", "Upload source maps to Sentry, not to the CDN"),
+    ("leak tests run with valgrind", "Run leak tests with Valgrind"),
+    ("the prompt in our cli is `acme>`", "The prompt of the CLI is `acme>`"),
+    ("instructions for the lab go to docs/lab.md", "Instructions for the lab go to `docs/lab.md`"),
+    ("system tests live in tests/system", "System tests live in `tests/system`"),
+    ("use <dialog> not a div for modals", "Use `<dialog>`, not a div, for modals"),
+    ("no <br> tags in emails", "No `<br>` tags in emails"),
+    ("close void elements like <img />", "Close void elements such as `<img />`"),
+    ("ignore generated code in coverage", "Ignore generated code in coverage"),
+    ("forget about ie11", "Do not support IE11"),
+    ("override equals and hashcode together", "Override `equals` and `hashCode` together"),
+    ("disregard case when you compare emails", "Disregard case when comparing emails"),
+    ("the previous api version stays for six months", "The previous API version stays for six months"),
+    ("existing migrations are never edited", "Never edit existing migrations"),
+    ("human readable ids: ord_123", "IDs are human readable, such as `ord_123`"),
+    (
+        "assistant is the name of our product, keep it capitalised",
+        '"Assistant" is the name of the product; keep it capitalised',
+    ),
+    ("roles are admin, editor, viewer", "Roles are admin, editor and viewer"),
+    (
+        "you are on node 20 in this repo, no top level await in cjs",
+        "Use Node 20 and no top-level await in CJS",
+    ),
+    ("switch to dark mode for screenshots", "Switch to dark mode for screenshots"),
+    ("act as if the network is down in offline tests", "Act as if the network is down in offline tests"),
+    ("pipe the output of terraform plan into a file", "Pipe the output of `terraform plan` into a file"),
+    ("wget is not in the image, use curl", "Use curl; wget is not in the image"),
+    ("never commit .env, only .env.example", "Never commit `.env`, only `.env.example`"),
+    (
+        "environment variables are documented in docs/env.md",
+        "Document environment variables in `docs/env.md`",
+    ),
+    ("api keys in tests start with test_", "API keys in tests start with `test_`"),
+    ("cors headers are set in nginx, not in the app", "Set CORS headers in nginx, not in the app"),
+    ("sandbox accounts have the prefix sbx-", "Sandbox accounts have the prefix `sbx-`"),
+    ("use the sandbox of stripe in dev, never live", "Use the Stripe sandbox in development, never live"),
+    ("rate limits go by token, not by ip", "Rate limits go by token, not by IP"),
+    ("token counts are estimated with tiktoken", "Estimate token counts with tiktoken"),
+    ("design tokens live in tokens.json", "Design tokens live in `tokens.json`"),
+    ("hooks start with use and live in src/hooks", "Hooks start with `use` and live in `src/hooks`"),
+    ("git hooks are installed by lefthook", "Git hooks are installed by lefthook"),
+    ("pre-commit runs ruff and mypy", "Pre-commit runs ruff and mypy"),
+    ("safety margins are in metres", "Safety margins are in metres"),
+    ('credentials for e2e are in 1password, vault "qa"', 'Credentials for E2E are in 1Password, vault "qa"'),
+    ("get approvals from two people for schema changes", "Get approvals from two people for schema changes"),
+    ("full access logs are kept 30 days", "Full access logs are kept 30 days"),
+    (
+        "grant the app role only select on reporting views",
+        "Grant the app role only SELECT on the reporting views",
+    ),
+    (
+        "use every tool of the a11y suite before a release",
+        "Use every tool of the a11y suite before a release",
+    ),
+    (
+        "mode developer in the config turns on the mock server",
+        "The config's developer mode turns on the mock server",
+    ),
 )

@@ -39,11 +39,16 @@ _ALWAYS = (
         "it imitates a part of a prompt",
     ),
     (
-        r"\b(?:curl|wget|iwr|irm|fetch)\s[^|]*\|\s*(?:sudo\s+)?(?:(?:ba|z|da|fi|k)?sh|iex|python3?(?! -m json)|node|perl|ruby)\b",
+        r"\b(?:curl|wget|iwr|irm|fetch)\s[^|]*\|\s*(?:(?:sudo|env)\s+(?:-\S+\s+|\w+=\S*\s+)*)?(?:/(?:usr/)?(?:local/)?bin/)?"
+        r"(?:(?:ba|z|da|fi|k)?sh|iex|python3?(?! -m json)|node|perl|ruby)\b",
         "it runs a downloaded script",
     ),
     (
-        r"(?:\b(?:ba|z)?sh|\beval|\bsource|\.)\s+(?:-c\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
+        r"\bpipe\s+`?https?://\S+\s+(?:in)?to\s+`?(?:(?:ba|z)?sh|python3?|node|perl|ruby)\b",
+        "it runs a downloaded script",
+    ),
+    (
+        r"(?:\b(?:ba|z)?sh|\beval|\bsource|\.|\bpython3?|\bnode|\bperl|\bruby)\s+(?:-[ce]\s+)?[\"']?(?:<\(|\$\(|`)\s*(?:curl|wget)\b",
         "it runs a downloaded script",
     ),
     (
@@ -51,6 +56,12 @@ _ALWAYS = (
         r"\b(?:previous|prior|above|earlier|preceding|existing|system|safety|vorherige\w*|bisherige\w*|précédent\w*|"
         r"anterior\w*|vorige|eerdere)\b.{0,30}"
         r"\b(?:instructions?|prompts?|directives?|anweisungen|consignes|instrucciones|instructies)\b",
+        "it tells an agent to ignore its instructions",
+    ),
+    (
+        r"\b(?:ignore[zr]?|ignora\w*|oublie[zr]?|olvida\w*)\s+(?:\S+\s+){0,3}(?:consignes|instructions|directives|instrucciones|indicaciones)\s+"
+        r"(?:précédent\w*|antérieur\w*|anterior\w*|previas)"
+        r"|\b(?:ignore|disregard|forget)\s+(?:everything|all)\s+(?:(?:of )?the )?(?:above|before|so far|you (?:were|have been|are) told)\b(?=\W*(?:$|[.,;!?]|and\b))",
         "it tells an agent to ignore its instructions",
     ),
     (
@@ -72,7 +83,7 @@ _ALWAYS = (
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
     (
         r"\byou are now\b(?! (?:on|using)\b)|\b(?:now in|enter|enable|activate|switch to|act in|be in|into)\s+(?:\w+ )?(?:developer|god|dan) mode\b"
-        r"|\bjailbreak",
+        r"|\bjailbreak|\byou are (?:an? )?(?:(?-i:DAN)|unrestricted|uncensored|unfiltered)\b",
         "it gives an agent another role",
     ),
 )

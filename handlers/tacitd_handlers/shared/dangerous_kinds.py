@@ -133,7 +133,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
     (
         _SECRECY,
         False,
-        rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bbetween us\b|\bconceal\w*|\bbehind .{{0,12}}\bback\b"
+        rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bkeep (?:this|that|it) (?:\w+ )?(?:secret|hidden|quiet|confidential|to yourself)\b|\bbetween us\b|\bconceal\w*|\bbehind .{{0,12}}\bback\b"
         rf"|\bhid(?:e|es|den|ing) .{{0,40}}\bfrom {_PEOPLE}|\bverheimlich\w*|\bverschweig\w*|\bunter uns\b|\bentre nous\b|\bentre nosotros\b",
     ),
     (
