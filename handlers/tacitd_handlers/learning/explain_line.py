@@ -13,7 +13,7 @@ from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
 from tacitd.model.spend_report import find_calls
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.line_items import find_refusal, list_project
+from tacitd_handlers.learning.line_items import find_refusals, list_project
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
 from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
 
@@ -109,7 +109,7 @@ def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[
 def _explain_proposed(asked: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
     for item in list_project(inventory, root):
         if item.state == "proposed" and item.id.startswith(asked):
-            at = float((find_refusal(inventory, root, item.id) or {}).get("at", 0.0))
+            at = max((float(one["at"]) for one in find_refusals(inventory, root, item.id)), default=0.0)
             found = _unwritten(root, item.text, f"{item.kind}: {item.review}", at, "", item.words)
             yield found | {"id": item.id}
 

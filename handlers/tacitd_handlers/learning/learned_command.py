@@ -212,6 +212,7 @@ def _format_item(item: StoredItem, record: dict[str, Any] | None) -> Iterator[st
 
 def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str], *, as_json: bool) -> int:
     """Print the archived lines. One that is said again returns; `tacitd undo` brings all of one time back (SPEC S-54)."""
+    from tacitd.cli.local_times import format_moment
     from tacitd_handlers.learning.inventory import list_archived
 
     listed = [one for root in roots for one in list_archived(root, state_dir)]
@@ -220,7 +221,7 @@ def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str],
         echo_json([{"line": one.line, "file": one.file, "at": one.at} for one in found])
         return len(found)
     for one in found:
-        click.echo(f"{one.at}  {one.file}: {one.line}")
+        click.echo(f"{format_moment(one.at)}  {one.file}: {escape_output(one.line)}")
     echo_message(
         "to bring them back, undo their transaction: `tacitd history`" if found else "the archive is empty"
     )

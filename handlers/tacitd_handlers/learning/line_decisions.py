@@ -21,7 +21,7 @@ from tacitd.handler import Decided, Decision, StoredItem, Tools
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.line_items import find_refusal, list_project
+from tacitd_handlers.learning.line_items import find_refusals, list_project
 from tacitd_handlers.learning.offer_items import decide_offer
 from tacitd_handlers.learning.person_decisions import (
     StoredDecision,
@@ -163,8 +163,8 @@ class _LineDecision:
         dropped = list_dropped(read_decisions(self._tools.home, self._project.root)).get(self._item.id)
         if dropped is not None:
             facts |= set(dropped.facts)
-        refused = find_refusal(self._inventory, self._project.root, self._item.id)
-        words = set(self._item.words) | {str(one) for one in (refused or {}).get("words", ())}
+        refused = find_refusals(self._inventory, self._project.root, self._item.id)
+        words = {*self._item.words, *(str(each) for one in refused for each in one.get("words", ()))}
         for batch in self._read_batches():
             said = [str(one) for one in batch.get("words", ())]
             of = [str(one) for one in batch.get("prompts", ())]

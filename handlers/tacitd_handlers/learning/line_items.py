@@ -6,7 +6,7 @@ forgotten, and offers of rules (offer_items.py). The decisions are carried out i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,10 @@ from tacitd_handlers.learning.person_decisions import (
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.decay import DAY
+from tacitd_handlers.shared.equality import normalise_text
 
+WORDS = 10
+"""Messages that are shown with a refused text, the newest."""
 ASKED_AGAIN = 100 * DAY
 """Seconds after which a line that the person kept is asked about again, if it was still not said."""
 
@@ -43,7 +46,6 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     decisions = read_decisions(inventory.state_dir / "handlers" / "learning", root)
     dropped = list_dropped(decisions)
     kept = list_kept(decisions)
-    settled = {one.id for one in decisions if one.choice in ("keep", "edit")}
     lines = inventory.list_lines(root)
     for line in lines:
         yield StoredItem(
@@ -59,17 +61,20 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
         yield StoredItem(
             make_line_id(root, own.file, own.line), "line", own.line, where, root, by_person=True
         )
-    proposed = [
-        *_list_withheld(inventory, root),
-        *_list_refused(inventory, root, [one.line for one in lines]),
-    ]
-    yield from (one for one in proposed if one.id not in dropped and one.id not in settled)
+    # A withheld line that was accepted is not withheld any more; if it is now, it was removed and said again since then.
+    reworded = {one.id for one in decisions if one.choice == "edit"}
+    yield from (
+        one for one in _list_withheld(inventory, root) if one.id not in dropped and one.id not in reworded
+    )
+    settled = {one.id: one.at for one in decisions if one.choice in ("keep", "edit")}
+    known = {one.line for one in lines} | {one.text for one in dropped.values()}
+    yield from _list_refused(inventory, root, settled, known, dropped)
     yield from _list_forgotten(root, dropped.values())
 
 
-def find_refusal(inventory: Inventory, root: Path, id: str) -> Mapping[str, Any] | None:
-    """The record of a refused text by its item's id; None if there is none. Raises OSError."""
-    return next((one for one in inventory.list_refusals(root) if make_refusal_id(one) == id), None)
+def find_refusals(inventory: Inventory, root: Path, id: str) -> list[Mapping[str, Any]]:
+    """The records of a refused text by its item's id, oldest first: one for each time. Raises OSError."""
+    return [one for one in inventory.list_refusals(root) if make_refusal_id(one) == id]
 
 
 def _why_review(line: LearnedLine, inventory: Inventory, kept: Mapping[str, float]) -> str:
@@ -95,23 +100,37 @@ def _list_withheld(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
         yield StoredItem(id, "withheld line", line, file, root, "proposed", review=why)
 
 
-def _list_refused(inventory: Inventory, root: Path, lines: Iterable[str]) -> Iterator[StoredItem]:
-    known = set(lines)
+def _list_refused(
+    inventory: Inventory,
+    root: Path,
+    settled: Mapping[str, float],
+    known: Collection[str],
+    dropped: Collection[str],
+) -> Iterator[StoredItem]:
+    """The texts that were refused since the person decided about them last, each once however often that was."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
     for one in inventory.list_refusals(root):
-        kind, text = str(one.get("kind", "")), str(one.get("text", ""))
-        if text in known or text == BLANK:
+        found.setdefault(make_refusal_id(one), []).append(one)
+    for id, records in found.items():
+        last = records[-1]
+        kind, text = str(last.get("kind", "")), str(last.get("text", ""))
+        if id in dropped or text in known or text == BLANK or last["at"] <= settled.get(id, 0.0):
             continue
-        reason = str(one.get("reason", "")).rstrip(".")
-        why = f"it waits for you: {reason}" if one.get("verdict") == "waits" else f"it was refused: {reason}"
-        words = tuple(str(each) for each in one.get("words", ()))
+        reason = str(last.get("reason", "")).rstrip(".")
+        why = f"it waits for you: {reason}" if last.get("verdict") == "waits" else f"it was refused: {reason}"
+        if len(records) > 1:
+            why += f" ({len(records)} times)"
+        words = dict.fromkeys(str(each) for one in records for each in one.get("words", ()))
         place = LEARNED if kind in ("fact", "line") else ""
         yield StoredItem(
-            make_refusal_id(one), f"refused {kind}", text, place, root, "proposed", review=why, words=words
+            id, f"refused {kind}", text, place, root, "proposed", review=why, words=tuple(words)[-WORDS:]
         )
 
 
 def make_refusal_id(record: Mapping[str, Any]) -> str:
-    return make_item_id("refused", str(record.get("key", "")))
+    """The id of a refused text: the same each time that it is refused in its project."""
+    parts = (str(record.get(key, "")) for key in ("project", "kind"))
+    return make_item_id("refused", *parts, normalise_text(str(record.get("text", ""))))
 
 
 def _list_forgotten(root: Path, dropped: Iterable[StoredDecision]) -> Iterator[StoredItem]:

@@ -159,6 +159,35 @@ def refuse_one(bench: Bench) -> None:
     bench.learn()
 
 
+def test_a_text_that_was_refused_twice_is_one_question(bench: Bench) -> None:
+    """Dropped once, it is not asked about again; nor is it when the model proposes it a third time."""
+    refuse_one(bench)
+    bench.clock.advance(3600.0)
+    bench.learn("pnpm, not npm: again", session="s2")
+    item = find(bench, "Use version 6.6.6")
+    assert item.review.endswith("(2 times)") and item.words == ("use pnpm, not npm", "pnpm, not npm: again")
+    decide(bench, item, "drop")
+    bench.clock.advance(3600.0)
+    bench.learn("pnpm, not npm!", session="s3")
+    assert [one.state for one in list_items(bench) if "6.6.6" in one.text] == ["forgotten"]
+
+
+def test_what_was_decided_is_asked_again_only_if_it_comes_again(bench: Bench) -> None:
+    """A refused text that was stored, removed by hand and refused again; a withheld line that was accepted likewise."""
+    refuse_one(bench)
+    for text in ("Use version 6.6.6", PNPM):
+        for _ in range(2):
+            if text != PNPM or find(bench, text).state == "proposed":
+                decide(bench, find(bench, text, "proposed"), "keep")
+            bench.files.learned_file.write_text(bench.learned.replace(f"- {text}\n", ""))
+            notice(bench)
+            assert [one for one in list_items(bench) if one.text == text] == []
+            bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nUse version 6.6.6"))
+            bench.clock.advance(3600.0)
+            bench.learn("use pnpm, not npm, again", session=f"s{len(bench.model.asked)}")
+            assert find(bench, text).state == "proposed"
+
+
 def test_a_refused_fact_is_accepted(bench: Bench) -> None:
     """It becomes a line; its words were kept in view. It is not listed any more."""
     refuse_one(bench)
