@@ -89,11 +89,12 @@ def test_a_remark_about_the_task_is_left_out_and_counted(remark: str) -> None:
     assert (parsed.facts, parsed.commentary) == (("Use pnpm",), 1)
 
 
-def test_in_a_marked_answer_a_remark_needs_no_key_word() -> None:
-    """S-03: a line without a number, beside lines with one, is left out if it begins like a remark."""
-    parsed = parse_facts("Based on what was typed\n[1] Use pnpm\nPrefers tabs")
+def test_a_line_without_a_number_in_a_marked_answer() -> None:
+    """S-03: it is judged like any other: a remark about the task is left out, and a fact that begins like one is kept."""
+    signed = "The request has to be signed"
+    parsed = parse_facts(f"Based on what was typed\n[1] Use pnpm\nPrefers tabs\n{signed}")
     assert isinstance(parsed, ParsedFacts)
-    assert (parsed.facts, parsed.commentary) == (("Use pnpm", "Prefers tabs"), 1)
+    assert (parsed.facts, parsed.commentary) == (("Use pnpm", "Prefers tabs", signed), 1)
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ _TALK = re.compile(
 )
 _ABOUT_THE_TASK = re.compile(
     r"\b(?:(?:no|any|new|extracted|extractable|the following|\d+|of|these) (?:\w+ ){0,2}(?:facts?|preferences?|opinions?|corrections?)|"
-    r"(?:i have|i[’']ve) extracted|extracted (?:from|above|below)|"
+    r"(?:i have|i[’']ve) extracted|what (?:(?:the )?(?:user|person|you) (?:typed|wrote|said)|was (?:typed|written|said))|extracted (?:from|above|below)|"
     r"let me know if you (?:need|want)|i hope (?:this|that|these) helps?|(?:user[’']?s?|person[’']?s?|this|above|these|numbered) messages?)\b",
     re.IGNORECASE,
 )
@@ -113,9 +113,9 @@ def parse_facts(answer: str, given: str = "", additions: Sequence[str] = ()) -> 
     candidates = [line for line in lines if not _is_json(line)]
     if not candidates:
         return Unusable("the answer is JSON or code, not one fact a line")
-    after_none, is_marked = is_none(candidates[0]), any(map(_has_number, candidates))
+    after_none = is_none(candidates[0])
     lines = [line for line in candidates if not _is_heading(line)]
-    kept = [line for line in lines if not _is_commentary(line, after_none, is_marked)]
+    kept = [line for line in lines if not _is_commentary(line, after_none)]
     return _collect_facts(kept, len(lines) - len(kept))
 
 
@@ -196,13 +196,12 @@ def _is_heading(line: str) -> bool:
     )
 
 
-def _is_commentary(line: str, after_none: bool, is_marked: bool) -> bool:
+def _is_commentary(line: str, after_none: bool) -> bool:
     """Whether a line is an introduction, a closing remark or an explanation of NONE.
 
     Trigger: the line has no mark of an item and is about the task. Why: "The request has to be signed" is a fact, and it
     begins like a remark about the message. Outcome: a line is left out only if it ends with a colon or speaks of facts,
-    preferences or the message. `is_marked`: other lines of the answer have a message's number. A remark needs none, so a
-    line without one is left out if it only begins like a remark.
+    preferences or the message.
     """
     text = strip_marks(line)
     if _has_number(line):
@@ -214,4 +213,4 @@ def _is_commentary(line: str, after_none: bool, is_marked: bool) -> bool:
         return False
     if after_none and _ABOUT_NONE.search(text) is not None:
         return True
-    return _TALK.match(text) is not None and (is_marked or _ABOUT_THE_TASK.search(text) is not None)
+    return _TALK.match(text) is not None and _ABOUT_THE_TASK.search(text) is not None
