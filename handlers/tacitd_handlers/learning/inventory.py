@@ -28,6 +28,7 @@ from tacitd_handlers.learning.person_decisions import make_line_id
 from tacitd_handlers.learning.refusals import read_refusals
 from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
+from tacitd_handlers.learning.stage2.inherited_origins import find_origin, list_facts
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.equality import find_equal, normalise_text
@@ -184,25 +185,12 @@ class Inventory:
             utc_seconds(put_at),
             sessions,
             prompts,
-            _list_facts(past.cause, line),
+            list_facts(past.cause, line),
             strength,
             current_confidence(strength, now),
             max(1, self._projects[normalise_text(line)]),
             is_stale(strength, now),
         )
-
-
-def find_origin(cause: Mapping[str, Any], line: str) -> Mapping[str, Any]:
-    """The origin of a line in a transaction's cause: its own, or in transactions of older versions that of all lines."""
-    lines = cause.get("lines")
-    found = lines.get(line) if isinstance(lines, Mapping) else None
-    return found if isinstance(found, Mapping) else cause
-
-
-def _list_facts(cause: Mapping[str, Any], line: str) -> tuple[str, ...]:
-    made_of = cause.get("made_of")
-    found = made_of.get(line) if isinstance(made_of, Mapping) else None
-    return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
 def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:

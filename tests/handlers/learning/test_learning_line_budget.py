@@ -147,8 +147,10 @@ def test_lines_are_merged_into_one(bench: Bench) -> None:
     assert set(bench.bullets) == {GUARD, "Use pnpm for installs and scripts", "Use pnpm at home", "Use ruff"}
     bench.restart()
     merged = bench.handler._state.line_confidences[bench.root]
-    assert (
-        merged["Use pnpm for installs and scripts"].seen_count >= 2 and "Use pnpm for scripts" not in merged
-    )
+    assert merged["Use pnpm for installs and scripts"].seen_count == 2, "a merge is no sighting"
+    assert "Use pnpm for scripts" not in merged
+    (line,) = [one for one in list_learned(bench.root, bench.state) if "installs and scripts" in one.line]
+    assert (line.sessions, line.prompts) == (("s1",), ("u1",)), "its words are those of the merged lines"
+    assert line.facts == ("Use pnpm for installs", "Use pnpm for scripts")
     bench.history.undo_transaction(bench.history.list_transactions(bench.root)[-1].id)
     assert sorted(path.read_text().splitlines()) == sorted(before.splitlines())

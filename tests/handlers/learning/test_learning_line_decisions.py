@@ -116,6 +116,21 @@ def test_purge_blanks_the_words_in_the_logs(bench: Bench) -> None:
     assert bench.bullets == [PNPM]
 
 
+def test_purge_of_a_reworded_line_blanks_the_words_before_it_too(bench: Bench) -> None:
+    """The first correction's words, and the old wording, which is not learned again either."""
+    bench.answer((EXTRACTION, f"[1] Corrected: {PNPM}"), (SYNTHESIS, f"{lines(PNPM)}\nFROM: 1"))
+    bench.learn("use pnpm, never npm: npm broke the lockfile", session="s1")
+    answer = f"{lines(REWORDED)}\nFROM: 1\nREPLACES: {PNPM}"
+    bench.answer((EXTRACTION, f"[1] Corrected: AGAIN: {PNPM}"), (SYNTHESIS, answer))
+    bench.learn("I said pnpm in scripts", session="s2")
+    decide(bench, find(bench, REWORDED), "drop", purge=True)
+    data = b"".join(path.read_bytes() for path in bench.state.rglob("*") if path.is_file())
+    for words in (PNPM, REWORDED, "broke the lockfile", "pnpm in scripts"):
+        assert words.encode() not in data, words
+    say_again(bench)
+    assert bench.bullets == []
+
+
 def test_what_was_forgotten_can_be_purged_later(bench: Bench) -> None:
     """The words are found through the record of the decision."""
     bench.learn()

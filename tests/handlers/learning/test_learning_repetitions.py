@@ -12,6 +12,7 @@ import pytest
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.events import ToolUse
 from tacitd_handlers.learning.confidence import describe_count
+from tacitd_handlers.learning.inventory import list_learned
 
 RULE = "Always use pnpm, never npm"
 AGAIN, CORRECTED = f"[1] AGAIN: {PNPM}", f"[1] Corrected: AGAIN: {PNPM}"
@@ -57,6 +58,11 @@ def test_the_second_correction_makes_a_rule_once(told: Bench) -> None:
     assert f"1. Corrected: {PNPM} (an existing line)" in asked
     assert f"said 2 times in 2 sessions, 2 of them corrections: {PNPM}" in asked
     assert told.bullets == [RULE] and count(told, RULE) == (2, 2, 2)
+    (line,) = list_learned(told.root, told.state)
+    assert line.sessions == ("s1", "s2") and len(line.prompts) == 2, (
+        "`why` shows the words of both corrections"
+    )
+    assert line.facts == (PNPM,)
     told.answer((EXTRACTION, f"[1] Corrected: AGAIN: {RULE}"), (SYNTHESIS, lines("Never npm")))
     told.learn("pnpm!", session="s3")
     assert told.bullets == [RULE] and count(told, RULE) == (3, 3, 3) and len(told.asked(SYNTHESIS)) == 2

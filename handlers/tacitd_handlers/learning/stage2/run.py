@@ -39,6 +39,11 @@ from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.stage2.ask_model import ask_for_lines, ground_answer
 from tacitd_handlers.learning.stage2.commit_data import build_cause, build_messages, describe_cost
 from tacitd_handlers.learning.stage2.folder_exceptions import find_exceptions
+from tacitd_handlers.learning.stage2.inherited_origins import (
+    NO_SIGHTING,
+    find_predecessors,
+    inherit_origins,
+)
 from tacitd_handlers.learning.stage2.line_changes import build_operations, describe_changes
 from tacitd_handlers.learning.stage2.line_origins import (
     describe_origins,
@@ -257,6 +262,8 @@ class Synthesizer:
             is_forgotten=read_forgotten(tools.home, project.root).covers,
         )
         from_facts = describe_origins((one.source for one in decision.operations), inputs.numbered)
+        predecessors = find_predecessors(decision, inputs.reword, project.root)
+        from_facts = {line: dict(NO_SIGHTING) for line in predecessors} | from_facts
         operations = build_operations(
             project, decision, lambda path, line: find_own_section(project, path, line, tools.history)
         )
@@ -265,9 +272,10 @@ class Synthesizer:
             operations += build_arrangements(
                 project, operations, tools.history, state, from_facts, tools.clock.now()
             )
-            sources = [one.source for one in decision.operations]
-            cause = build_cause(pending) | {"lines": from_facts}
-            cause |= {"made_of": list_facts_of_lines(sources, inputs.numbered)}
+            facts = list_facts_of_lines((one.source for one in decision.operations), inputs.numbered)
+            causes = {key: past.cause for key, past in tools.history.list_lines(project.root).items()}
+            origins, made_of = inherit_origins(from_facts, facts, predecessors, causes)
+            cause = build_cause(pending) | {"lines": origins, "made_of": made_of}
             key = f"synthesis:{pending.id}"
             done = self._mirrors.run_with_copies(project, operations, cause, key, tools)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)

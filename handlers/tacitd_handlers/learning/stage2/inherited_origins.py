@@ -1,0 +1,69 @@
+"""What a reworded or merged line takes over from the lines whose place it takes: their prompts, sessions and facts. Pure.
+
+Such a line says what they said, so `tacitd why` shows the words of both, and `tacitd forget` knows all of them. A line that
+contradicts another one takes nothing over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacitd_handlers.learning.stage2.plan import Decision, PlannedSwap
+
+NO_SIGHTING: Mapping[str, Any] = {"prompts": [], "sessions": [], "said": 0, "corrections": 0}
+"""The origin of a line that was made of no fact: a merged one."""
+
+
+def find_predecessors(
+    decision: Decision, reword: Collection[str], root: Path
+) -> dict[str, list[tuple[Path, str]]]:
+    """By written line, the places and texts of the lines whose meaning it takes over. `reword`: lines to be reworded."""
+    into = {one.into for one in decision.merged}
+    found: dict[str, list[tuple[Path, str]]] = {}
+    for one in decision.operations:
+        if isinstance(one, PlannedSwap) and (one.old in reword or one.line in into):
+            found.setdefault(one.line, []).append((root / (one.old_path or one.path), one.old))
+    for merged in decision.merged:
+        found.setdefault(merged.into, []).append((root / merged.path, merged.line))
+    return found
+
+
+def inherit_origins(
+    origins: Mapping[str, Mapping[str, Any]],
+    facts: Mapping[str, Sequence[str]],
+    predecessors: Mapping[str, Sequence[tuple[Path, str]]],
+    causes: Mapping[tuple[Path, str], Mapping[str, Any]],
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[str]]]:
+    """Return origins and facts by written line, for the history: those of its predecessors first.
+
+    `causes`: of the transactions that wrote the predecessors.
+    """
+    all_origins, all_facts = dict(origins), {line: list(each) for line, each in facts.items()}
+    for line, olds in predecessors.items():
+        own = origins.get(line, NO_SIGHTING)
+        known = [(old, causes[place, old]) for place, old in olds if (place, old) in causes]
+        lists = [find_origin(cause, old) for old, cause in known]
+        taken = {
+            key: list(dict.fromkeys(str(id) for one in (*lists, own) for id in one.get(key, ())))
+            for key in ("prompts", "sessions")
+        }
+        all_origins[line] = {**own, **taken}
+        said = [text for old, cause in known for text in (*list_facts(cause, old), old)]
+        all_facts[line] = list(dict.fromkeys((*said, *facts.get(line, ()))))
+    return all_origins, all_facts
+
+
+def find_origin(cause: Mapping[str, Any], line: str) -> Mapping[str, Any]:
+    """The origin of a line in a transaction's cause: its own, or in transactions of older versions that of all lines."""
+    lines = cause.get("lines")
+    found = lines.get(line) if isinstance(lines, Mapping) else None
+    return found if isinstance(found, Mapping) else cause
+
+
+def list_facts(cause: Mapping[str, Any], line: str) -> tuple[str, ...]:
+    """The facts that a line was made of, from its transaction's cause; () for lines of older versions."""
+    made_of = cause.get("made_of")
+    found = made_of.get(line) if isinstance(made_of, Mapping) else None
+    return tuple(map(str, found)) if isinstance(found, list) else ()
