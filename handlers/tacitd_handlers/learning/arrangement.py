@@ -44,7 +44,11 @@ def build_arrangements(
         movable = [
             line for _, line in lines_of(after) if line in new or (line in ours and line not in placed)
         ]
-        ages = {line: _age(line, state, project.root, origins, ours, now) for line in movable}
+        olds = {each.new: each.old for each in own if isinstance(each, SwapLine)}
+        ages = {
+            line: _age(line, olds.get(line, line), state, project.root, origins, ours, now)
+            for line in movable
+        }
         order = order_lines(movable, ages)
         operation = ArrangeLines(path, "\n".join(order), "\n".join(movable))
         if operation.apply(after)[0] != after:
@@ -73,12 +77,14 @@ def find_own_section(project: Project, path: Path, line: str, history: History) 
 
 def _age(
     line: str,
+    old: str,
     state: LearningState,
     root: Path,
     origins: Mapping[str, Mapping[str, Any]],
     ours: Mapping[str, float],
     now: float,
 ) -> LineAge:
-    known = state.get_confidences(root).get(line)
+    """The age of a line. `old`: the one that it replaces, whose confidence it continues; otherwise the line itself."""
+    known = state.get_confidences(root).get(old)
     corrections = int(origins.get(line, {}).get("corrections", 0)) + (known.corrections if known else 0)
-    return LineAge(corrections, known.first_seen if known else ours.get(line, now))
+    return LineAge(corrections, known.first_seen if known else ours.get(old, now))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_learning import EXTRACTION, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd_handlers.learning.line_order import LineAge, find_placed, order_lines
 from tacitd_handlers.learning.project_files import title_for
 
@@ -110,6 +110,24 @@ def test_lines_come_in_order_with_the_transaction_that_adds_one(bench: Bench) ->
     assert order(bench)[:4] == ["## Coding", "- Never force-push to main", "- Use ruff", "- Use pnpm"]
     bench.history.undo_transaction(bench.history.list_transactions(bench.root)[-1].id)
     assert bench.learned == before
+
+
+def test_a_reworded_line_has_the_place_of_its_corrections_at_once(bench: Bench) -> None:
+    """Its new words were never said, so those of the line that it replaces count."""
+    rule = "Always use pnpm, never npm"
+    bench.answer(
+        (EXTRACTION, f"[1] {SHORT}\n[1] Corrected: {PNPM}"),
+        (SYNTHESIS, f"{lines(SHORT)}\nFROM: 1\n\n{lines(PNPM)}\nFROM: 2"),
+    )
+    bench.learn("short answers; no, use pnpm, not npm", session="s1")
+    bench.answer(
+        (EXTRACTION, "[1] Corrected: Sort the imports"), (SYNTHESIS, f"{lines('Sort the imports')}\nFROM: 1")
+    )
+    bench.learn("sort the imports", session="s2")
+    answer = f"{lines(rule)}\nFROM: 1\nREPLACES: {PNPM}"
+    bench.answer((EXTRACTION, f"[1] Corrected: AGAIN: {PNPM}"), (SYNTHESIS, answer))
+    bench.learn("pnpm, not npm, I said", session="s3")
+    assert bench.bullets == [rule, "Sort the imports", SHORT]
 
 
 def test_nothing_is_moved_where_nothing_is_new(bench: Bench) -> None:
