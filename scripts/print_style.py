@@ -32,6 +32,7 @@ PLUGIN_NAMES = frozenset(
         "parse",
         "run",
         "prompt",
+        "mcp_tools",
         "__init__",
     }
 )
