@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support_daemon import Daemon, MakeDaemon, until
+from support_daemon import Daemon, MakeDaemon, append, line, until
 from support_sources import ROOT
 
 pytestmark = pytest.mark.scenario
@@ -87,7 +87,8 @@ def test_what_hooks_said_without_a_daemon_is_taken_at_the_start(make: MakeDaemon
 
 
 def test_a_session_gets_its_context_once(make: MakeDaemon) -> None:
-    """The same text as `tacitd context` prints; nothing again for a resumed session, nothing without a daemon."""
+    """The same text as `tacitd context` prints; nothing again for a resumed session whose transcript has it, nothing without
+    a daemon."""
     daemon = make(SESSION__IDLE="1h")
     write_settings(daemon)
     daemon.start()
@@ -96,6 +97,11 @@ def test_a_session_gets_its_context_once(make: MakeDaemon) -> None:
     shown = daemon.cli("context", str(daemon.project), "--session", "s1").stdout
     assert "Builds engines" in shown and shown.startswith('<tacitd-context session="s1"')
     assert run_hooks(daemon, "SessionStart", "s1", source="startup") == shown
+    assert run_hooks(daemon, "SessionStart", "s1", source="resume") == shown  # an old client, which forgot it
+    append(
+        daemon.begin("s1"),
+        line({"type": "attachment", "attachment": {"type": "hook_success", "stdout": shown}}),
+    )
     assert run_hooks(daemon, "SessionStart", "s1", source="resume") == ""
     for event in ("UserPromptSubmit", "Stop", "PreCompact", "SessionEnd"):
         assert run_hooks(daemon, event, "s1") == ""
@@ -118,6 +124,45 @@ def test_an_account_of_its_own(make: MakeDaemon) -> None:
     said = daemon.cli("hooks", "install")
     assert said.returncode == 0 and "warning: the daemon watches" in said.stderr
     del daemon.environ["CLAUDE_CONFIG_DIR"]
+
+
+def test_two_accounts_at_once(make: MakeDaemon) -> None:
+    """Two directories of one person, each with a daemon and hooks of its own, and sessions in both at the same time, in one
+    project: each session gets what its account knows, and the words of both become lines."""
+    first, second = make(SESSION__IDLE="1h"), make(SESSION__IDLE="1h")
+    other = first.home / ".claude-work"
+    second.environ |= {"HOME": str(first.home), "CLAUDE_CONFIG_DIR": str(other)}
+    second.home, second.project, second.projects = first.home, first.project, other / "projects"
+    second.projects.mkdir(parents=True)
+    places = {first: first.home / ".claude", second: other}
+    bios = {first: "Builds engines", second: "Sells engines"}
+    for daemon, place in places.items():
+        place.mkdir(exist_ok=True)
+        (place / "settings.json").write_text(SETTINGS)
+        daemon.start()
+        assert daemon.cli("hooks", "install").returncode == 0
+        assert daemon.cli("profile", "set", "bio", bios[daemon]).returncode == 0
+
+    def run(daemon: Daemon, event: str, **fields: str) -> str:
+        hooks = json.loads((places[daemon] / "settings.json").read_text())["hooks"]
+        return run_commands(daemon, hooks[event], None, event, "s1", **fields)
+
+    for daemon in places:
+        shown = run(daemon, "SessionStart", source="startup")
+        assert [bio for bio in bios.values() if bio in shown] == [bios[daemon]]
+    first.type_("s1", "Prefers amber-1")
+    second.type_("s1", "Prefers zebra-2")
+    for daemon in places:
+        run(daemon, "SessionEnd")
+    for daemon in places:
+        daemon.wait_until(
+            lambda _: {"Prefers amber-1", "Prefers zebra-2"} <= set(first.learned),
+            "the lines of both accounts",
+        )
+    for daemon, place in places.items():
+        assert daemon.cli("hooks", "uninstall").returncode == 0
+        assert (place / "settings.json").read_text() == SETTINGS
+        daemon.stop()
 
 
 def test_hooks_come_and_go_by_command(make: MakeDaemon) -> None:

@@ -17,7 +17,7 @@ from tacitd.clock import Clock
 from tacitd.errors import describe_plugin_error
 from tacitd.handler import Plugin, load_hook
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
-from tacitd.session_context.context_sections import collect_sections, fence_sections
+from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.base import HookQuestion, Source
 
@@ -26,6 +26,8 @@ ADVICE_BUDGET = 1_500
 ADVICE_LINES = 3
 CLIENT_AGE = 600.0
 """Seconds after which it is looked again which client is used."""
+LONGEST_LOOK = 64 << 20
+"""Bytes of a transcript in which an earlier context is looked for: some 50 ms."""
 RECENT = 30 * 86_400.0
 """Seconds: clients that were used within this time count."""
 
@@ -57,6 +59,8 @@ class SessionTexts:
         return self._make_context(question)
 
     def _make_context(self, question: HookQuestion) -> str:
+        # Trigger: a session is resumed. Why: newer clients keep what hooks printed in the transcript and send it again, older
+        # ones (2.1.63) forget it, and a hook whose time was over printed nothing. Outcome: all of it, if it is not there.
         occasion = "agent" if question.agent else name_occasion(question.source)
         request = ContextRequest(
             Path(question.cwd),
@@ -71,7 +75,7 @@ class SessionTexts:
         texts = made.texts
         if question.source == "fork":  # a new session with the history of another one
             texts = self._shown.select_unseen(texts)
-        elif occasion == "resume":
+        elif occasion == "resume" and is_in_transcript(question.transcript):
             texts = self._shown.select_changed(question.session, texts)
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
@@ -120,3 +124,17 @@ class SessionTexts:
     def _look_up_client(self) -> None:
         used = self._source.list_clients(self._clock.now() - RECENT)
         self._client = next((one.version for one in used if one.version), self._client)
+
+
+def is_in_transcript(transcript: Path) -> bool:
+    """Whether an earlier context is in a transcript; False if it cannot be read. Only its first 64 MB are looked at."""
+    mark, seen, tail = f"<{TAG}".encode(), 0, b""
+    try:
+        with transcript.open("rb") as file:
+            while seen < LONGEST_LOOK and (part := file.read(1 << 20)):
+                if mark in tail + part:
+                    return True
+                seen, tail = seen + len(part), part[-len(mark) :]
+    except OSError:
+        pass
+    return False

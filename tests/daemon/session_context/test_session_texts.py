@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -65,10 +66,30 @@ def ask(home: Path, **fields: str) -> HookQuestion:
     return replace(made, **fields)  # type: ignore[arg-type]
 
 
+def write_transcript(home: Path, text: str, size: int = 0) -> None:
+    """The transcript of `s1`, with what a newer client records of a hook after `size` other bytes."""
+    record = {"type": "attachment", "attachment": {"type": "hook_success", "stdout": text}}
+    (home / "projects/p/s1.jsonl").write_text("x" * size + json.dumps(record) + "\n")
+
+
+def test_a_client_that_forgets_the_context_gets_it_again(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """Until 2.1.63 a resumed session has nothing of what hooks printed, and its transcript neither. The same holds where the
+    hook's time was over."""
+    texts = make_texts(home, tmp_path)
+    first = texts.answer_hook(ask(home))
+    assert texts.answer_hook(ask(home, source="resume")) == first  # there is no transcript
+    write_transcript(home, "")
+    assert texts.answer_hook(ask(home, source="resume")) == first
+    for size in (0, (1 << 20) - 60, 3 << 20):  # also over the edge of what is read at once
+        write_transcript(home, first, size)
+        assert texts.answer_hook(ask(home, source="resume")) == ""
+
+
 def test_a_resumed_session_gets_what_changed(toys: Toys, home: Path, tmp_path: Path) -> None:
     """Also after a restart of the daemon; a compaction drops what the client had, so the session gets all again."""
     texts = make_texts(home, tmp_path)
     first = texts.answer_hook(ask(home))
+    write_transcript(home, first)
     assert "one" in first and 'session="s1"' in first
     assert texts.answer_hook(ask(home)) == first  # a new start of the same id: the same bytes
     texts = make_texts(home, tmp_path)
@@ -92,6 +113,7 @@ def test_a_copy_of_a_session_has_its_history(toys: Toys, home: Path, tmp_path: P
 def test_sub_agents_are_no_session(toys: Toys, home: Path, tmp_path: Path) -> None:
     """This plugin has nothing for them, and what they get does not count as the session's."""
     texts = make_texts(home, tmp_path)
+    write_transcript(home, "<tacitd-context>")
     assert texts.answer_hook(ask(home, event="SubagentStart", agent="Explore")) == ""
     assert "one" in texts.answer_hook(ask(home, source="resume"))
 
