@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,8 +37,9 @@ def path(every: bool) -> None:
     if not every:
         click.echo(places.config_file)
         return
-    for name in ("config_file", "state_dir", "socket", "config_dir"):
-        click.echo(f"{name:<12} {getattr(places, name)}")
+    names = ("config_file", "state_dir", "socket", "config_dir")
+    for line in format_table(("NAME", "PATH"), ((name, str(getattr(places, name))) for name in names)):
+        click.echo(line)
 
 
 @config.command(epilog="\b\nExample: tacitd config show --json | jq")

@@ -61,8 +61,10 @@ def history(
     if as_json:
         echo_json(shown)
         return
-    lines = (line for each in shown for line in format_change(each, with_root=everywhere))
-    echo_paged(lines, no_pager=no_pager)
+    lines = [line for each in shown for line in format_change(each, with_root=everywhere)]
+    where = "all projects" if root is None else escape_output(str(root))
+    head = f"ID, time and cause of each change in {where}, the newest first:"
+    echo_paged([head, *lines] if lines else [], no_pager=no_pager)
     if not chosen:
         where = "" if root is None else f" in {escape_output(str(root))}"
         echo_message(f"tacitd changed nothing{where}" + (f" in the last {since}" if since else ""))
@@ -72,7 +74,7 @@ def history(
 
 @click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
 @click.argument("change", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
 @add_pager_option
 def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""
@@ -80,7 +82,7 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
     id = _find_id(change, [each["id"] for each in every])
     found = next(each for each in every if each["id"] == id)
     if as_json:
-        echo_json(found)
+        echo_json([found])
         return
     lines = list(format_change(found, with_root=True))
     lines += [f"    {each['did']}: {escape_output(each['file'])}" for each in found["files"]]
@@ -93,7 +95,7 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
 @click.command(epilog="\b\nExample: tacitd undo 20261122T061502-3fa2c1 --dry-run")
 @click.argument("change", metavar="ID")
 @click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change that the undo made.")
 def undo(change: str, dry_run: bool, as_json: bool) -> None:
     """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
 
@@ -106,7 +108,7 @@ def undo(change: str, dry_run: bool, as_json: bool) -> None:
     with connect_or_run() as call:
         done = call("undo", id=id, dry_run=dry_run)
     if as_json:
-        echo_json(done)
+        echo_json([done])
         return
     for line in format_change(done, with_root=True):
         click.echo(line)

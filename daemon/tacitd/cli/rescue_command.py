@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli.common import connect_or_run, echo_json, echo_message
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, escape_output
 from tacitd.cli.control_commands import echo_sync
 from tacitd.errors import PARKED, UsageError
+from tacitd.text.text_table import format_table
 
 
 @click.group(
@@ -27,8 +28,12 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         echo_json(kept)
         return
-    for one in kept:
-        click.echo(f"{one['id']}  {one['project']}  {one['reason']}")
+    rows = [(one["id"], escape_output(one["project"]), escape_output(one["reason"])) for one in kept]
+    head, *lines = format_table(("ID", "PROJECT", "REASON"), rows) or [""]
+    if kept:
+        click.echo(head)
+    for line, one in zip(lines, kept, strict=True):
+        click.echo(line)
         click.echo(f"    {one['text'][:200]!r}")
     if not kept:
         echo_message("nothing waits here")

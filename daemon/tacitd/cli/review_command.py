@@ -43,6 +43,9 @@ def review(project: str | None, everywhere: bool, as_json: bool) -> None:
     elif is_interactive():
         ask_about(found)
     else:
+        click.echo(
+            f"{len(found)} {'item needs' if len(found) == 1 else 'items need'} your decision, each with its ID:"
+        )
         for one in found:
             for line in describe_item(one):
                 click.echo(line)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
+from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd.model.spend_report import GroupBy, SpendRow
@@ -42,17 +43,22 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    _echo_rows([*rows, sum_rows(rows)], bars=sys.stdout.isatty())
+    _echo_rows(by, [*rows, sum_rows(rows)], bars=sys.stdout.isatty())
 
 
-def _echo_rows(rows: Sequence[SpendRow], *, bars: bool) -> None:
-    """Print aligned columns; the last row is the sum and has no bar."""
-    names = [escape_output(row.name) for row in rows]
-    costs = [f"{'~' if row.assumed_usd else ''}${row.usd:.2f}" for row in rows]
-    calls = [f"{row.calls} call{'' if row.calls == 1 else 's'}" for row in rows]
+def _echo_rows(by: str, rows: Sequence[SpendRow], *, bars: bool) -> None:
+    """Print a table; the last row is the sum and has no bar."""
     dearest = max((row.usd for row in rows[:-1]), default=0.0)
-    for row, name, cost, count in zip(rows, names, costs, calls, strict=True):
-        failed = f", {row.unanswered} without an answer" if row.unanswered else ""
-        text = f"{name:<{max(map(len, names))}}  {cost:>{max(map(len, costs))}}  {count:>{max(map(len, calls))}}{failed}"
-        length = round(BAR * row.usd / dearest) if bars and dearest and row is not rows[-1] else 0
-        click.echo(f"{text}  {'█' * length}".rstrip())
+    head = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if rows[-1].unanswered else []), ""]
+    cells = [
+        (
+            escape_output(row.name),
+            f"{'~' if row.assumed_usd else ''}${row.usd:.2f}",
+            f"{row.calls:,}",
+            *([str(row.unanswered or "")] if rows[-1].unanswered else []),
+            "█" * (round(BAR * row.usd / dearest) if bars and dearest and row is not rows[-1] else 0),
+        )
+        for row in rows
+    ]
+    for line in format_table(head, cells, right=range(1, len(head) - 1)):
+        click.echo(line)

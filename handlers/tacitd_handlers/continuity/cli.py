@@ -15,6 +15,7 @@ from tacitd.cli import OrderedGroup
 from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
+from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import Json, with_summary
 from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
@@ -52,10 +53,8 @@ def list_(project: str | None, as_json: bool) -> None:
     if as_json:
         echo_json([_row(one) for one in found])
         return
-    for one in found:
-        left = len(open_tasks(one.document))
-        about = clean_text(one.document.get("summary"), 80) or one.project
-        click.echo(f"{_when(one)}  {one.id[:8]:<8}  {left} open  {about}")
+    for line in format_table(("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, found), right=(2,)):
+        click.echo(line)
     for each in unreadable:
         echo_message(f"cannot read: {each.what}")
     if not found:
@@ -189,8 +188,13 @@ def _session(id: str | None) -> SessionFile:
     return found[0]
 
 
+def _cells(one: SessionFile) -> tuple[str, ...]:
+    about = clean_text(one.document.get("summary"), 80) or clean_text(one.project, 400)
+    return _when(one), clean_text(one.id[:8], 8), str(len(open_tasks(one.document))), about
+
+
 def _row(one: SessionFile) -> Json:
-    row: Json = {"sessionId": one.id, "projectPath": one.project}
+    row: Json = {"id": one.id, "sessionId": one.id, "projectPath": one.project}
     row |= {key: one.document.get(key) for key in ("startedAt", "lastActiveAt", "summary")}
     return row | {"open": len(open_tasks(one.document))}
 

@@ -5,6 +5,7 @@ Options and output only; most imports are inside the commands, because a session
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -149,8 +150,7 @@ def due_(on: str | None, as_json: bool) -> None:
     if as_json:
         echo_json([as_data(one) for one in found])
         return
-    for one in found:
-        click.echo(f"{one.review}  {one.problem}: {one.reason}")
+    _echo_table(("DUE ON", "PROBLEM", "REASON"), ((one.review, one.problem, one.reason) for one in found))
     if not found:
         echo_message("nothing is due")
 
@@ -167,8 +167,11 @@ def retests_(as_json: bool) -> None:
     if as_json:
         echo_json([as_data(one) for one in found])
         return
-    for one in found:
-        click.echo(one.line)
+    _echo_table(
+        ("WEAKNESS", "LAST TESTED", "WEEKS AGO"),
+        ((one.label, one.tested[:10], str(one.days // 7)) for one in found),
+        right=(2,),
+    )
     if not found:
         echo_message("no retests are due")
 
@@ -207,12 +210,18 @@ def gaps_(as_json: bool) -> None:
     if as_json:
         echo_json({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
         return
-    for one in left:
-        click.echo(f"{one.pattern}: untouched for {one.days // 7} weeks, since {one.last[:10]}")
-    for gap in seen:
-        click.echo(
-            f"{gap.tag}: seen {gap.seen}, last on {gap.last[:10]}{f', {gap.status}' if gap.status else ''}"
-        )
+    _echo_table(
+        ("PATTERN", "LAST PRACTISED", "WEEKS AGO"),
+        ((one.pattern, one.last[:10], str(one.days // 7)) for one in left),
+        right=(2,),
+    )
+    if left and seen:
+        click.echo()
+    _echo_table(
+        ("GAP", "SEEN", "LAST SEEN", "STATUS"),
+        ((gap.tag, str(gap.seen), gap.last[:10], gap.status or "") for gap in seen),
+        right=(1,),
+    )
     if not rows:
         echo_message("nothing is recorded yet")
 
@@ -234,9 +243,11 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     if as_json:
         echo_json([as_data(one) for one in found])
     else:
-        for one in found:
-            where = f", {one.where}" if one.where else ""
-            click.echo(f"{one.file}{where}: {one.what}{' (--fix repairs it)' if one.fixable else ''}")
+        rows = [
+            (one.file, one.where, f"{one.what}{' (--fix repairs it)' if one.fixable else ''}")
+            for one in found
+        ]
+        _echo_table(("FILE", "WHERE", "PROBLEM"), rows)
         if not found:
             echo_message("no problems found")
     ctx.exit(FAILED if found else 0)
@@ -306,9 +317,14 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
     if as_json:
         echo_json([as_data(one) for one in found])
         return
-    for one in found:
-        what = "is not" if remove else "may be" if not one.sure else "is probably" if one.guessed else "is"
-        click.echo(f"{one.label} {what} {one.tag}")
+    if label:
+        for one in found:
+            click.echo(f"{one.label} {'is not' if remove else 'is'} {one.tag}")
+    else:
+        sure = ("no" if not one.sure else "probably" if one.guessed else "yes" for one in found)
+        _echo_table(
+            ("LABEL", "GAP", "SURE"), ((one.label, one.tag, word) for one, word in zip(found, sure, strict=True))
+        )
     if not found:
         echo_message("every label is its tag")
 
@@ -343,6 +359,13 @@ def context(session_id: str, budget: int) -> None:
         echo_message(made.trouble)
 
 
+def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = ()) -> None:
+    from tacitd.text.text_table import format_table
+
+    for line in format_table(head, rows, right=right):
+        click.echo(line)
+
+
 def _store() -> LearnerStore:
     from tacitd_handlers.learner.command_options import open_store
 
@@ -360,7 +383,12 @@ def _rows(store: LearnerStore) -> list[LedgerRow]:
 
     table = store.read_ledger().parse_rows()
     if table.bad:
-        echo_message(f"{len(table.bad)} lines of the ledger are not rows; `tacitd learner check` lists them")
+        rows = (
+            "1 line of the ledger is not a row"
+            if len(table.bad) == 1
+            else f"{len(table.bad)} lines of the ledger are not rows"
+        )
+        echo_message(f"{rows}; `tacitd learner check` lists {'it' if len(table.bad) == 1 else 'them'}")
     return in_order(table.rows)
 
 

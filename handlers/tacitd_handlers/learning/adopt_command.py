@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths
 from tacitd.errors import UsageError
+from tacitd.text.text_table import format_table
 
 
 @click.command(epilog='\b\nExample: tacitd adopt "use pnpm"')
@@ -29,8 +30,9 @@ def adopt(text: str | None, drop: bool, as_json: bool) -> None:
         if as_json:
             echo_json([{"line": one.line, "projects": [str(root) for root in one.roots]} for one in offers])
             return
-        for one in offers:
-            click.echo(f"{one.line}  (learned in {', '.join(map(str, one.roots))})")
+        rows = [(escape_output(one.line), escape_output(", ".join(map(str, one.roots)))) for one in offers]
+        for row in format_table(("LINE", "LEARNED IN"), rows):
+            click.echo(row)
         if not offers:
             echo_message("no line was learned in three projects")
         return

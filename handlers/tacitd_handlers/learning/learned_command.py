@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.errors import FAILED, UsageError
+from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd.handler import StoredItem
@@ -183,8 +184,7 @@ def _show_items(
     if as_json:
         echo_json([_as_data(one, refusals.get(one.id, {})) for one in found])
         return len(found)
-    lines = [line for one in found for line in _format_item(one, refusals.get(one.id))]
-    echo_paged(lines, no_pager=no_pager)
+    echo_paged(_format_items(found, refusals), no_pager=no_pager)
     if not found:
         verb = "was refused" if kind == "refused" else f"is {kind}"
         echo_message(f"nothing {verb} here" + (" in the last 90 days" if kind == "refused" else ""))
@@ -197,17 +197,31 @@ def _show_items(
     return len(found)
 
 
-def _format_item(item: StoredItem, record: dict[str, Any] | None) -> Iterator[str]:
-    """The lines of a withheld, forgotten or refused text. `record`: of a refused one."""
-    if record is None:
-        text = escape_output(item.text) or "(its words were purged)"
-        yield f"{item.id}  {item.where}: {text}"
+def _format_items(items: Sequence[StoredItem], refusals: Mapping[str, dict[str, Any]]) -> Iterator[str]:
+    """The lines of withheld, forgotten or refused texts. `refusals`: the records of refused ones, by id."""
+    if not refusals:
+        rows = ((one.id, one.where, escape_output(one.text) or "(its words were purged)") for one in items)
+        yield from format_table(("ID", "FILE", "LINE"), rows)
         return
-    at = _format_time(float(record["at"]))
-    yield f"{item.id}  {at}  {record['verdict']}  {record['kind']}: {escape_output(item.text)}"
-    yield f"  because {escape_output(str(record['reason']))}"
-    for words in item.words:
-        yield f"  from: {escape_output(words)}"
+    known = [(one, refusals[one.id]) for one in items if one.id in refusals]
+    heads = ("ID", "WHEN", "VERDICT", "KIND", "TEXT")
+    cells = (
+        (
+            one.id,
+            _format_time(float(record["at"])),
+            record["verdict"],
+            record["kind"],
+            escape_output(one.text),
+        )
+        for one, record in known
+    )
+    head, *lines = format_table(heads, cells) or [""]
+    yield from [head] if known else []
+    for line, (one, record) in zip(lines, known, strict=True):
+        yield line
+        yield f"  because {escape_output(str(record['reason']))}"
+        for words in one.words:
+            yield f"  from: {escape_output(words)}"
 
 
 def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str], *, as_json: bool) -> int:
@@ -220,8 +234,9 @@ def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str],
     if as_json:
         echo_json([{"line": one.line, "file": one.file, "at": one.at} for one in found])
         return len(found)
-    for one in found:
-        click.echo(f"{format_moment(one.at)}  {one.file}: {escape_output(one.line)}")
+    rows = ((format_moment(one.at), one.file, escape_output(one.line)) for one in found)
+    for line in format_table(("ARCHIVED", "FILE", "LINE"), rows):
+        click.echo(line)
     echo_message(
         "to bring them back, undo their transaction: `tacitd history`" if found else "the archive is empty"
     )

@@ -16,6 +16,7 @@ from typing import Literal
 
 from tacitd.errors import USAGE, TacitdError
 from tacitd.text.sanitize import find_control, sanitize_line
+from tacitd.text.text_table import measure_width
 
 Action = Literal["do", "dont"]
 
@@ -105,11 +106,6 @@ def tidy_part(part: str) -> str:
     return sanitize_line(part)
 
 
-def measure_width(text: str) -> int:
-    """The number of terminal columns of a text."""
-    return sum(_columns(char) for char in text)
-
-
 def _once(text: str) -> Pattern:
     when = _WHEN.match(text)
     if when is None:
@@ -193,9 +189,3 @@ def _visible(text: str) -> str:
     while (at := find_control(text)) is not None:
         text = f"{text[:at]}·{text[at + 1 :]}"
     return "".join(" " if char.isspace() else char for char in text)
-
-
-def _columns(char: str) -> int:
-    if unicodedata.combining(char) or unicodedata.category(char) == "Cf":
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

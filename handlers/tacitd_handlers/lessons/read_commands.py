@@ -35,7 +35,7 @@ from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.load_output import FIRM, LINES, render_lessons
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, show_scopes
 from tacitd_handlers.lessons.render import build_document as as_document
-from tacitd_handlers.lessons.render import format_lesson, format_list, format_table
+from tacitd_handlers.lessons.render import format_lesson, format_list, format_rows
 from tacitd_handlers.lessons.selection import LoadRequest
 from tacitd_handlers.lessons.store import LessonStore
 
@@ -185,7 +185,7 @@ def stats_(scope: str | None, as_json: bool) -> None:
         print_document({"lessons": [_usage_document(one) for one in records]})
         return
     rows = (_cells(one) for one in _show_usage(at, records))
-    print_text(format_table(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
+    print_text(format_rows(("ID", "SCOPE", "FROM", "LOADED", "LAST", "AGAIN", "SESSIONS", "PATTERN"), rows))
     if not records:
         echo_error("no lessons")
 
@@ -207,7 +207,7 @@ def stale_(days: int | None, as_json: bool) -> None:
         )
         return
     print_text(
-        format_table(
+        format_rows(
             ("ID", "SCOPE", "FROM", "CREATED", "LAST", "PATTERN"),
             (_stale_cells(one) for one in _show_usage(at, found)),
         )

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tacitd.text.text_table import format_table
 from tacitd_handlers.lessons.lesson_fold import Lesson
-from tacitd_handlers.lessons.pattern import measure_width
 
 _PLAIN = re.compile(r"[a-z][a-z0-9_./+-]*")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -16,26 +16,19 @@ _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 _ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
-def format_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table.
-
-    Each column is as wide as its longest entry plus two; the last is never cut (SPEC E-13). "" without rows.
-    """
-    lines = [tuple(header), *map(tuple, rows)]
-    if len(lines) == 1:
-        return ""
-    widths = [max(measure_width(line[at]) for line in lines) + 2 for at in range(len(header) - 1)]
-    return "".join(_padded(line, widths) + "\n" for line in lines)
-
-
 def format_list(lessons: Iterable[Lesson], *, status: bool = False) -> str:
-    """The table of `lesson list`. `status` adds the column for deleted and promoted lessons."""
+    """The table of `lesson list` (SPEC E-13). `status` adds the column for deleted and promoted lessons."""
     if not status:
-        return format_table(
+        return format_rows(
             ("ID", "SCOPE", "FROM", "PATTERN"), ((x.id, x.scope, x.source, x.text) for x in lessons)
         )
     rows = ((x.id, x.scope, x.source, x.status, x.text) for x in lessons)
-    return format_table(("ID", "SCOPE", "FROM", "STATUS", "PATTERN"), rows)
+    return format_rows(("ID", "SCOPE", "FROM", "STATUS", "PATTERN"), rows)
+
+
+def format_rows(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as one text; "" without rows."""
+    return "".join(f"{line}\n" for line in format_table(head, rows))
 
 
 def format_lesson(lesson: Lesson, origin: Mapping[str, Any] | None = None) -> str:
@@ -86,11 +79,6 @@ def _scalar(key: str, value: str) -> list[str]:
         return []
     plain = (_PLAIN.fullmatch(value) and value not in _WORDS) or _DATE.fullmatch(value)
     return [f"{key}: {value if plain else quote_yaml(value)}"]
-
-
-def _padded(line: Sequence[str], widths: Sequence[int]) -> str:
-    cells = [cell + " " * (wide - measure_width(cell)) for cell, wide in zip(line, widths, strict=False)]
-    return "".join([*cells, line[-1]])
 
 
 def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from tacitd.cli import OrderedGroup
 from tacitd.cli.common import echo_json, echo_json_line, echo_message
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
+from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import dot_paths as dots
 from tacitd_handlers.profile import profile_confidence as metas
@@ -129,9 +130,9 @@ def meta(as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
-    width = max((len(row["path"]) for row in rows), default=0)
-    for row in rows:
-        click.echo(_row(row, width, sys.stdout.isatty()))
+    cells = (_cells(row, sys.stdout.isatty()) for row in rows)
+    for line in format_table(("PATH", "CONFIDENCE", "REMOVED IN", "SEEN", ""), cells):
+        click.echo(line)
     if not rows:
         echo_message("the profile is empty")
 
@@ -162,11 +163,13 @@ def decay(dry_run: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line.")
 def changelog(count: int, as_json: bool) -> None:
     """Show what changed, when and through what; the newest entry last."""
-    for entry in changelogs.read_entries(open_store().log.path, count):
-        if as_json:
+    entries = changelogs.read_entries(open_store().log.path, count)
+    if as_json:
+        for entry in entries:
             echo_json_line(entry)
-        else:
-            click.echo(_entry(entry))
+        return
+    for line in format_table(("WHEN", "ACTION", "SOURCE", "CHANGES"), map(_entry_cells, entries)):
+        click.echo(line)
 
 
 def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
@@ -200,17 +203,17 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
     return rows
 
 
-def _row(row: dict[str, Any], width: int, fancy: bool) -> str:
-    said = f"{row['path']:<{width}}  "
+def _cells(row: dict[str, Any], fancy: bool) -> tuple[str, ...]:
+    notes = (
+        [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] and not row["own"] else []
+    )
+    notes += [_against(row["kept"])] if row["kept"] else []
     if row["own"]:
-        said += "yours: does not decay"
-    else:
-        shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
-        times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
-        said += f"{shown}{row['confidence']:.2f}  {render.format_days(row['days'])}  {times}"
-    if row["ownElements"] and not row["own"]:
-        said += f"  yours: {render.format_value(row['ownElements'])}"
-    return said + (f"; {_against(row['kept'])}" if row["kept"] else "")
+        return row["path"], "", "", "", "; ".join(["yours: does not decay", *notes])
+    shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
+    times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
+    days = render.format_days(row["days"])
+    return row["path"], f"{shown}{row['confidence']:.2f}", days, times, "; ".join(notes)
 
 
 def _against(kept: dict[str, str]) -> str:
@@ -223,16 +226,14 @@ def _against(kept: dict[str, str]) -> str:
     )
 
 
-def _entry(entry: dict[str, Any]) -> str:
+def _entry_cells(entry: dict[str, Any]) -> tuple[str, ...]:
     at = parse_utc(entry.get("timestamp"))
     when = local_minutes(at).replace("T", " ") if at is not None else "?"
     changes = entry.get("changes")
     said = render.format_rows(changes) if isinstance(changes, dict) else []
     gone = entry.get("removed")
     said += [f"without {path}" for path in gone] if isinstance(gone, list) else []
-    return (
-        f"{when}  {entry.get('action', '?')!s:<8}{entry.get('source', '?')!s:<13}{'; '.join(said)}".rstrip()
-    )
+    return when, str(entry.get("action", "?")), str(entry.get("source", "?")), "; ".join(said)
 
 
 def _value(path: str, given: str) -> Any:

@@ -6,6 +6,7 @@ Options and output only; what leads a session is in `session_commands`. Heavy im
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import click
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
 from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import FAILED
+from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd_handlers.tutor.store import TutorStore
@@ -117,15 +119,20 @@ def history(as_json: bool) -> None:
         outcome = "ungraded" if state.needs_grading else state.outcome or "open"
         log = str(store.paths.sessions / f"{plan.session}.md")
         rows.append(
-            {"session": plan.session, "title": plan.title, "started": local_minutes(one.started)}
+            {
+                "id": plan.session,
+                "session": plan.session,
+                "title": plan.title,
+                "started": local_minutes(one.started),
+            }
             | {"outcome": outcome, "mean": mean, "scores": dict(state.scores or {}), "log": log}
         )
     if as_json:
         echo_json(rows)
         return
-    for row in rows:
-        score = "  -  " if row["mean"] is None else f"{row['mean']:.2f} "
-        click.echo(f"{row['started']}  {row['outcome']:<9}  {score} {row['title']}\n    {row['session']}")
+    head = ("STARTED", "OUTCOME", "MEAN", "SESSION", "TITLE")
+    for line in format_table(head, map(_list_cells, rows), right=(2,)):
+        click.echo(line)
     if not rows:
         echo_message("no sessions yet; `tacitd tutor map` lists what can be learned")
     if store.bad:
@@ -141,12 +148,17 @@ def suggest(project: str | None) -> None:
 
     store = _open_store()
     book = store.read_mastery()
+    rows: list[tuple[str, ...]] = []
     for file in list_graphs(store.paths, _find_root(project)):
         if file.parsed.graph is not None:
             for one in suggest_nodes(book, file.key, file.parsed.graph, store.clock.now()):
-                kind = "repeat" if one.is_retest else "learn "
+                kind = "repeat" if one.is_retest else "learn"
                 name = f"{escape_output(file.path.stem)}/{one.node.id}"
-                click.echo(f"{kind}  {name}: {one.node.title} ({one.why})")
+                rows.append((kind, name, one.node.title, one.why))
+    for line in format_table(("WHAT", "NODE", "TITLE", "WHY"), rows):
+        click.echo(line)
+    if not rows:
+        echo_message("there is nothing to learn or to repeat; `tacitd tutor map` lists all nodes")
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor grade")
@@ -216,6 +228,13 @@ def show(ctx: click.Context, file: str) -> None:
         for one in node.objectives:
             click.echo(f"  - {one.text}")
     click.echo(f"\n{LEGEND}")
+
+
+def _list_cells(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """The columns of one session in `tutor history`."""
+    mean = "-" if row["mean"] is None else f"{row['mean']:.2f}"
+    started = str(row["started"]).replace("T", " ")
+    return started, str(row["outcome"]), mean, str(row["session"]), escape_output(str(row["title"]))
 
 
 def _open_store() -> TutorStore:

@@ -70,7 +70,7 @@ def test_show_takes_a_part_of_the_id_that_is_enough(cli: Cli, project: Path) -> 
     both = cli.run("show", ids[0][:8])
     assert both.code == 2 and all(id in both.err for id in ids)
     assert cli.run("show", "").code == cli.run("show", "nothing").code == 2
-    assert cli.run("show", ids[1], "--json").json["id"] == ids[1]
+    assert cli.run("show", ids[1], "--json").json[0]["id"] == ids[1]
 
 
 def test_undo_and_undo_of_the_undo(cli: Cli, project: Path) -> None:
@@ -80,7 +80,7 @@ def test_undo_and_undo_of_the_undo(cli: Cli, project: Path) -> None:
     said = cli.run("undo", id, "--dry-run")
     assert said.code == 0 and "      - Use pnpm\n" in said.out and "nothing was written" in said.err
     assert (project / "LEARNED.md").read_text() == before
-    undone = cli.run("undo", id, "--json").json
+    (undone,) = cli.run("undo", id, "--json").json
     assert undone["undoes"] == id and "Use pnpm" not in (project / "LEARNED.md").read_text()
     assert f"undone by {undone['id']}" in cli.run("show", id).out
     said = cli.run("undo", undone["id"])

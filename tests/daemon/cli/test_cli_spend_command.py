@@ -24,9 +24,10 @@ def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
         budget.end_call(call, usd=usd, why=why)
     said = cli.run("spend", "--by", "purpose")
     assert said.code == 0 and said.out.splitlines() == [
-        "synthesis    $0.50   1 call",
-        "extraction  ~$0.27  2 calls, 1 without an answer",
-        "total       ~$0.77  3 calls, 1 without an answer",
+        "PURPOSE       COST  CALLS  UNANSWERED",
+        "synthesis    $0.50      1",
+        "extraction  ~$0.27      2           1",
+        "total       ~$0.77      3           1",
     ]
     assert "\x1b" not in cli.run("spend", "--by", "project").out
     assert [row["name"] for row in cli.run("spend", "--by", "purpose", "--json").json] == [

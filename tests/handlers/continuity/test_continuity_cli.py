@@ -56,11 +56,12 @@ def test_list_and_show(run: Run, world: World) -> None:
     id = begin(world)
     other = world.git("other")
     world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
-    assert len(run("list").stdout.splitlines()) == 2
+    head, first, _ = run("list").stdout.splitlines()
+    assert head.split() == ["LAST", "ACTIVE", "ID", "OPEN", "TASKS", "SUMMARY"]
     assert world.file(id)["lastActiveAt"].startswith("2026-11-20T04:30")
-    assert run("list").stdout.startswith("2026-11-19 23:30"), "a time without a zone is local"
+    assert first.startswith("2026-11-19 23:30"), "a time without a zone is local"
     (only,) = json.loads(run("list", str(world.project), "--json").stdout)
-    assert (only["sessionId"], only["open"]) == (id, 2)
+    assert (only["id"], only["sessionId"], only["open"]) == (id, id, 2)
     assert run("show").stdout.splitlines()[1].startswith("[>] todo-")
     assert json.loads(run("show", "abcdef", "--json").stdout) == world.file(id)
     for wrong in ("nothing", ""):
@@ -240,7 +241,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
     path = world.put("other", good | {"sessionId": "other", "summary": "Odd."} | odd)
     before = path.read_bytes()
     listed = run("list")
-    assert len(listed.stdout.splitlines()) == 1
+    assert len(listed.stdout.splitlines()) == 2, "a head and the other session"
     assert f"{path}: {next(iter(odd))}" in listed.stderr
     with pytest.raises(NotUnderstoodError, match="other"):
         run("show", "other")
@@ -354,7 +355,7 @@ def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
     id = begin(world)
     task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
     world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})
-    assert len(run("list").stdout.splitlines()) == 2
+    assert len(run("list").stdout.splitlines()) == 3
     assert "'b' is listed in `children`" in run("show", "odd").stderr
     assert "Design" in run("resume").stdout
     assert run("show", id).stdout

@@ -121,7 +121,7 @@ def test_L_53_looking(cli: Cli) -> None:
     record(cli, "lru", "--timestamp", "2026-02-18T10:00")
     assert (
         cli.run("learner", "due").out
-        == "2026-01-15  two-sum: recalled with pass, 5 days later (on 2026-01-10)\n"
+        == "DUE ON      PROBLEM  REASON\n2026-01-15  two-sum  recalled with pass, 5 days later (on 2026-01-10)\n"
     )
     assert [one["problem"] for one in cli.run("learner", "due", "--on", "2026-03-01", "--json").json] == [
         "two-sum",
@@ -132,6 +132,7 @@ def test_L_53_looking(cli: Cli) -> None:
     assert review["schema"] == 1 and review["totals"]["rows"] == 2 and review["as_of"] == "2026-02-19T14:30"
     assert "█" not in cli.run("learner", "review").out
     found = cli.run("learner", "gaps", "--json").json
+    assert cli.run("learner", "gaps").out.split("\n")[0].split() == ["GAP", "SEEN", "LAST", "SEEN", "STATUS"]
     assert found["untouched"] == [] and found["gaps"][0]["tag"] == "edge:empty_input"
     assert cli.run("learner", "retests", "--json").json == []
 
@@ -149,7 +150,7 @@ def test_check_and_fix(cli: Cli) -> None:
         file.write("a note of mine\n")
     told = cli.run("learner", "check", "--fix", "--json")
     assert told.code == 1 and told.json[0]["where"] == "line 6" and "a note of mine\n" in ledger(cli)
-    assert "1 lines of the ledger are not rows" in cli.run("learner", "due").err
+    assert "1 line of the ledger is not a row" in cli.run("learner", "due").err
 
 
 def test_forget_and_undo(cli: Cli) -> None:

@@ -89,7 +89,8 @@ def test_what_is_forgotten_is_listed(bench: Bench, cli: Cli) -> None:
     item = find(bench, PNPM)
     decide(bench, item, "drop")
     said = cli.run("learned", bench.root, "--forgotten")
-    assert said.out == f"{item.id}  LEARNED.md: {PNPM}\n" and "forget --undo ID" in said.err
+    assert said.out == f"ID        FILE        LINE\n{item.id}  LEARNED.md  {PNPM}\n"
+    assert "forget --undo ID" in said.err
     assert "nothing is withheld here" in cli.run("learned", bench.root, "--withheld").err
 
 

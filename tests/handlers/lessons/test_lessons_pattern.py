@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.text.text_table import measure_width
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse_pattern
 
@@ -106,7 +107,7 @@ def test_what_is_no_pattern_says_where(text: str, at: int, word: str) -> None:
     error = raised.value
     assert (error.at, word in error.what, error.code) == (at, True, 2)
     line, caret = error.show_position().split("\n")
-    assert caret.strip() == "^" and pattern.measure_width(line) <= 140 and line.isprintable()
+    assert caret.strip() == "^" and measure_width(line) <= 140 and line.isprintable()
 
 
 def test_the_caret_stands_below_the_place_in_wide_characters() -> None:

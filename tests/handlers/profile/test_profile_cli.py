@@ -115,7 +115,10 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
     assert found["tools.editor"]["confidence"] == pytest.approx(0.5, rel=1e-6)
     assert found["tools.editor"]["days"] == pytest.approx(69.66, abs=0.01)
     text = run("meta").stdout
-    assert "tools.editor  0.50  69.7 d  once" in text
+    assert text.splitlines()[:2] == [
+        "PATH          CONFIDENCE  REMOVED IN  SEEN",
+        "tools.editor  0.50        69.7 d      once",
+    ]
     assert "yours: does not decay" in text
     assert (format_bar(0.0), format_bar(0.5), format_bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
 
@@ -132,7 +135,7 @@ def test_meta_and_status_show_what_was_kept(run: Run, box: Box) -> None:
     assert rows["tools.editor"]["kept"]["heard"] == "helix"
     assert rows["interests"]["ownElements"] == ["tea"]
     assert rows["interests"]["kept"]["heard"] == ""
-    first, second = run("meta").stdout.splitlines()
+    _, first, second = run("meta").stdout.splitlines()
     assert "although 'helix' was heard" in first
     assert "yours: tea; kept" in second
     status = box.handler.status()
@@ -180,7 +183,8 @@ def test_changelog(run: Run, box: Box) -> None:
     run("set", "work.role", "dev")
     run("remove", "work.role")
     assert run("changelog", "-n", "2").stdout.splitlines() == [
-        "2026-11-19 23:30  update  mcp/tool     Role: dev",
-        "2026-11-19 23:30  remove  mcp/tool     without work.role",
+        "WHEN              ACTION  SOURCE    CHANGES",
+        "2026-11-19 23:30  update  mcp/tool  Role: dev",
+        "2026-11-19 23:30  remove  mcp/tool  without work.role",
     ]  # fmt: skip
     assert [json.loads(one) for one in run("changelog", "--json").stdout.splitlines()] == box.changelog

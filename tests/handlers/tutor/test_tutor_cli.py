@@ -53,7 +53,7 @@ def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) 
     assert rows["two"]["mean"] == 0.75 and rows["two"]["mastered"]
     (row,) = cli.run("tutor", "history", "--json").json
     assert row["outcome"] == "finished" and Path(row["log"]).read_text().count("Learner (") == len(TYPED)
-    assert "learn   course/one" in cli.run("tutor", "suggest", cwd=project).out
+    assert "learn  course/one" in cli.run("tutor", "suggest", cwd=project).out
     budget = (cli.state / "budget.jsonl").read_text()
     assert budget.count('"purpose":"tutor"') == len(claude.calls()) and str(project) in budget
     assert "[x] two" in cli.run("tutor", "map", cwd=project).out
