@@ -11,6 +11,7 @@ from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.line_decisions import decide_line
 from tacitd_handlers.learning.line_items import list_project
 from tacitd_handlers.learning.offer_items import list_offers
+from tacitd_handlers.learning.purged_files import purge_words
 
 
 def list_items(bench: Bench) -> list[StoredItem]:
@@ -42,6 +43,7 @@ def decide(
     done = decide_line(bench.handler, bench.tools(), Decision(item.id, choice, item.root, text))
     if purge:
         purge_texts(bench.state, done.texts)
+        purge_words(bench.handler, bench.tools(), item.id, done.texts)
     bench.play_posted()
     notice(bench)
     return done

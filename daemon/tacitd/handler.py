@@ -439,6 +439,9 @@ class Plugin:
     decide: str = ""
     """Hook: `(handler, tools, decision: Decision) -> Decided`, called in a thread of the caller's connection. Needed with
     `items`. Raises UsageError if there is no such item, or if the choice does not apply to it, and other TacitdErrors."""
+    purge: str = ""
+    """Hook: `(handler, tools, id: str, texts: Sequence[str]) -> Iterable[Path]`: after any plugin's item was dropped for
+    `forget --purge`, blank its texts in this plugin's own files outside the state directory; return those that changed."""
     changes: str = ""
     """Hook: `(environ: Mapping) -> Iterable[Mapping]`: the changes of files of the person's that the plugin writes without
     transactions, oldest first, in the form of `tacitd.files.change_view.describe_transaction`. `undo` says which command

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -262,8 +262,17 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
     done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
-    purged = purge_texts(app.paths.state_dir, done.texts) if params.get("purge") else []
+    purged = _purge_words(app, decision.id, done.texts) if params.get("purge") else []
     return {"what": done.what, "purged": [str(path) for path in purged]}
+
+
+def _purge_words(app: App, id: str, texts: Sequence[str]) -> list[Path]:
+    """Blank the texts in the state directory and in all plugins' own files outside of it; return the files that changed."""
+    purged = purge_texts(app.paths.state_dir, texts)
+    for plugin in app.found.plugins:
+        if plugin.purge and (consumer := app.engine.consumers.get(plugin.name)) is not None:
+            purged += load_hook(plugin.purge)(consumer.handler, app.tools[plugin.name], id, texts)
+    return purged
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

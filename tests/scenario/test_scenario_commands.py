@@ -318,7 +318,7 @@ def test_a_learned_line_is_shown_undone_and_restored(make: MakeDaemon) -> None:
     assert daemon.learned == []
     withheld = daemon.cli("learned", str(daemon.project), "--withheld", "--json")
     assert [one["line"] for one in json.loads(withheld.stdout)] == ["Prefers amber-40"]
-    undone = json.loads(daemon.cli("show", change["id"], "--json").stdout)["undone_by"]
+    undone = json.loads(daemon.cli("show", change["id"], "--json").stdout)[0]["undone_by"]
     assert daemon.cli("undo", undone).returncode == 0
     assert daemon.learned == ["Prefers amber-40"]
 

@@ -30,8 +30,14 @@ def learn(daemon: Daemon, *words: str, session: str = "s1") -> None:
 
 
 def state_contains(daemon: Daemon, words: str) -> list[str]:
-    """The files of the state directory that contain these words."""
-    files = [path for path in daemon.state.rglob("*") if path.is_file()]
+    """The files of the state directory, of the memory directories and of the project's `tmp/` that contain these words."""
+    tops = (
+        daemon.state,
+        daemon.home / ".claude/user-memory",
+        daemon.home / ".claude/rules",
+        daemon.project / "tmp",
+    )
+    files = [path for top in tops for path in top.rglob("*") if path.is_file()]
     return [str(path) for path in files if words.encode() in path.read_bytes()]
 
 
@@ -66,11 +72,17 @@ def test_purged_words_are_in_no_file_of_the_state_directory(make: MakeDaemon) ->
     daemon = make(LEARNING, **QUICK)
     daemon.start()
     learn(daemon, "Prefers amber-77 jewels", "Prefers basalt-8")
-    assert state_contains(daemon, "amber-77 jewels")
+    with (daemon.project / "tmp/learning-raw.jsonl").open("a") as file:
+        file.write(json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": ["Prefers amber-77 jewels"]}) + "\n")
+    assert any(path.endswith("learning-raw.jsonl") for path in state_contains(daemon, "amber-77 jewels"))
+    mine = daemon.home / ".claude/user-memory/notes.txt"
+    mine.parent.mkdir(parents=True, exist_ok=True)
+    mine.write_text("my own file: amber-77\n")
     done = daemon.cli("forget", "amber-77", "--purge", "--yes", cwd=daemon.project)
     assert done.returncode == 0 and "blanked in" in done.stderr, done.stderr
     assert daemon.learned == ["Prefers basalt-8"]
     assert state_contains(daemon, "amber-77 jewels") == []
+    assert mine.read_text() == "my own file: amber-77\n"
     learn(daemon, "Prefers amber-77 jewels", "Prefers opal-9", session="s2")
     assert daemon.learned == ["Prefers basalt-8", "Prefers opal-9"]
     daemon.restart()

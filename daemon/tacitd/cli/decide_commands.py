@@ -48,9 +48,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     echo_message(done["what"])
     if purge:
         count = len(done["purged"])
-        echo_message(
-            f"its words were blanked in {count} file{'' if count == 1 else 's'} of the state directory"
-        )
+        echo_message(f"its words were blanked in {count} file{'' if count == 1 else 's'} of tacitd's")
     elif not undo:
         echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
 

@@ -1,13 +1,16 @@
 """Blanking a person's words in tacitd's own files, for `tacitd forget --purge`.
 
-Only files in the state directory are changed. A log is written anew through `Log.compact`, so that a process that appends
+`purge_texts` changes the files in the state directory, `blank_in_place` one that a plugin names. A log is written anew through `Log.compact`, so that a process that appends
 to it meanwhile loses nothing. Other files (the text log, a status document) keep their length, because a process may have
 them open. Which words are blanked is decided by the owner of the item.
 """
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
@@ -67,19 +70,40 @@ def _purge_file(path: Path, texts: Sequence[str], disk: Disk | None) -> bool:
         log.close()
         return True
     if path.suffix in (".log", ".json") and path.stat().st_size <= LARGEST:
-        return _blank_in_place(path, [text for text in texts if len(text) >= WITHIN])
+        return blank_in_place(path, [text for text in texts if len(text) >= WITHIN])
     return False
 
 
-def _blank_in_place(path: Path, texts: Sequence[str]) -> bool:
-    data = path.read_bytes()
-    after = data
+def blank_in_place(path: Path, texts: Collection[str], begin: int = 0) -> bool:
+    """Replace the texts in a file by dots, from byte `begin` on, and return whether there were any.
+
+    The file keeps its length, and bytes that another process appends meanwhile stay. A short text is only replaced where
+    it is a whole string of JSON. A link, and what is not a regular file, is left alone. Raises OSError.
+    """
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            return False
+        raise
+    with open(fd, "r+b", buffering=0) as file:
+        size = os.fstat(fd).st_size
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or size > LARGEST:
+            return False
+        data = os.pread(fd, size, begin)
+        found = sorted(
+            {(at.start(), at.end()) for form in _list_forms(texts) for at in re.finditer(form, data)}
+        )
+        for start, end in found:
+            os.pwrite(file.fileno(), b"." * (end - start), begin + start)
+        return bool(found)
+
+
+def _list_forms(texts: Collection[str]) -> Iterator[bytes]:
+    """For each spelling of each text in a file, a regular expression of its bytes."""
     for text in texts:
-        for form in {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}:
-            found = form.encode("utf-8", "replace")
-            after = after.replace(found, b"." * len(found))
-    if after == data:
-        return False
-    with path.open("r+b") as file:  # bytes that a writer has appended since stay
-        file.write(after)
-    return True
+        if not text.strip():
+            continue
+        for spelling in {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}:
+            form = re.escape(spelling.encode("utf-8", "replace"))
+            yield form if len(text) >= WITHIN else rb'(?<=")' + form + rb'(?=")'

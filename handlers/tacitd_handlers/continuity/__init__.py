@@ -37,6 +37,7 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
+        purge=f"{here}.purged_sessions:purge_words",
         report=f"{here}.sessions_report:build_sections",
         status_lines=f"{here}.resume_text:format_status_lines",
         context=f"{here}.context:build_section",

@@ -78,6 +78,7 @@ def make_plugin() -> Plugin:
         person_rules=f"{here}.adopted_rules:LearnedRules",
         items=f"{here}.line_items:list_items",
         decide=f"{here}.line_decisions:decide_line",
+        purge=f"{here}.purged_files:purge_words",
         report=f"{here}.report_sections:build_sections",
         status_lines=f"{here}.status_text:format_status_lines",
         mcp=f"{here}.mcp_tools:LEARNING",

@@ -128,11 +128,11 @@ class LearningHandler(BaseHandler):
             with self._lock:
                 new = project.root not in self._projects
             if new:
-                self._inspect(project.root)
+                self.inspect_raw_files(project.root)
             with self._lock:
                 self._projects[project.root] = project
 
-    def _inspect(self, root: Path) -> RawAccess:
+    def inspect_raw_files(self, root: Path) -> RawAccess:
         """Return what may be done with the project's raw files. Degrade while some of them are not ours.
 
         Raises OSError and FileRefusedError.
@@ -246,7 +246,7 @@ class LearningHandler(BaseHandler):
         """How to have facts that were put aside tried again. Appending to a raw file that is not ours has no effect."""
         files = ProjectPaths(aside.root)
         try:
-            own = self._inspect(aside.root).raw != "closed"
+            own = self.inspect_raw_files(aside.root).raw != "closed"
         except (OSError, TacitdError):
             own = True
         if own:
@@ -265,7 +265,7 @@ class LearningHandler(BaseHandler):
         if tools.write_mode(Project(root, False)) == "off" or not root.is_dir():
             return
         try:
-            append_raw(files, batches, self._inspect(root))
+            append_raw(files, batches, self.inspect_raw_files(root))
         except (OSError, TacitdError) as error:
             why = getattr(error, "what", "") or getattr(error, "strerror", "") or str(error)
             what = f"{files.raw_file} cannot be written: {why}"
@@ -342,7 +342,7 @@ class LearningHandler(BaseHandler):
             if self._state.waiting.get(root):
                 return True
         try:
-            return self._inspect(root).waiting
+            return self.inspect_raw_files(root).waiting
         except (OSError, TacitdError):
             return True
 

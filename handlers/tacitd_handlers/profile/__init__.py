@@ -41,6 +41,7 @@ def make_plugin() -> Plugin:
         person_rules=f"{here}.profile_rules:ProfileRules",
         items=f"{here}.profile_items:list_items",
         decide=f"{here}.profile_items:decide_value",
+        purge=f"{here}.purged_changelog:purge_words",
         changes=f"{here}.profile_items:list_changes",
         status_lines=f"{here}.render:format_status_lines",
         activity=f"{here}.profile_notices:describe_commit",

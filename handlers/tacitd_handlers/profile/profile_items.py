@@ -15,6 +15,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc, utc_seconds
 from tacitd.errors import UsageError
+from tacitd.files.purge import WITHIN
 from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
 from tacitd_handlers.profile import changelog, dot_paths
 from tacitd_handlers.profile.fields import LABELS
@@ -41,13 +42,23 @@ def decide_value(handler: Handler, tools: Tools, decision: Decision) -> Decided:
         )
     store = ProfileStore.from_environ(os.environ, tools.clock)
     store.by_person = True
+    value = dot_paths.get_value(store.read_profile(), decision.id)
     with closing(store.log):
         plan = store.remove_value(decision.id)
     if plan.entry is None:
         raise UsageError(f"the profile has no {decision.id}", "`tacitd profile show` lists the values")
     return Decided(
-        f"{decision.id} is removed from {PROFILE}; said again, it is learned again. changelog.jsonl keeps it for 90 days"
+        f"{decision.id} is removed from {PROFILE}; said again, it is learned again. Without --purge, changelog.jsonl keeps "
+        "it for 90 days",
+        tuple(_list_texts(value)),
     )
+
+
+def _list_texts(value: Any) -> Iterator[str]:
+    """The texts of a value that are long enough to be looked for in any file."""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, str) and len(one) >= WITHIN:
+            yield one
 
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:

@@ -164,6 +164,7 @@ def test_review_lists_without_a_terminal(cli: Cli, monkeypatch: pytest.MonkeyPat
     assert [one["id"] for one in cli.run("review", "--json").json] == ["aaaa0001"]
     said = cli.run("review")
     assert said.out == (
+        "1 item needs your decision, each with its ID:\n"
         "aaaa0001  refused fact in /home/me/app · LEARNED.md\n    Fact aaaa0001\n    why\n    you said: w\n"
     )
     monkeypatch.setattr(review_command, "collect_items", lambda root: [PNPM])

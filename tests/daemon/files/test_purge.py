@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.files.log import Log
-from tacitd.files.purge import BLANK, blank_value, purge_texts
+from tacitd.files.purge import BLANK, blank_in_place, blank_value, purge_texts
 
 WORDS = "use pnpm, never npm"
 
@@ -47,6 +48,25 @@ def test_a_short_text_is_blanked_only_as_a_whole() -> None:
     """`pnpm` is a part of paths and of other words."""
     found = {"a": "pnpm", "path": "/home/pnpm/x", "list": ["use pnpm"]}
     assert blank_value(found, ["pnpm"]) == {"a": BLANK, "path": "/home/pnpm/x", "list": ["use pnpm"]}
+
+
+def test_a_file_of_a_project_is_blanked_from_a_byte_on(tmp_path: Path) -> None:
+    """What came before is another's. A short text counts as a whole string only, and what is no regular file stays."""
+    file, link = tmp_path / "raw.jsonl", tmp_path / "link.jsonl"
+    theirs = json.dumps({"facts": [WORDS]}) + "\n"
+    file.write_text(theirs + json.dumps({"facts": [WORDS, "npm", "npm i", f"so: {WORDS}"]}) + "\n")
+    link.symlink_to(file)
+    before = file.read_bytes()
+    assert not blank_in_place(link, [WORDS]) and not blank_in_place(tmp_path, [WORDS])
+    assert not blank_in_place(tmp_path / "gone", [WORDS]) and not blank_in_place(file, ["", " ", "absent"])
+    assert file.read_bytes() == before
+    assert blank_in_place(file, [WORDS, "npm"], len(theirs))
+    first, second = file.read_text().splitlines(keepends=True)
+    assert first == theirs and file.stat().st_size == len(before)
+    dots = "." * len(WORDS)
+    assert json.loads(second) == {"facts": [dots, "...", "npm i", f"so: {dots}"]}
+    os.mkfifo(tmp_path / "fifo")
+    assert not blank_in_place(tmp_path / "fifo", [WORDS])
 
 
 def test_links_and_empty_texts_change_nothing(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support_examples import examples
 from tacitd.text.text_table import format_table, measure_width
 
 CELLS = st.text(st.characters(blacklist_categories=("Cc", "Cs", "Zl", "Zp", "Zs")), max_size=12)
@@ -31,6 +32,7 @@ def test_wide_characters_count_two_columns() -> None:
     assert format_table(("A", "B"), [("数据", "x"), ("ab", "y")]) == ["A     B", "数据  x", "ab    y"]
 
 
+@examples(100)
 @given(st.lists(st.tuples(CELLS, CELLS, CELLS), min_size=1, max_size=6))
 def test_each_column_begins_at_the_same_place(rows: list[tuple[str, str, str]]) -> None:
     """Also for texts of any script."""

@@ -9,10 +9,13 @@ from typing import Any, cast
 import pytest
 
 from tacitd.errors import UsageError
+from tacitd.files.purge import BLANK, purge_texts
 from tacitd.handler import Decision, Handler, Tools
 from tacitd.testing import FakeClock
+from tacitd_handlers.profile.changelog import read_entries
 from tacitd_handlers.profile.parse import parse_finding
 from tacitd_handlers.profile.profile_items import decide_value, list_changes, list_items
+from tacitd_handlers.profile.purged_changelog import purge_words
 from tacitd_handlers.profile.store import ProfileStore
 
 
@@ -52,6 +55,31 @@ def test_a_value_is_removed_and_may_be_learned_again(store: ProfileStore) -> Non
         decide("drop", "tools.editor")
     with pytest.raises(UsageError, match="does not apply"):
         decide("restore", "tools.editor")
+
+
+def test_purge_blanks_the_value_in_the_changelog(store: ProfileStore, tmp_path: Path) -> None:
+    """Whatever its length, as a scalar, in a list and below other keys; other values and the person's own files stay."""
+    store.learn_finding(parse_finding({"interests": ["type systems of languages"]}), "s", "2")
+    store.set_value("tools.editor", "helix, the modal editor")
+    (store.directory / "notes.txt").write_text("helix, the modal editor\n")
+    with store.log.path.open("a") as file:
+        file.write("not an entry: helix, the modal editor\nnor is this\n")
+    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
+    handler, quarantine = cast("Handler", None), store.directory / "changelog.quarantine.jsonl"
+    texts = decide_value(handler, tools, Decision("tools.editor", "drop")).texts
+    assert texts == ("helix, the modal editor",)
+    assert purge_words(handler, tools, "tools.editor", texts) == [store.log.path, quarantine]
+    purge_texts(tmp_path / ".local/state", texts)
+    changed = [entry.get("changes", {}) for entry in read_entries(store.log.path)]
+    editors = [one["tools"]["editor"] for one in changed if "tools" in one]
+    assert editors == [BLANK, BLANK]
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "notes.txt"]
+    assert not [path for path in files if b"modal editor" in path.read_bytes()]
+    assert (
+        "type systems of languages" in store.log.path.read_text() and "nor is this" in quarantine.read_text()
+    )
+    assert purge_words(handler, tools, "4f1c02ab", ("type systems of languages",)) == [store.log.path]
+    assert "type systems" not in store.log.path.read_text() and "type systems" in str(store.read_profile())
 
 
 def test_the_changelog_is_a_list_of_changes(store: ProfileStore) -> None:
