@@ -266,3 +266,20 @@ def play_terminal(arguments: list[str], daemon: Daemon, typed: bytes) -> tuple[i
         signal.alarm(0)
         os.close(leader)
     return child.wait(), text.decode("utf-8", "replace")
+
+
+def test_the_copy_follows_an_undo_without_a_daemon(make: MakeDaemon) -> None:
+    """The line goes with the command; its copy in `.claude/rules/` goes at the daemon's next start, without a new session."""
+    daemon = make(LEARNING, **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers amber-1", "Prefers basalt-2")
+    learn(daemon, "Prefers opal-3", session="s2")
+    copy = daemon.project / ".claude/rules/tacitd-learned.md"
+    daemon.stop()
+    change = json.loads(daemon.cli("history", "--json", cwd=daemon.project).stdout)[0]["id"]
+    assert daemon.cli("undo", change, cwd=daemon.project).returncode == 0
+    assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
+    daemon.start()
+    daemon.wait_until(lambda _: "opal-3" not in copy.read_text(), "the copy without the line")
+    assert "amber-1" in copy.read_text() and "basalt-2" in copy.read_text()
+    assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]

@@ -14,7 +14,10 @@ import click
 from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.parked_lines import parked_lines
+from tacitd.clock import SystemClock
+from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, UsageError
+from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
 
 
 @click.command(epilog="\b\nExample: tacitd init ~/work/app")
@@ -59,10 +62,12 @@ def echo_lines(result: Mapping[str, Any], where: str) -> int:
         echo_message(one["line"])
     waited, waits = (_list_facts(result[key], where) for key in ("waited", "waits"))
     if waits:
-        facts = ", ".join(waits)
-        verb = "waits" if facts.startswith("1 ") else "wait"
-        echo_message(f"{facts} still {verb} in {where}")
+        for row in waits:
+            verb = "waits" if row["what"].startswith("1 ") else "wait"
+            when = describe_time_of_writing(row, SystemClock().now())
+            echo_message(f"{row['what']} still {verb} in {where}, {when}")
         echo_reasons(result, [where])
+        _echo_others(result, where)
         return PARKED
     if not waited and not result["made"]:
         echo_message(f"no facts wait in {where}: nothing to do")
@@ -70,13 +75,24 @@ def echo_lines(result: Mapping[str, Any], where: str) -> int:
         unmade = result.get("unmade", ())  # a daemon of an older version does not send it
         why = "; ".join(dict.fromkeys(one["text"] for one in unmade if one["where"] == where))
         why = why or "it is written there already, or the model made no line of it"
-        echo_message(f"{', '.join(waited)} made no new line in {where}: {why}")
+        facts = ", ".join(row["what"] for row in waited)
+        echo_message(f"{facts} made no new line in {where}: {why}")
+    _echo_others(result, where)
     return 0
 
 
-def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[str]:
-    """The counts of facts in the rows of `waits` that are of this project, such as `2 facts`."""
-    return [one["what"] for one in rows if one["project"] == where and one["job"] == "synthesize"]
+def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[Mapping[str, Any]]:
+    """The rows of `waits` about facts of this project; `what` is their count, such as `2 facts`."""
+    return [one for one in rows if one["project"] == where and one["job"] == "synthesize"]
+
+
+def _echo_others(result: Mapping[str, Any], where: str) -> None:
+    """Print what waits in other projects, when it is written, and the command that does all of it now."""
+    others = [row for row in result["waits"] if row["project"] != where]
+    for text in describe_waiting(others):
+        echo_message(f"waits: {text}")
+    if any(row.get("job") != "" for row in others):
+        echo_message(f"hint: {SYNC}")
 
 
 def _echo_parked(result: Mapping[str, Any], where: str) -> int:

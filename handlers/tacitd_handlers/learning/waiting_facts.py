@@ -33,13 +33,22 @@ def describe_waiting_facts(
 
 
 def describe_writing(row: Mapping[str, Any], now: float) -> str:
-    """When waiting facts are written. `row`: of `waits` in the status document, {} if there is none."""
+    """When waiting facts are written, and the command that does it now.
+
+    `row`: of `waits` in the status document, {} if there is none.
+    """
+    when = describe_time_of_writing(row, now)
+    return when if row and not row.get("job") else f"{when}; {SYNC}"
+
+
+def describe_time_of_writing(row: Mapping[str, Any], now: float) -> str:
+    """When waiting facts are written, local: `written about 21:39`, `written when its session ends`."""
     until, at = str(row.get("until", "")), parse_utc(row.get("at"))
     if row and not row.get("job"):
         return f"not written before {until}"
     if at is not None and at > now:
-        return f"written about {datetime.fromtimestamp(at).strftime('%H:%M')}; {SYNC}"
-    return f"written when {until or 'its session ends'}; {SYNC}"
+        return f"written about {datetime.fromtimestamp(at).strftime('%H:%M')}"
+    return f"written when {until or 'its session ends'}"
 
 
 def read_waiting_rows(state_dir: Path) -> dict[str, Mapping[str, Any]]:

@@ -33,7 +33,7 @@ def test_a_fact_that_still_waits_is_not_done(capsys: pytest.CaptureFixture[str])
     degraded = [open_file(path) for path in (f"{APP}/LEARNED.md", *others)]
     assert echo_lines(answer(waits=[waiting(APP)], degraded=degraded), APP) == PARKED
     assert capsys.readouterr().err == (
-        f"1 fact still waits in {APP}\n{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
+        f"1 fact still waits in {APP}, written when its session ends\n{APP}/LEARNED.md is open in Emacs\nhint: close {APP}/LEARNED.md\n"
     )
 
 
@@ -41,15 +41,22 @@ def test_more_facts_still_wait(capsys: pytest.CaptureFixture[str]) -> None:
     """The verb agrees with the number, and written lines are printed too."""
     said = answer(made=[{"line": "learned: Use pnpm"}], waits=[waiting(APP, "2 facts")])
     assert echo_lines(said, APP) == PARKED
-    assert capsys.readouterr().err == f"learned: Use pnpm\n2 facts still wait in {APP}\n"
+    assert (
+        capsys.readouterr().err
+        == f"learned: Use pnpm\n2 facts still wait in {APP}, written when its session ends\n"
+    )
 
 
 def test_the_model_made_no_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The model answered NONE; facts of another project that wait do not matter here."""
+    """The model answered NONE; facts of another project that wait are named, with the command that writes them."""
     assert echo_lines(answer(waits=[waiting("/home/me/app2")]), APP) == 0
     said = capsys.readouterr().err
     assert said.startswith(f"1 fact made no new line in {APP}: ") and "still wait" not in said
     assert "the model made no line of it" in said
+    other = (
+        "waits: 1 fact in /home/me/app2: until its session ends\nhint: `tacitd sync --write` does it now\n"
+    )
+    assert said.endswith(other)
 
 
 @pytest.mark.parametrize("why", ["the model made no line of it", "it is written there already"])
