@@ -47,7 +47,8 @@ def history(
 ) -> None:
     """Show what tacitd changed: when, which lines, and from which words. The newest comes first.
 
-    The files of the project with their copies in `.claude/rules`, and what belongs to you everywhere: lessons and profile.
+    The files of the project with their copies in `.claude/rules`, and what belongs to you everywhere: lessons, profile
+    and rules file.
     """
     from tacitd.clock import parse_utc
     from tacitd.files.git import find_project_root

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tacitd.text.plurals import count_noun
+
 WIDTH = 24
 
 
@@ -15,8 +17,8 @@ def format_review(document: Mapping[str, Any], *, bars: bool) -> Iterator[str]:
         yield "Nothing is recorded yet."
         return
     yield (
-        f"{totals['sessions']} sessions, {totals['rows']} reviews of {totals['problems']} problems, "
-        f"{totals['patterns']} patterns, {totals['first'][:10]} to {totals['last'][:10]}"
+        f"{count_noun(totals['sessions'], 'session')}, {count_noun(totals['rows'], 'review')} of "
+        f"{count_noun(totals['problems'], 'problem')}, {count_noun(totals['patterns'], 'pattern')}, {totals['first'][:10]} to {totals['last'][:10]}"
     )
     yield from _verdicts(document, bars)
     yield from _months(document, bars)

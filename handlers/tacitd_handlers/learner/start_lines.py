@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile
 from tacitd_handlers.learner.rules.capacity import MAX_ACTIVE
 from tacitd_handlers.learner.rules.lifecycle import Weakness
@@ -82,8 +83,11 @@ def list_archivable(profile: LearnerProfile) -> list[Weakness]:
 def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
     """The learner's lines of `tacitd status`. A line that starts with `!` needs action."""
     if shown.get("rows") or shown.get("active") or shown.get("resolved"):
-        counts = f"{shown['active']} active weaknesses, {shown['resolved']} resolved"
-        yield f"{shown['rows']} reviews in the ledger, {counts}"
+        active = shown["active"]
+        counts = (
+            f"{active} active {'weakness' if active == 1 else 'weaknesses'}, {shown['resolved']} resolved"
+        )
+        yield f"{count_noun(shown['rows'], 'review')} in the ledger, {counts}"
     if shown.get("retests"):
         yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tacitd.text.plurals import count_noun
 from tacitd.text.text_table import format_table
 from tacitd_handlers.lessons.lesson_fold import Lesson
 
@@ -84,11 +85,15 @@ def _scalar(key: str, value: str) -> list[str]:
 def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     """Given the plugin's part of the status document, yield the lines of `tacitd status`."""
     if status["active"]:
-        yield f"{status['active']} active, {status['user']} of them stated by people"
+        by_people = f", {status['user']} of them stated by people" if status["active"] > 1 else ""
+        yield f"{status['active']} active{by_people or (', stated by a person' if status['user'] else '')}"
     for id in status["ambiguous"]:
         yield (
             f"! lesson {id}: several projects have the name of its scope, so no session loads it; in its project run "
             f"`lesson edit {id} --scope NAME`"
         )
     if status["refused"]:
-        yield f"{status['refused']} answers were to replace a lesson that is not theirs to replace (OVER): refused"
+        number = status["refused"]
+        verb = "was" if number == 1 else "were"
+        theirs = "its" if number == 1 else "theirs"
+        yield f"{count_noun(number, 'answer')} {verb} to replace a lesson that is not {theirs} to replace (OVER): refused"

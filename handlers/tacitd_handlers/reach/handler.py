@@ -21,6 +21,7 @@ from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Pers
 from tacitd.service.service_checks import list_known_projects
 from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.rules_file import UserRulesFile
+from tacitd_handlers.reach.rules_history import describe_rules_change
 from tacitd_handlers.reach.rules_plan import (
     LeaveFile,
     RemoveRulesFile,
@@ -63,7 +64,11 @@ class ReachHandler(BaseHandler):
             self._file = UserRulesFile(tools.client_home, tools.home, tools.guards or UNGUARDED)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Bring the file up to date when the job is due, and make it again if it is missing when a session starts."""
+        """Bring the file up to date when the job is due, and make it again if it is missing when a session starts.
+
+        Changed lines are the commit's data, for `tacitd history`.
+        """
+        before = self._file.memory.written.rules if self._file is not None else ()
         if isinstance(event, SessionStarted):
             self._restore = True
         if isinstance(event, SessionStarted) or (isinstance(event, Due) and event.job == JOB):
@@ -79,7 +84,9 @@ class ReachHandler(BaseHandler):
                 tools.degrade(Degradation(BLOCKED, f"{where}{what}", hint))
         elif isinstance(event, Due) and event.job == CHECK:
             self._report_problems(tools)
-        return Done()
+        if self._file is None:
+            return Done()
+        return Done(data=describe_rules_change(str(self._file.path), before, self._file.memory.written.rules))
 
     def _report_problems(self, tools: Tools) -> None:
         """Report what does not reach the sessions of known projects, until it is gone."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacitd.handler import Tools
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.reach.rules_text import USER_RULES
 
 _NOTES = {
@@ -26,8 +27,9 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     elif state == "git":
         yield f"{part['file']} is in a git work tree and is not written (`tacitd doctor`)"
     elif part.get("lines"):
-        more = f", {part['left_out']} more do not fit" if part.get("left_out") else ""
-        yield f"{part['lines']} lines about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
+        left = part.get("left_out", 0)
+        more = f", {left} more {'does' if left == 1 else 'do'} not fit" if left else ""
+        yield f"{count_noun(part['lines'], 'line')} about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
 
 
 def format_banner_lines(tools: Tools) -> Iterator[str]:

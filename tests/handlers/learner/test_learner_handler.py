@@ -308,11 +308,11 @@ def test_the_status_lines_of_the_learner(tmp_path: Path) -> None:
     )
     made.due(CHECK)
     assert list(format_status_lines(made.learner.status())) == [
-        "0 reviews in the ledger, 1 active weaknesses, 0 resolved"
+        "0 reviews in the ledger, 1 active weakness, 0 resolved"
     ]
     save_a_while_ago(made.where.ledger, HEADER + format_row(row(0, "edge:off_by_one")).encode() + b"\n")
     made.due(CHECK)
     counts, unclear = format_status_lines(made.learner.status())
-    assert counts == "1 reviews in the ledger, 1 active weaknesses, 0 resolved"
+    assert counts == "1 reviews in the ledger, 1 active weakness, 0 resolved"
     assert unclear.startswith("! [LABEL] Loop end may be the gap edge:off_by_one")
     assert "tacitd learner alias 'Loop end' edge:off_by_one" in unclear

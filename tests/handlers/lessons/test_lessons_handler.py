@@ -76,7 +76,7 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     assert handler.status() == {
         "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "refused": 0, "ambiguous": [],
     }  # fmt: skip
-    assert list(format_status_lines(handler.status())) == ["1 active, 1 of them stated by people"]
+    assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
 
 
 def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(

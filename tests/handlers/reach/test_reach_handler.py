@@ -11,6 +11,7 @@ import pytest
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.rules_file import UserRulesFile, rules_footprint
+from tacitd_handlers.reach.rules_history import list_changes
 
 
 def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
@@ -21,7 +22,22 @@ def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
     reach.wait()
     assert reach.text == format_toys("Likes: red")
     assert reach.path.stat().st_mode & 0o777 == 0o600
-    assert reach.bench.status_lines == [f"1 lines about you in {reach.path}"]
+    assert reach.bench.status_lines == [f"1 line about you in {reach.path}"]
+
+
+def test_each_change_is_in_the_history(reach: ReachBox) -> None:
+    """What was added, withdrawn and deleted by hand; a run of the job without a change leaves no record."""
+    reach.know(a="Likes: red", b="Size: big")
+    reach.wait()
+    reach.drop("a")
+    reach.wait(5 * MINUTE)
+    reach.edit("- Size: big\n", "")
+    reach.wait(5 * MINUTE)
+    found = list(list_changes(reach.bench.environ))
+    lines = [[(line["removed"], line["added"]) for line in one["lines"]] for one in found]
+    assert lines == [[("", "Likes: red"), ("", "Size: big")], [("Likes: red", "")], [("Size: big", "")]]
+    assert {line["file"] for one in found for line in one["lines"]} == {str(reach.path)}
+    assert len({one["id"] for one in found}) == 3 and all("rules/tacitd.md" in one["undo"] for one in found)
 
 
 def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
@@ -32,7 +48,7 @@ def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
     reach.know(size="Size: big")
     reach.wait(10 * MINUTE)
     assert reach.path.stat().st_mtime_ns == first.st_mtime_ns and reach.bench.status["state"] == "waits"
-    assert reach.bench.status_lines == [f"1 lines about you in {reach.path}; newer lines follow within a day"]
+    assert reach.bench.status_lines == [f"1 line about you in {reach.path}; newer lines follow within a day"]
     reach.bench.settle(DAY)
     reach.wait()
     assert reach.bullets == ["Likes: red", "Size: big"]
