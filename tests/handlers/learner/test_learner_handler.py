@@ -313,6 +313,6 @@ def test_the_status_lines_of_the_learner(tmp_path: Path) -> None:
     save_a_while_ago(made.where.ledger, HEADER + format_row(row(0, "edge:off_by_one")).encode() + b"\n")
     made.due(CHECK)
     counts, unclear = format_status_lines(made.learner.status())
-    assert counts == "1 reviews in the ledger, 1 active weakness, 0 resolved"
+    assert counts == "1 review in the ledger, 1 active weakness, 0 resolved"
     assert unclear.startswith("! [LABEL] Loop end may be the gap edge:off_by_one")
     assert "tacitd learner alias 'Loop end' edge:off_by_one" in unclear
