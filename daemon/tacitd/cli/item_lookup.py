@@ -47,23 +47,26 @@ class FoundItem:
         }
 
 
-def collect_items(root: Path | None) -> list[FoundItem]:
+def collect_items(
+    root: Path | None, advance: Callable[[int, int | None], None] = lambda done, total: None
+) -> list[FoundItem]:
     """The items of all plugins: those of a project and of the person, or of all projects (None).
 
-    A plugin that fails is reported on standard error.
+    `advance` is called after each plugin with the number of plugins that are read, and of all. A plugin that fails is
+    reported on standard error.
     """
     table = load_plugin_table(os.environ)
     for what in table.broken:
         echo_message(what)
     found: list[FoundItem] = []
-    for one in table.plugins:
-        if not one.items:
-            continue
+    listed = [one for one in table.plugins if one.items]
+    for number, one in enumerate(listed, 1):
         try:
             list_items: ListItems = load_hook(one.items)
             found += [FoundItem(one.name, item) for item in list_items(os.environ, root)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
+        advance(number, len(listed))
     return found
 
 

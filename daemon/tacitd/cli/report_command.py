@@ -6,9 +6,7 @@ Each plugin brings its sections with its `report` hook; this module collects the
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +21,7 @@ from tacitd.cli.common import (
     parse_since,
     resolve_directory,
 )
+from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
@@ -86,13 +85,13 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
         ("cost", lambda scope: [build_spending(scope)]),
         ("history", lambda scope: [build_changes(scope)]),
     ]
-    with _show_progress(len(builders)) as advance:
-        for name, build in builders:
+    with show_progress("report") as advance:
+        for number, (name, build) in enumerate(builders, 1):
             try:
                 found += list(build(scope))
             except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
                 problems.append(f"the section of {name}: {describe_plugin_error(error)}")
-            advance(name)
+            advance(number, len(builders))
     return found, problems
 
 
@@ -104,20 +103,6 @@ def _load_builder(where: str) -> Callable[[ReportScope], Iterable[ReportSection]
         return made
 
     return build
-
-
-@contextmanager
-def _show_progress(total: int) -> Iterator[Callable[[str], None]]:
-    """Yield a function that advances a progress bar on standard error; without a terminal it does nothing."""
-    if not sys.stderr.isatty():
-        yield lambda name: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("report", total=total)
-        yield lambda name: bar.advance(task)
 
 
 def _make_scope(project: str | None, since: str, *, everywhere: bool) -> ReportScope:

@@ -12,6 +12,7 @@ import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
 from tacitd.cli.item_lookup import FoundItem, collect_items, decide_item
+from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import TacitdError
 from tacitd.files.git import find_project_root
 
@@ -35,7 +36,11 @@ def review(project: str | None, everywhere: bool, as_json: bool) -> None:
     On a terminal it asks about each; otherwise it lists them. Nothing changes without an answer.
     """
     root = None if everywhere else find_project_root(resolve_directory(project))
-    found = [one for one in collect_items(root) if one.item.review]
+    if everywhere:  # only then it may take long
+        with show_progress("review") as advance:
+            found = [one for one in collect_items(None, advance) if one.item.review]
+    else:
+        found = [one for one in collect_items(root) if one.item.review]
     if as_json:
         echo_json([one.as_data() for one in found])
     elif not found:

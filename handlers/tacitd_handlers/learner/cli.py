@@ -323,7 +323,8 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
     else:
         sure = ("no" if not one.sure else "probably" if one.guessed else "yes" for one in found)
         _echo_table(
-            ("LABEL", "GAP", "SURE"), ((one.label, one.tag, word) for one, word in zip(found, sure, strict=True))
+            ("LABEL", "GAP", "SURE"),
+            ((one.label, one.tag, word) for one, word in zip(found, sure, strict=True)),
         )
     if not found:
         echo_message("every label is its tag")

@@ -25,6 +25,7 @@ from tacitd.cli.common import (
     resolve_directory,
 )
 from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.progress_bar import show_progress
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
 from tacitd.dispatch.waiting_lines import describe_waiting
@@ -111,12 +112,14 @@ def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, li
             f"{project} is not a project: {getattr(wanted, 'reason', '')}", param_hint="--project"
         )
     seen, handled = SeenPrompts(), handled_prompts(paths.state_dir)
-    for path in _transcripts(source, floor):
-        sessions = _count_sessions(
-            path, source, projects, seen, handled, floor, wanted if isinstance(wanted, Project) else None
-        )
-        if sessions:
-            yield path, sessions
+    only = wanted if isinstance(wanted, Project) else None
+    transcripts = _transcripts(source, floor)
+    with show_progress("reading") as advance:
+        for number, path in enumerate(transcripts, 1):
+            sessions = _count_sessions(path, source, projects, seen, handled, floor, only)
+            advance(number, len(transcripts))
+            if sessions:
+                yield path, sessions
 
 
 def handled_prompts(state_dir: Path) -> SeenPrompts:
@@ -223,14 +226,10 @@ def _show_progress(call: CallMethod, transcripts: list[str]) -> None:
     """On a terminal, show a progress bar until everything is handled or something is parked."""
     if not sys.stderr.isatty():
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("learning", total=None)
+    with show_progress("learning") as advance:
         while True:
             lag = call("lag", transcripts=transcripts)
-            bar.update(task, total=lag["total"], completed=lag["done"])
+            advance(lag["done"], lag["total"])
             if lag["done"] >= lag["total"] or call("status")["parked"]:
                 return
             time.sleep(0.2)
