@@ -27,7 +27,6 @@ from tacitd_handlers.learner.label_guesses import (
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.rules.description_check import describe_gap
 from tacitd_handlers.learner.rules.label_evidence import LabelledEntry, PairedLabels, PairLimits, pair_labels
-from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.session_details import Intent
 from tacitd_handlers.learner.state import LearnerState
 
@@ -47,8 +46,8 @@ class LearnedLabels:
     """New pairs of label and tag to ask the person about."""
     undone: Sequence[str] = ()
     """Tags whose guessed entry was not theirs. The ledger must be folded again."""
-    restored: Sequence[PlacedEntry] = ()
-    """Entries of such tags that are no other tag's, with the fields that they get again."""
+    rewritten: list[PlacedEntry] = field(default_factory=list)
+    """Entries that are no tag's, with the fields and the place that they get."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +181,9 @@ def is_own_entry(profile: LearnerProfile, tag: str, placed: PlacedEntry, sources
     entry = placed.entry
     if entry.label != tag or entry.missing_fields:
         return False
-    course = Weakness(
-        tag,
-        entry.status or "",
-        entry.first or "",
-        entry.tested or "",
-        entry.failed or "",
-        entry.streak or "",
-        entry.clean or 0,
-    )
     lines = profile.bare_lines(placed.span)
     return any(
-        lines == format_entry(tag, text, course)
+        lines == format_entry(tag, text, entry.as_weakness(tag))
         for text in _own_descriptions(tag, entry.first or "", sources)
     )
 

@@ -227,7 +227,11 @@ def gaps_(as_json: bool) -> None:
 
 
 @learner.command(epilog="\b\nExample: tacitd learner check --fix")
-@click.option("--fix", is_flag=True, help="Repair what can be repaired without guessing.")
+@click.option(
+    "--fix",
+    is_flag=True,
+    help="Repair what can be repaired without guessing. If more than 20 are active, archive the most resolved ones.",
+)
 @JSON_OPTION
 @click.pass_context
 def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
@@ -237,9 +241,16 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 
     store = _store()
     with store.locked():
+        moves = []
         if fix:
-            store.sync_files(force=True)
+            done = store.sync_files(force=True, archives_surplus=True)
+            moves = done.result.moves if done.result is not None else []
         found = check_files(store.read_profile(), store.read_ledger().data, store.load_state())
+    for move in moves:
+        if move.what == "archived":
+            echo_message(f"{move.tag} is archived: more than twenty were active")
+        elif move.what == "waits":
+            echo_message(f"{move.tag} waits for room: Known Weaknesses is full")
     if as_json:
         echo_json([as_data(one) for one in found])
     else:

@@ -171,7 +171,12 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
             "profile",
             "Known Weaknesses",
             f"{active} active entries; the maximum is {capacity.MAX_ACTIVE}, so new ones wait",
+            True,
         )
+    resolved = len(profile.weaknesses) - active
+    if resolved > capacity.MAX_RESOLVED:
+        what = f"{resolved} resolved entries; the maximum is {capacity.MAX_RESOLVED}, and yours are never removed"
+        yield CheckFinding("profile", "Resolved", what)
     for tag, weakness in state.folded.tags.items():
         if tag in state.lists.pending:
             yield CheckFinding("profile", tag, "waits for room in Known Weaknesses")

@@ -21,11 +21,8 @@ from tacitd_handlers.learner.state import GuessedEntry, LearnerState
 
 def describe_guess(placed: PlacedEntry) -> GuessedEntry:
     """An entry as others wrote it, before it gets the course of a tag that was guessed."""
-    e = placed.entry
-    tested, failed = e.tested or "", e.failed or ""
-    course = Weakness(
-        e.label, e.status or "", e.first or "", tested, failed, e.streak or "", e.clean or 0, failed_in=failed
-    )
+    course = placed.entry.as_weakness(placed.entry.label)
+    course = replace(course, failed_in=course.failed)
     return GuessedEntry(course, course, placed.resolved)
 
 

@@ -14,7 +14,6 @@ from tacitd_handlers.learner.entry_matching import MatchedEntries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
 from tacitd_handlers.learner.formats.profile_md import PlacedEntry
 from tacitd_handlers.learner.rules.ledger_fold import LAST, Override, fold_position
-from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.rules.vocabulary import RECURRING
 from tacitd_handlers.learner.state import LearnerState, WrittenEntry
 
@@ -145,19 +144,12 @@ def _adopt(
     if known is not None:
         shown.append(known.failed)
     if not shown:
-        state.given.setdefault(tag, _as_weakness(tag, placed))
+        given = entry.as_weakness(tag)
+        state.given.setdefault(tag, replace(given, first=given.first or given.tested))
         return []
     status = RECURRING if max(shown) > (entry.failed or "") else entry.status
     state.overrides.append(Override(entry.tested, LAST, tag, status))
     return [state.overrides[-1]]
-
-
-def _as_weakness(tag: str, placed: PlacedEntry) -> Weakness:
-    e = placed.entry
-    tested = e.tested or ""
-    return Weakness(
-        tag, e.status or "", e.first or tested, tested, e.failed or "", e.streak or "", e.clean or 0
-    )
 
 
 def find_tested_ahead(

@@ -43,12 +43,6 @@ def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileIn
     if data is None and not news.ledger:
         return ReconcileResult(None, state)
     noticing = data is None or zlib.crc32(data) != state.profile
-    return _reconciled(data, state, news, noticing=noticing)
-
-
-def _reconciled(
-    data: bytes | None, state: LearnerState, news: ReconcileInput, *, noticing: bool
-) -> ReconcileResult:
     result = ReconcileResult(None, state)
     waited = list(state.lists.pending)
     whole, result.repaired = restore_sections(data if data is not None else TEMPLATE)
@@ -79,6 +73,9 @@ def _reconciled(
     rows_at = _rows_at(state, news.ledger)
     if noticing:
         _note_gone(profile, state, rows_at, damaged=HISTORY in gone)
+    for tag, placed in matched.by_tag.items():
+        if placed.entry.label != tag:
+            state.aliases[tag] = placed.entry.label  # kept also if the entry must wait for room
     fold_rows(labels, state, news, rows, result, full=full, adopted=adopted)
     rows_at = _rows_at(state, news.ledger)
     hold = None if news.settled else frozenset(key_of_row(intent.row) for intent in news.intents.values())

@@ -21,6 +21,8 @@ class ReconcileInput:
     """What `record` was given, by the keys of the rows."""
     settled: bool = True
     """Whether nobody is in the middle of writing. Only then are entries and rows of others completed and corrected."""
+    archives_surplus: bool = False
+    """Whether a person asks that not more than twenty are active, also if they wrote more."""
     restored: frozenset[str] = frozenset()
     """Sections that a session start restored empty, and whose entries must be written again."""
 

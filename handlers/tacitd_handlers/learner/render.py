@@ -44,7 +44,7 @@ def splice_weaknesses(
 ) -> Iterator[Splice]:
     """The splices for Known Weaknesses."""
     lists, matched = state.lists, labels.matched
-    placed_in = {placed.span: placed.resolved for placed in profile.weaknesses}
+    before_at = {placed.span: placed for placed in profile.weaknesses}
     yield from (remove_span(placed.span) for placed in labels.doubles)
     out = {*lists.pending, *lists.dropped, *state.removed}
     for tag, placed in matched.by_tag.items():
@@ -52,10 +52,12 @@ def splice_weaknesses(
             yield remove_span(placed.span)
     for resolved, tags in ((False, lists.active), (True, lists.resolved)):
         entries: list[list[str]] = []
-        for placed in labels.restored:
+        for placed in labels.rewritten:
             if placed.resolved is resolved:
-                after = update_entry(profile.bare_lines(placed.span), placed.entry)
-                if placed_in[placed.span] is resolved:
+                was, after = before_at[placed.span], profile.bare_lines(placed.span)
+                if placed.entry != was.entry:
+                    after = update_entry(after, placed.entry)
+                if was.resolved is resolved:
                     yield Splice(placed.span, tuple(after))
                 else:
                     yield remove_span(placed.span)
@@ -70,7 +72,7 @@ def splice_weaknesses(
                 continue
             before = profile.bare_lines(current.span)
             after = update_entry(before, weakness)
-            if placed_in[current.span] is not resolved:
+            if before_at[current.span].resolved is not resolved:
                 yield remove_span(current.span)
                 entries.append(after)
             elif after != before:

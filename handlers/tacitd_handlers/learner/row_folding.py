@@ -6,10 +6,12 @@ to count the entries that take room; `render.py` decides what is written into it
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from tacitd_handlers.learner.alias_learning import LearnedLabels
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
+from tacitd_handlers.learner.formats.profile_md import PlacedEntry
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.manual_edits import find_entering, find_tested_ahead
 from tacitd_handlers.learner.reconcile_types import ReconcileInput, ReconcileResult
@@ -55,6 +57,8 @@ def fold_rows(
     released = [tag for tag in labels.released if tag in state.folded.tags]
     result.moves += _move_weaknesses(state, released, beside)
     result.moves += _apply_cap(state, labels, beside)
+    if news.archives_surplus:
+        result.moves += _archive_surplus(state, labels, beside)
     state.size, state.crc = len(news.ledger), news.ledger.compute_crc()
 
 
@@ -96,25 +100,51 @@ def _apply_cap(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -
     The newest entries that are tacitd's own to the byte wait for room again, unless another one can be promoted.
     """
     lists = state.lists
-    over = len(lists.active) + lists.others_active - capacity.MAX_ACTIVE
-    if over <= 0:
+    if lists.surplus <= 0:
         return []
-    own = [tag for tag in lists.active if tag not in labels.matched.by_tag or labels.is_own(tag)][-over:]
+    own = [tag for tag in lists.active if tag not in labels.matched.by_tag or labels.is_own(tag)]
+    own = own[-lists.surplus :]
     lists.active = [tag for tag in lists.active if tag not in own]
     lists.pending = [*own, *lists.pending]
     return [*(Move(tag, "waits") for tag in own), *_move_weaknesses(state, (), beside)]
 
 
+def _archive_surplus(state: LearnerState, labels: LearnedLabels, beside: FoldInputs) -> list[Move]:
+    """Move what is too much out of the active list, also what a person wrote: a person asked for it."""
+    others = [
+        (placed.entry.as_weakness(placed.entry.label), placed)
+        for placed in _list_others(state, labels)
+        if not placed.resolved
+    ]
+    tags = _with_given(state)
+    moves, moved = capacity.archive_surplus(
+        state.lists, tags, [course for course, _ in others], set(state.folded.tags), _prove_with(beside)
+    )
+    _note_promotions(state, tags, moves)
+    archived = [
+        replace(placed, resolved=True) for course, placed in others if any(course is one for one in moved)
+    ]
+    spans = {placed.span for placed in archived}
+    labels.rewritten = [*(placed for placed in labels.rewritten if placed.span not in spans), *archived]
+    return moves
+
+
 def _count_others(state: LearnerState, labels: LearnedLabels, entering: Collection[str] = ()) -> None:
-    """Count the entries that take room without being in a list: a person's own, and those whose rows are gone."""
+    others = _list_others(state, labels, entering)
+    state.lists.others_active = sum(not placed.resolved for placed in others)
+    state.lists.others_resolved = sum(placed.resolved for placed in others)
+
+
+def _list_others(
+    state: LearnerState, labels: LearnedLabels, entering: Collection[str] = ()
+) -> list[PlacedEntry]:
+    """The entries that take room without being in a list: a person's own, and those whose rows are gone."""
     listed = [
         placed
         for tag, placed in labels.matched.by_tag.items()
         if tag not in state.removed and tag not in entering and state.lists.find_list(tag) is None
     ]
-    others = [*listed, *(placed for placed in labels.matched.others if placed not in labels.doubles)]
-    state.lists.others_active = sum(not placed.resolved for placed in others)
-    state.lists.others_resolved = sum(placed.resolved for placed in others)
+    return [*listed, *(placed for placed in labels.matched.others if placed not in labels.doubles)]
 
 
 def find_new_rows(state: LearnerState, ledger: Ledger) -> tuple[list[LedgerRow], bool]:
@@ -204,16 +234,23 @@ def _fold_anew(
 
 
 def _move_weaknesses(state: LearnerState, touched: Iterable[str], beside: FoldInputs) -> list[Move]:
-    def proved(weakness: Weakness) -> bool:
-        return prove_resolution(weakness, beside.has_row).proved
-
     tags = _with_given(state)
-    moves = capacity.move_tags(state.lists, tags, touched, {*state.removed, *state.held}, proved)
+    out = {*state.removed, *state.held}
+    moves = capacity.move_tags(state.lists, tags, touched, out, _prove_with(beside))
+    _note_promotions(state, tags, moves)
+    return moves
+
+
+def _prove_with(beside: FoldInputs) -> Callable[[Weakness], bool]:
+    return lambda weakness: prove_resolution(weakness, beside.has_row).proved
+
+
+def _note_promotions(state: LearnerState, tags: Mapping[str, Weakness], moves: Iterable[Move]) -> None:
+    """Remember the promotions that made room: they do not follow from the rows."""
     for move in moves:
         if move.what == "makes room":
             state.overrides.append(Override(*ledger_fold.fold_position(state.folded), move.tag, LONG))
             state.folded.tags[move.tag] = tags[move.tag]
-    return moves
 
 
 def _with_given(state: LearnerState) -> dict[str, Weakness]:

@@ -72,11 +72,7 @@ def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> li
 def list_archivable(profile: LearnerProfile) -> list[Weakness]:
     """The active entries to suggest, in order."""
     entries = [placed.entry for placed in profile.weaknesses if not placed.resolved]
-    active = [
-        Weakness(e.label, e.status, e.first or "", e.tested or "", e.failed or "", clean=e.clean or 0)
-        for e in entries
-        if e.status is not None
-    ]
+    active = [entry.as_weakness(entry.label) for entry in entries if entry.status is not None]
     return most_resolved(active)[:SUGGESTED]
 
 

@@ -233,11 +233,14 @@ class LearnerStore:
         if self.read_ledger().find_row(intent.row.key) is None:
             self._intents.append(given_up(intent.row, self.clock.now()), sync=True)
 
-    def sync_files(self, *, force: bool = False, first: bool = False) -> SyncResult:
+    def sync_files(
+        self, *, force: bool = False, first: bool = False, archives_surplus: bool = False
+    ) -> SyncResult:
         """Compare the two files, and add what is missing (SPEC L-37, L-38). Call with the lock held.
 
         `force`: a person asks, so it does not wait for other writers. `first`: the daemon starts, so rows that a
-        crash cut off are written even if the files are unchanged. Raises OSError, FileRefusedError, and FileBusyError
+        crash cut off are written even if the files are unchanged. `archives_surplus`: bring the active weaknesses down to
+        the cap, also those that a person wrote. Raises OSError, FileRefusedError, and FileBusyError
         if an editor has one of them open.
         """
         seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
@@ -263,7 +266,12 @@ class LearnerStore:
             done.waits = True
             return done
         done.result = self._reconcile(
-            ReconcileInput(self.read_ledger(), known or self.read_intents(), settled=settled)
+            ReconcileInput(
+                self.read_ledger(),
+                known or self.read_intents(),
+                settled=settled,
+                archives_surplus=archives_surplus,
+            )
         )
         self.queue_lines(format_synced(row.stamp for row in done.healed))
         if settled:

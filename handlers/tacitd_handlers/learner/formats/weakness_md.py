@@ -44,6 +44,18 @@ class WeaknessEntry:
         """The names of the missing or malformed fields."""
         return tuple(name for field, name in _FIELDS.items() if getattr(self, field) is None)
 
+    def as_weakness(self, tag: str) -> Weakness:
+        """The fields as a weakness with this tag; "" and 0 for what is missing."""
+        return Weakness(
+            tag,
+            self.status or "",
+            self.first or "",
+            self.tested or "",
+            self.failed or "",
+            self.streak or "",
+            self.clean or 0,
+        )
+
 
 def parse_entry(lines: Sequence[str]) -> WeaknessEntry | None:
     """Given an entry's lines without newlines, return its fields. None if they are not an entry."""

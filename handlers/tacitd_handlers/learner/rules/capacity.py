@@ -7,7 +7,7 @@ weakness that finds the active list full waits in `pending` until there is room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -43,7 +43,12 @@ class WeaknessLists:
     @property
     def is_full(self) -> bool:
         """Whether the active list is at its cap."""
-        return len(self.active) + self.others_active >= MAX_ACTIVE
+        return self.surplus >= 0
+
+    @property
+    def surplus(self) -> int:
+        """By how many entries the active list exceeds its cap; negative if there is room."""
+        return len(self.active) + self.others_active - MAX_ACTIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,7 @@ class Move:
     """A change of list, for the log and the output of `record`."""
 
     tag: str
-    what: Literal["enters", "waits", "promoted", "makes room", "returns", "dropped"]
+    what: Literal["enters", "waits", "promoted", "makes room", "returns", "dropped", "archived"]
 
 
 def move_tags(
@@ -83,6 +88,41 @@ def move_tags(
         moves = [move for move in moves if move != Move(tag, "waits")]
         moves.append(Move(tag, "enters"))
     return moves
+
+
+def archive_surplus(
+    lists: WeaknessLists,
+    tags: dict[str, Weakness],
+    others: Sequence[Weakness],
+    recorded: Collection[str],
+    proved: Callable[[Weakness], bool],
+) -> tuple[list[Move], list[Weakness]]:
+    """Bring the active list down to the cap, when a person asks for it (SPEC L-09, L-27).
+
+    What is proved is promoted. Then the most resolved entries move to `### Resolved` with their status, as far as there
+    is room; tags in `recorded`, whose courses are in the ledger, wait if there is none. `others` are the active
+    entries without a tag: they can only move. Returns the moves, and those of `others` that move.
+    """
+    moves: list[Move] = []
+    while lists.surplus > 0 and _make_room(lists, tags, proved, moves):
+        pass
+    known = [tags[tag] for tag in lists.active if tag in tags]
+    leaving = most_resolved([*known, *others])[: max(0, lists.surplus)]
+    tagged = [weakness.tag for weakness in leaving if any(weakness is one for one in known)]
+    moved = [weakness for weakness in leaving if any(weakness is one for one in others)]
+    lists.others_active -= len(moved)
+    lists.others_resolved += len(moved)
+    waiting: list[str] = []
+    for tag in tagged:
+        lists.active.remove(tag)
+        if len(lists.resolved) + lists.others_resolved < MAX_RESOLVED or tag not in recorded:
+            lists.resolved.append(tag)
+            moves.append(Move(tag, "archived"))
+        else:
+            waiting.insert(0, tag)
+            moves.append(Move(tag, "waits"))
+    lists.pending = [*waiting, *lists.pending]
+    return [*moves, *(Move(weakness.tag, "archived") for weakness in moved)], moved
 
 
 def _by_status(lists: WeaknessLists, weakness: Weakness) -> list[Move]:
