@@ -1,0 +1,153 @@
+"""What a year of use costs: the same measurements on a fresh machine and on one with a year of state.
+
+    python benchmarks/year.py [--days 365]
+
+The state is made by the stores themselves (`simulated_year.py`); the daemon is the real one, with the stand-in for Claude
+Code. Prints, for a fresh machine, for the first start after the year and for a later one: CPU seconds and memory of a
+start, the share of a core while idle, the time from a prompt to LEARNED.md, and of `status`. Then the size of each file.
+The CPU and memory of a year are asked for at 365 days; with fewer days the same limits apply. Takes 10 min for a year.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+from loguru import logger  # noqa: E402
+from simulated_year import SimulatedUse  # noqa: E402
+from support_daemon import Daemon  # noqa: E402
+
+FACTS = 5
+"""How many facts are timed; the median counts."""
+POLL = 0.005
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class YearFigures:
+    """What was measured with one state."""
+
+    start_cpu: float
+    """CPU seconds until the daemon answers."""
+    rss: float
+    """MB, after the start."""
+    peak: float
+    """MB."""
+    idle: float
+    """Percent of one core."""
+    fact: float
+    """Seconds from the append of a prompt to its line in LEARNED.md."""
+    status: float
+    """Seconds of `tacitd status` as a process."""
+
+
+def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
+    """Start the daemon, measure it, and stop it."""
+    daemon.start()
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    start_cpu, (rss, peak) = _read_cpu(pid), _read_memory(pid)
+    daemon.sync()
+    idle = _measure_idle(pid, idle_seconds)
+    facts = sorted(_time_fact(daemon) for _ in range(FACTS))
+    shown = sorted(_time_status(daemon) for _ in range(FACTS))
+    daemon.stop()
+    return YearFigures(start_cpu, rss, peak, idle, facts[FACTS // 2], shown[FACTS // 2])
+
+
+def _time_fact(daemon: Daemon) -> float:
+    words = f"Prefers {time.monotonic_ns()}"
+    begin = time.perf_counter()
+    daemon.type_(f"fact-{time.monotonic_ns()}", words)
+    daemon.synthesize()
+    assert words in daemon.learned, daemon.said()
+    return time.perf_counter() - begin
+
+
+def _time_status(daemon: Daemon) -> float:
+    begin = time.perf_counter()
+    done = daemon.cli("status")
+    assert done.stdout, done.stderr
+    return time.perf_counter() - begin
+
+
+def _measure_idle(pid: int, seconds: float) -> float:
+    before, begin = _read_cpu(pid), time.perf_counter()
+    time.sleep(seconds)
+    return 100 * (_read_cpu(pid) - before) / (time.perf_counter() - begin)
+
+
+def _read_cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def _read_memory(pid: int) -> tuple[float, float]:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    found = {line.partition(":")[0]: line.split()[1] for line in lines if line.startswith(("VmRSS", "VmHWM"))}
+    return int(found["VmRSS"]) / 1024, int(found["VmHWM"]) / 1024
+
+
+def list_sizes(state: Path) -> list[tuple[str, float]]:
+    """Each file of the state directory over 10 KB with its size in MB, the largest first."""
+    sizes = {path.relative_to(state).as_posix(): path.stat().st_size for path in state.rglob("*") if path.is_file()}
+    found = sorted(sizes.items(), key=lambda one: -one[1])
+    return [(name, size / 1e6) for name, size in found if size > 10_000]
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print, and return 0 if all limits are kept, otherwise 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--days", type=int, default=365)
+    parser.add_argument("--idle", type=float, default=20.0, metavar="SECONDS")
+    parser.add_argument("--keep", type=Path, help="an empty directory for the state, which is kept")
+    options = parser.parse_args(argv)
+    logger.remove()
+    with tempfile.TemporaryDirectory() as folder:
+        place = options.keep or Path(folder)
+        (place / "fresh").mkdir(parents=True)
+        fresh = measure_daemon(_make_daemon(place / "fresh"), options.idle)
+        (place / "used").mkdir()
+        daemon = _make_daemon(place / "used")
+        begin = time.perf_counter()
+        SimulatedUse(daemon.home, daemon.state, options.days).write()
+        made = time.perf_counter() - begin
+        sizes = list_sizes(daemon.state)
+        first = measure_daemon(daemon, options.idle)
+        later = measure_daemon(daemon, options.idle)
+        after = dict(list_sizes(daemon.state))
+    print(f"{options.days} days of 50 sessions with five prompts, 15 projects; made in {made:.0f} s")
+    rows = [
+        ("start, CPU s", fresh.start_cpu, first.start_cpu, later.start_cpu, 2.0),
+        ("after the start, MB", fresh.rss, first.rss, later.rss, 80.0),
+        ("at most, MB", fresh.peak, first.peak, later.peak, None),
+        ("idle, % of a core", fresh.idle, first.idle, later.idle, 0.3),
+        ("one fact, s", fresh.fact, first.fact, later.fact, 1.5 * fresh.fact),
+        ("status, s", fresh.status, first.status, later.status, 1.5 * fresh.status),
+    ]
+    kept = True
+    print(f"{'':<20}  {'fresh':>8}  {'first':>8}  {'later':>8}  {'asked':>8}")
+    for name, *values, asked in rows:
+        figures = "  ".join(f"{value or 0:8.2f}" for value in values)
+        print(f"{name:<20}  {figures}  " + ("" if asked is None else f"{asked:8.2f}"))
+        kept = kept and (asked is None or (values[-1] or 0.0) <= asked)
+    print(f"\n{'MB':<36}  {'before':>8}  {'after':>8}")
+    for name, size in sizes:
+        print(f"{name:<36}  {size:8.2f}  {after.get(name, 0.0):8.2f}")
+    return 0 if kept else 1
+
+
+def _make_daemon(place: Path) -> Daemon:
+    return Daemon(place, EXTRACTION__SETTLE="0s")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
