@@ -193,10 +193,11 @@ def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
     rank = {fold_spaces(clean_line(line)): at for at, line in reversed(list(enumerate(order)))}
     count = Counter(fold_spaces(item.joined) for item in text.iter_items())
     lists: dict[tuple[int, str], list[MarkdownItem]] = {}
+    sections = text.index_sections()
     for item in text.iter_items():
         words = fold_spaces(item.joined)
         if words in rank and count[words] == 1 and not item.built_upon:
-            lists.setdefault((text.find_section(item.start), text.blocks[item.start].mark), []).append(item)
+            lists.setdefault((sections[item.start], text.blocks[item.start].mark), []).append(item)
     moves: dict[int, MarkdownItem] = {}
     for items in lists.values():
         wanted = sorted(items, key=lambda item: rank[fold_spaces(item.joined)])

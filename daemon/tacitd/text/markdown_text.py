@@ -126,9 +126,13 @@ class MarkdownText:
                     found[words] = at
         return found
 
-    def find_section(self, at: int) -> int:
-        """The index of the heading above a line; -1 if there is none."""
-        return next((n for n in range(at, -1, -1) if self.blocks[n].kind is LineKind.HEADING), -1)
+    def index_sections(self) -> list[int]:
+        """For each line, the index of the heading above it, or its own if it is one; -1 if there is none."""
+        found, above = list[int](), -1
+        for at, block in enumerate(self.blocks):
+            above = at if block.kind is LineKind.HEADING else above
+            found.append(above)
+        return found
 
     def find_first_section(self, titles: Iterable[str]) -> int | None:
         """The index of the first heading of level 2 with one of these titles; None if there is none."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd_handlers.learning.fact_marks import FactMark
 from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.stage2.numbered_facts import find_sources, number_facts, split_numbered
+from tacitd_handlers.learning.stage2.numbered_facts import FactSources, number_facts, split_numbered
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.learning.state import LeftOutFact
 
@@ -80,7 +80,7 @@ def test_a_relative_date_has_its_day(fact: str, shown: str) -> None:
 def test_from_names_the_facts_of_a_line(numbers: tuple[int, ...], line: str, found: list[str]) -> None:
     """Numbers that do not exist are ignored; without a number, shared words tell."""
     facts = number_facts([raw(PNPM, TABS)], {PNPM, TABS}, {})
-    assert [fact.text for fact in find_sources(line, numbers, facts)] == found
+    assert [fact.text for fact in FactSources(facts).find_facts(line, numbers)] == found
 
 
 @pytest.mark.parametrize(

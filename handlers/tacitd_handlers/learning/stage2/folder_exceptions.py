@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from tacitd_handlers.learning.data_prohibitions import guards_data
-from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, find_sources
+from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine
 from tacitd_handlers.shared.text_parts import compose_text, split_parts
 
@@ -30,10 +30,13 @@ _KIND = r"(?:folder|module|package|director(?:y|ies)|service)\b|ordner|modul|pak
 def find_exceptions(placed: Iterable[PlacedLine], facts: Sequence[NumberedFact]) -> set[str]:
     """The lines of folders that are exceptions to the line which they name in REPLACES."""
     found: set[str] = set()
+    known = FactSources(facts)
     for one in placed:
-        texts = [one.line, *(fact.text for fact in find_sources(one.line, one.item.sources, facts))]
+        if one.path == LEARNED:
+            continue
+        texts = [one.line, *(fact.text for fact in known.find_facts(one.line, one.item.sources))]
         folder = one.path.removesuffix(f"/{AGENTS}")
-        if one.path != LEARNED and is_exception(texts, folder, one.item.replaces):
+        if is_exception(texts, folder, one.item.replaces):
             found.add(one.line)
     return found
 

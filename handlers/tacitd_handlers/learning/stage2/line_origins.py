@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, find_sources
+from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import PlacedLine
 
 
@@ -19,13 +19,15 @@ def describe_origins(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact])
 
     Its origin is then the whole synthesis.
     """
-    found = ((one.line, find_sources(one.line, one.item.sources, facts)) for one in lines)
+    known = FactSources(facts)
+    found = ((one.line, known.find_facts(one.line, one.item.sources)) for one in lines)
     return {line: _describe(sources) for line, sources in found if sources}
 
 
 def list_facts_of_lines(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact]) -> dict[str, list[str]]:
     """The facts of each line by its text, for the history. Without them a forgotten line could be made of them again."""
-    found = ((one.line, find_sources(one.line, one.item.sources, facts)) for one in lines)
+    known = FactSources(facts)
+    found = ((one.line, known.find_facts(one.line, one.item.sources)) for one in lines)
     return {line: [source.text for source in sources] for line, sources in found if sources}
 
 
@@ -34,7 +36,8 @@ def divide_facts(lines: Iterable[PlacedLine], facts: Sequence[NumberedFact]) -> 
 
     An existing line among the facts is in neither.
     """
-    used = {source.text for one in lines for source in find_sources(one.line, one.item.sources, facts)}
+    known = FactSources(facts)
+    used = {source.text for one in lines for source in known.find_facts(one.line, one.item.sources)}
     unused = [fact for fact in facts if fact.is_new and not fact.again and fact.text not in used]
     left_out = [
         {

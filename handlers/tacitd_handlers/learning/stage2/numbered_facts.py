@@ -7,8 +7,10 @@ said again.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 
 from tacitd.clock import utc_seconds
@@ -102,18 +104,42 @@ def number_facts(
     return tuple(found.values())
 
 
-def find_sources(
-    line: str, numbers: Sequence[int], facts: Sequence[NumberedFact]
-) -> tuple[NumberedFact, ...]:
-    """Return the facts that a line is made from: those that FROM names, otherwise new ones that share words with it.
+class FactSources:
+    """The facts of one synthesis, indexed by their words: which of them is a line made from?
 
-    Numbers of facts that do not exist are ignored. () if nothing tells.
+    A plan may have as many lines as there are facts. Without the index each line would be compared with each fact.
     """
-    named = tuple(facts[number - 1] for number in numbers if 1 <= number <= len(facts))
-    if named:
-        return named
-    words = set(normalise_text(line).split())
-    return tuple(fact for fact in facts if fact.is_new and _shares_words(fact.text, words))
+
+    def __init__(self, facts: Sequence[NumberedFact]) -> None:
+        self._facts = facts
+        self._words = {
+            at: frozenset(normalise_text(fact.text).split()) for at, fact in enumerate(facts) if fact.is_new
+        }
+        self._equal = {normalise_text(self._facts[at].text): at for at in reversed(self._words)}
+        self._index: dict[str, list[int]] = {}
+        """By word, the facts that have it among their rarest words: a line that repeats half of a fact's words has one
+        of these."""
+        frequency = Counter(word for words in self._words.values() for word in words)
+        for at, words in self._words.items():
+            rarest = sorted(words, key=lambda word: (frequency[word], word))
+            for word in rarest[: len(rarest) - ceil(len(rarest) * _SHARED_WORDS) + 1]:
+                self._index.setdefault(word, []).append(at)
+
+    def find_facts(self, line: str, numbers: Sequence[int]) -> tuple[NumberedFact, ...]:
+        """Return the facts that a line is made from: those that FROM names, otherwise the new one that says the same,
+        otherwise new ones that share words with it.
+
+        Numbers of facts that do not exist are ignored. () if nothing tells.
+        """
+        named = tuple(self._facts[number - 1] for number in numbers if 1 <= number <= len(self._facts))
+        if named:
+            return named
+        same = normalise_text(line)
+        if same in self._equal:
+            return (self._facts[self._equal[same]],)
+        words = set(same.split())
+        near = sorted({at for word in words for at in self._index.get(word, ())})
+        return tuple(self._facts[at] for at in near if _is_shared(self._words[at], words))
 
 
 def split_numbered(facts: Sequence[NumberedFact]) -> Iterator[dict[int, NumberedFact]]:
@@ -125,7 +151,7 @@ def split_numbered(facts: Sequence[NumberedFact]) -> Iterator[dict[int, Numbered
     new = [number for number, fact in numbers.items() if fact.is_new]
     texts = iter(new)
     for portion in split_portions([numbers[number].text for number in new]):
-        taken = [next(texts) for _ in portion]
+        taken = {next(texts) for _ in portion}
         yield {number: fact for number, fact in numbers.items() if number in taken or not fact.is_new}
 
 
@@ -149,9 +175,8 @@ def list_repeated(facts: Mapping[int, NumberedFact], state: LearningState, root:
     return counts
 
 
-def _shares_words(text: str, words: Collection[str]) -> bool:
-    own = set(normalise_text(text).split())
-    return bool(own) and len(own & set(words)) >= len(own) * _SHARED_WORDS
+def _is_shared(own: Collection[str], words: Collection[str]) -> bool:
+    return bool(own) and sum(word in words for word in own) >= len(own) * _SHARED_WORDS
 
 
 def _merge(before: NumberedFact, other: NumberedFact) -> NumberedFact:
