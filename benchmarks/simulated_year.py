@@ -29,6 +29,7 @@ from tacitd.files.operations import Operation, PutLine, RewriteFile, SwapLine, T
 from tacitd.files.transaction import History
 from tacitd.handler import Plugin
 from tacitd.model.budget import Budget
+from tacitd.model.port import Tier
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
@@ -134,7 +135,10 @@ class SimulatedUse:
             consumer.commit_event(SessionEnded.stored_name, cursor, session, made)
             if name == "profile":
                 consumer.commit_event(
-                    Message.stored_name, None, f"learning:{self.clock.now()!r}:{session}:{upto}", {"kind": "nothing"}
+                    Message.stored_name,
+                    None,
+                    f"learning:{self.clock.now()!r}:{session}:{upto}",
+                    {"kind": "nothing"},
                 )
         _note_calls(number, session, prompts, project.root, stores)
         if number % 50 == 0:
@@ -152,7 +156,13 @@ class SimulatedUse:
         """Run the transactions of one synthesis, and return the data of its commit."""
         root, batch, line = project.root, f"{number:016x}", facts[0].rstrip()
         learned, ids = root / "LEARNED.md", [p.id for p in prompts]
-        made: dict[str, Any] = {"kind": "synthesis", "project": str(root), "batches": [batch], "usd": 0.01, "from": 5}
+        made: dict[str, Any] = {
+            "kind": "synthesis",
+            "project": str(root),
+            "batches": [batch],
+            "usd": 0.01,
+            "from": 5,
+        }
         if number // PROJECTS % 3 == 2 and project.lines:
             return made | {"lines": 0, "again": [project.lines[number % len(project.lines)]], "sessions": []}
         operations: list[Operation] = []
@@ -169,9 +179,17 @@ class SimulatedUse:
         seen = path.read_bytes() if path.exists() else None
         operations.append(RewriteFile(path, copy, digest_of(seen)))
         origin = {line: {"prompts": ids, "sessions": [prompts[0].session], "said": 1, "corrections": 0}}
-        cause: dict[str, Any] = {"by": "learning", "what": "synthesis", "batches": [batch], "files": [], "whole": {}}
+        cause: dict[str, Any] = {
+            "by": "learning",
+            "what": "synthesis",
+            "batches": [batch],
+            "files": [],
+            "whole": {},
+        }
         cause |= {"sessions": [prompts[0].session], "prompts": ids, "facts": facts, "lines": origin}
-        stores.history.run_transaction(root, operations, cause | {"made_of": {line: facts}}, f"synthesis:{batch}")
+        stores.history.run_transaction(
+            root, operations, cause | {"made_of": {line: facts}}, f"synthesis:{batch}"
+        )
         made |= {"lines": 1, "put": [line], "origins": origin, "files": {line: "LEARNED.md"}, "used": facts}
         if len(project.lines) > LINES:
             gone = project.lines.pop(0)
@@ -216,7 +234,11 @@ def _measure_transcript(prompts: list[Prompt], path: Path | None) -> list[int]:
     ends, data = list[int](), b""
     for prompt in prompts:
         record = {"type": "user", "message": {"role": "user", "content": prompt.text}, "uuid": prompt.uuid}
-        record |= {"sessionId": prompt.session, "cwd": prompt.cwd, "timestamp": utc_millis(prompt.time or 0.0)}
+        record |= {
+            "sessionId": prompt.session,
+            "cwd": prompt.cwd,
+            "timestamp": utc_millis(prompt.time or 0.0),
+        }
         data += json.dumps(record).encode() + b"\n"
         ends.append(len(data))
     if path is not None:
@@ -232,7 +254,12 @@ def _list_commits(
     if plugin.name != "learning":
         yield from ((upto, [prompt], {}) for upto, prompt in zip(ends, prompts, strict=True))
         return
-    data = {"kind": "batch", "id": batch, "project": str(root), "prompts": [p.id for p in prompts]}
+    data: dict[str, Any] = {
+        "kind": "batch",
+        "id": batch,
+        "project": str(root),
+        "prompts": [p.id for p in prompts],
+    }
     data |= {"times": [p.time for p in prompts], "new": facts, "again": [], "folders": [], "usd": 0.003}
     data |= {"words": [p.text for p in prompts], "seen": 5, "asked": 5, "facts": 1, "dropped": 0}
     yield ends[-1], prompts, data
@@ -240,10 +267,10 @@ def _list_commits(
 
 def _note_calls(number: int, session: str, prompts: list[Prompt], root: Path, stores: Stores) -> None:
     """The two calls of the model for a session."""
-    for tier, key, parts in (("fast", "extraction", [p.id for p in prompts]), ("smart", "synthesis", [])):
-        call = stores.budget.begin_call(
-            f"{key}:{number}", tier, purpose=key, project=str(root), parts=parts
-        )
+    calls: list[tuple[Tier, str, list[str]]] = [("fast", "extraction", [p.id for p in prompts])]
+    calls.append(("smart", "synthesis", []))
+    for tier, key, parts in calls:
+        call = stores.budget.begin_call(f"{key}:{number}", tier, purpose=key, project=str(root), parts=parts)
         assert isinstance(call, str), call
         stores.budget.end_call(call, usd=0.003, tokens_in=4000, tokens_out=100, model="m")
-        stores.own.append({"at": stores.budget._clock.now(), "session": f"{session}-{key}"})
+        stores.own.append({"at": prompts[0].time, "session": f"{session}-{key}"})

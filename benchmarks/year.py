@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
 from loguru import logger  # noqa: E402
+
 from simulated_year import SimulatedUse  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
 
@@ -98,7 +99,9 @@ def _read_memory(pid: int) -> tuple[float, float]:
 
 def list_sizes(state: Path) -> list[tuple[str, float]]:
     """Each file of the state directory over 10 KB with its size in MB, the largest first."""
-    sizes = {path.relative_to(state).as_posix(): path.stat().st_size for path in state.rglob("*") if path.is_file()}
+    sizes = {
+        path.relative_to(state).as_posix(): path.stat().st_size for path in state.rglob("*") if path.is_file()
+    }
     found = sorted(sizes.items(), key=lambda one: -one[1])
     return [(name, size / 1e6) for name, size in found if size > 10_000]
 

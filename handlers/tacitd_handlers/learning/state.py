@@ -45,7 +45,9 @@ from tacitd_handlers.shared.line_table import LineTable
 
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 """Numbers in commits that `status` adds up."""
-SECRET_FACT, TOO_MANY_FACTS = "looks like a secret", "more than 20 facts in one answer"
+SECRET_FACT = "looks like a secret"
+TOO_MANY_FACTS = "more than 20 facts in one answer"
+"""Only earlier versions left facts out for this reason; their number stays in the log."""
 FORGOTTEN_FACT = "forgotten by you"
 COMMENTARY = "remarks of the model about its task"
 """Reasons why facts are left out. Their number is counted; their text is not stored."""

@@ -11,7 +11,7 @@ from support_sources import ROOT
 from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.stage1.gather import gather_prompts
-from tacitd_handlers.learning.stage1.parse import FACTS_LIMIT
+from tacitd_handlers.learning.stage1.parse import ANSWER_LIMIT, ParsedFacts, parse_facts
 from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
@@ -44,8 +44,11 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("answers", [1, 7, 100])
 def test_no_fewer_syntheses_than_portions(answers: int) -> None:
-    """The estimate is not exceeded if every answer has the maximum number of the longest facts."""
-    facts = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(answers * FACTS_LIMIT)]
+    """The estimate is not exceeded if every answer is as long as possible, with the longest facts."""
+    many = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(ANSWER_LIMIT // (FACT_LIMIT + 1))]
+    parsed = parse_facts("\n".join(many))
+    assert isinstance(parsed, ParsedFacts) and len(parsed.facts) == len(many) > 20
+    facts = [f"{answer} {fact}"[:FACT_LIMIT] for answer in range(answers) for fact in parsed.facts]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
     assert answers + len(list(split_portions(facts))) <= said.calls
 

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-from support_steps import count_steps
 from support_learning import SYNTHESIS, Bench
+from support_steps import count_steps
 from tacitd.events import Due
 from tacitd.model.port import ModelRequest
 from tacitd.text.markdown import arrange_lines

@@ -32,9 +32,7 @@ from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.tidy import tidy_fact
 
 ANSWER_LIMIT = 8192
-"""Maximum length of an answer in characters. A longer answer is not a list of facts."""
-FACTS_LIMIT = 20
-"""Maximum number of facts taken from one answer."""
+"""Maximum length of an answer in characters. A longer answer is not a list of facts. Nothing else limits their number."""
 _PROSE = 600
 """Maximum length in characters of an answer that is a single line."""
 _TALK = re.compile(
@@ -85,8 +83,6 @@ class ParsedFacts:
     """The facts without their marks, and the known lines that were said again."""
     withheld: int = 0
     """Number of facts that looked like a secret. They are not stored."""
-    over_limit: int = 0
-    """Number of facts beyond FACTS_LIMIT."""
     marks: Mapping[str, AnswerMark] = field(default_factory=dict)
     """The marks of the facts that have some, by fact."""
     commentary: int = field(default=0, compare=False)
@@ -147,8 +143,8 @@ def _collect_facts(lines: list[str], commentary: int) -> ParsedFacts:
         fact = kept.setdefault(normalise_text(text), text)
         marks[fact] = marks[fact].merge(mark) if fact in marks else mark
     facts = tuple(kept.values())
-    given = {fact: marks[fact] for fact in facts[:FACTS_LIMIT] if marks[fact] != AnswerMark()}
-    return ParsedFacts(facts[:FACTS_LIMIT], withheld, max(0, len(facts) - FACTS_LIMIT), given, commentary)
+    given = {fact: marks[fact] for fact in facts if marks[fact] != AnswerMark()}
+    return ParsedFacts(facts, withheld, given, commentary)
 
 
 def _split_marks(line: str) -> tuple[str, AnswerMark]:

@@ -37,7 +37,7 @@ from tacitd_handlers.learning.stage1.gather import (
     shorten_middle,
 )
 from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
-from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT
 from tacitd_handlers.learning.statements import list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
@@ -161,7 +161,6 @@ def _ask_model(
         data["refused"] = len(refused)
     left_out = {
         SECRET_FACT: parsed.withheld,
-        TOO_MANY_FACTS: parsed.over_limit,
         COMMENTARY: parsed.commentary,
         FORGOTTEN_FACT: len(parsed.facts) - len(wanted),
     }
