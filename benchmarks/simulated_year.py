@@ -137,7 +137,7 @@ class SimulatedUse:
                 consumer.commit_event(
                     Message.stored_name,
                     None,
-                    f"learning:{self.clock.now()!r}:{session}:{upto}",
+                    f"learning:{self.clock.now()!r}:{session}:{ends[-1]}",
                     {"kind": "nothing"},
                 )
         _note_calls(number, session, prompts, project.root, stores)
