@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from support_daemon import Daemon, MakeDaemon, append, line, until
+from support_rights import bound
 from support_sources import ROOT
 
 pytestmark = pytest.mark.scenario
@@ -220,3 +224,35 @@ def run_plugin(daemon: Daemon, event: str, session: str, **fields: str) -> str:
     (group,) = json.loads((PLUGIN / "hooks/hooks.json").read_text())["hooks"][event]
     environ = daemon.environ | {"CLAUDE_PLUGIN_ROOT": str(PLUGIN), "CLAUDE_PROJECT_DIR": str(daemon.project)}
     return run_commands(daemon, [group], environ, event, session, **fields)
+
+
+def test_read_only_settings_stay(make: MakeDaemon) -> None:
+    """A person's `chmod a-w` is meant, although the directory would allow to replace the file."""
+    daemon = make()
+    settings = write_settings(daemon)
+    settings.chmod(0o444)
+    daemon.before = bound()
+    said = daemon.cli("hooks", "install")
+    assert said.returncode == 1 and "read-only" in said.stderr and "hint:" in said.stderr
+    assert settings.read_text() == SETTINGS
+    settings.chmod(0o644)
+    assert daemon.cli("hooks", "install").returncode == 0
+    with_hooks = settings.read_text()
+    settings.chmod(0o444)
+    assert daemon.cli("hooks", "uninstall").returncode == 1 and settings.read_text() == with_hooks
+    settings.chmod(0o644)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="needs root and setpriv")
+def test_a_hook_of_another_user_says_nothing(make: MakeDaemon) -> None:
+    """It reaches neither the socket nor the spool file: no output, no trace, exit code 0."""
+    daemon = make()
+    write_settings(daemon)
+    daemon.start()
+    assert daemon.cli("hooks", "install").returncode == 0
+    hooks = json.loads((daemon.home / ".claude/settings.json").read_text())["hooks"]
+    command = hooks["SessionStart"][0]["hooks"][0]["command"]
+    as_nobody = f"setpriv --reuid=65534 --regid=65534 --clear-groups /bin/sh -c {shlex.quote(command)}"
+    groups = [{"hooks": [{"command": as_nobody}]}]
+    assert run_commands(daemon, groups, None, "SessionStart", "s1", source="startup") == ""
+    assert not (daemon.state / "hooks/spool.jsonl").exists()

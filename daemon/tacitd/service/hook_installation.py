@@ -23,6 +23,7 @@ from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
 from tacitd.files.replaced import edit_file, replace_file
 from tacitd.files.temporary import read_snapshot
+from tacitd.files.write_checks import refuse_unwritable
 from tacitd.sources.base import HookEntry, HookFormat
 from tacitd.state.hint_spool import HOOKS_DIR, SPOOL, write_hook_program
 from tacitd.state.paths import Paths
@@ -142,7 +143,10 @@ class HookInstaller:
         return first is not None and first.get("created") is True
 
     def _change(self, settings: Path, make: Callable[[str], str], *, create: bool = False) -> HooksReport:
-        """Change the settings file with a function of its text; a missing one is only made with `create`."""
+        """Change the settings file with a function of its text; a missing one is only made with `create`.
+
+        Raises OSError, FileRefusedError, also for a read-only file.
+        """
 
         def change(data: bytes | None) -> bytes | None:
             if data is None and not create:
@@ -151,6 +155,8 @@ class HookInstaller:
 
         seen = self._read(settings)
         is_changing = seen is not None and change(seen) not in (None, seen)
+        if is_changing:
+            refuse_unwritable(self._disk.resolve(settings), self._disk)
         backup = self._back_up(settings, seen) if seen is not None and is_changing else None
         changed = retry_while_busy(lambda: edit_file(settings, change, disk=self._disk))
         now = self._read(settings)

@@ -225,3 +225,13 @@ def test_a_plugin_that_is_off_does_not_count(installer: HookInstaller, text: str
     """Nor another one, nor text that is not understood."""
     settings_of(installer, text)
     assert installer.find_plugin() is None
+
+
+def test_settings_of_five_megabytes(installer: HookInstaller) -> None:
+    """Byte-equal afterwards, as a small file is."""
+    rules = ",\n".join(f'      "Bash(command-{number}:*)"' for number in range(180_000))
+    path = settings_of(installer, f'{{\n  "permissions": {{\n    "allow": [\n{rules}\n    ]\n  }}\n}}\n')
+    before = path.read_bytes()
+    assert len(before) > 5_000_000
+    assert installer.install().changed and len(path.read_bytes()) > len(before)
+    assert installer.remove().changed and path.read_bytes() == before
