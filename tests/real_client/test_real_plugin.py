@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from real_install import real_client
-from real_tui import wait_for
-from real_world import Machine
+from real_tui import RealClient, wait_for
+from real_world import Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_sources import ROOT
@@ -27,6 +28,8 @@ pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
 VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
 WITH_STRICT = ("2.1.197", "2.1.328")
 """The older ones have no `validate --strict`."""
+DEAF = "2.0.76"
+"""It runs a plugin's hooks, but drops what they print (anthropics/claude-code#16538)."""
 FACT, WORDS = "Uses pnpm instead of npm", "in this repository we use pnpm, never npm"
 EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
 """What the client itself leaves in the settings, empty."""
@@ -57,14 +60,19 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
         one.finish()
 
 
-def run_client(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One run of the client in the project, as a person starts it."""
-    environ = {
+def make_environ(machine: Machine) -> dict[str, str]:
+    """A person's environment; the state directory is not the usual one, so it is named. The client waits for the MCP server."""
+    passed = {
         k: v for k, v in machine.environ.items() if not k.startswith("TACITD_") or k == "TACITD_STATE_DIR"
     }
+    return passed | {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"}
+
+
+def run_client(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """One run of the client in the project, as a person starts it."""
     return subprocess.run(
         [str(machine.client), *arguments],
-        env=environ,
+        env=make_environ(machine),
         cwd=machine.project,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -78,6 +86,23 @@ def must_run(machine: Machine, *arguments: str) -> str:
     done = run_client(machine, *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def ask(machine: Machine) -> Request:
+    """One `claude -p`; return its request for the answer."""
+    before = len(machine.asked_by_person())
+    assert must_run(machine, "-p", f"{WORDS} [[reply:yes]]").strip() == "yes"
+    new = machine.asked_by_person()[before:]
+    return next(one for one in new if WORDS in one.text and one.body.get("tools"))
+
+
+def ask_until_in_time(machine: Machine) -> Request:
+    """The request of a session whose hook was answered in time: on a busy machine it may give up after 50 ms."""
+    for _ in range(8):
+        found = ask(machine)
+        if "<tacitd-context" in found.text:
+            return found
+    pytest.fail("in eight sessions no hook was answered within 50 ms")
 
 
 def read_settings(machine: Machine) -> dict[str, Any]:
@@ -100,9 +125,9 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
     assert (
         machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
     )  # in no file that a session loads
-    assert must_run(machine, "-p", f"{WORDS} [[reply:yes]]").strip() == "yes"
-    first = next(one for one in machine.asked_by_person() if WORDS in one.text)
-    assert first.text.count("Builds zebra engines") == 1 and "tacitd-context" in first.text
+    is_deaf = f"[{DEAF}]" in request.node.name
+    first = ask(machine) if is_deaf else ask_until_in_time(machine)
+    assert first.text.count("Builds zebra engines") == (0 if is_deaf else 1)
     assert "mcp__plugin_tacitd_tacitd__get_profile" in [one["name"] for one in first.body["tools"]]
     assert must_run(machine, "-p", "/tacitd:why pnpm", "--allowedTools", "Bash").strip() == "done"
     asked = machine.asked_by_person()[-1]
@@ -114,16 +139,26 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
     assert all(after.get(key, {}) == {} for key in EMPTY_KEYS)
 
 
+def press_enter_until(client: RealClient, is_sent: Callable[[], bool]) -> None:
+    """The first Enter may only choose the command from the list that the client shows, or count as a part of a paste."""
+    for _ in range(5):
+        with suppress(TimeoutError):
+            wait_for(is_sent, 6, "a request")
+            return
+        client.tmux("send-keys", "-t", "c", "Enter")
+
+
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_words_behind_a_command_are_learned(machine: Machine) -> None:
     """`/tacitd:remember` needs no store of its own: a person's words behind it are prompts, and the hook of the session's end
     makes lines of them. In a terminal, because `-p` is a program's prompt."""
     must_run(machine, "plugin", "marketplace", "add", str(ROOT))
     must_run(machine, "plugin", "install", "tacitd@tacitd")
-    with machine.person() as client:
+    with RealClient(machine.client, machine.home, machine.project, make_environ(machine)) as client:
         client.enter(f"/tacitd:remember {WORDS}")
+        press_enter_until(client, lambda: any(WORDS in one.text for one in machine.asked_by_person()))
         wait_for(lambda: client.recorded(b'"type":"assistant"') >= 1, PATIENCE, "the answer", client.screen)
-        client.leave("/exit")
+        client.leave("TERM")
     wait_for(
         lambda: FACT in machine.learned,
         2 * PATIENCE,
