@@ -86,6 +86,10 @@ def compare_processes(runs: int) -> None:
                 [*python, str(daemon.socket), spool],
                 make_input(daemon, "SessionStart"),
             ),
+            "hook of the plugin, UserPromptSubmit": (
+                ["sh", str(ROOT / "plugin/hooks/run-hook.sh")],
+                make_input(daemon, "UserPromptSubmit"),
+            ),
             "hook, no daemon": ([*python, f"{folder}/none", spool], make_input(daemon, "Stop")),
             "hook, a daemon that hangs": ([*python, f"{folder}/hangs", spool], make_input(daemon, "Stop")),
             "python3 -c pass": ([sys.executable, "-c", "pass"], b""),

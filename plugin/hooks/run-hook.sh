@@ -4,10 +4,9 @@
 # into the settings, and in tacitd's own calls of the model.
 exec 2>/dev/null
 [ -z "$TACITD_CHILD" ] || exit 0
-case $(uname) in
-Darwin) usual=$HOME/Library/Application\ Support ;;
-*) usual=$HOME/.local/state ;;
-esac
+usual=$HOME/.local/state
+mac=$HOME/Library/Application\ Support
+[ -d "$mac/tacitd" ] && usual=$mac
 case $XDG_STATE_HOME in
 /*) usual=$XDG_STATE_HOME ;;
 esac

@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -202,21 +201,12 @@ def _type_prompt(
         dialog = next((text for text in DIALOGS if text in screen), "")
         if not dialog:
             terminal.enter(prompt)
-            _press_enter_until_asked(terminal, api)
+            terminal.press_enter_until(lambda: len(_conversation(api)) > 0)
             wait_for(lambda: len(_conversation(api)) >= 2, 60, "the answer to the read", terminal.screen)
             screen = terminal.screen()
             dialog = next((text for text in DIALOGS if text in screen), "")
             threading.Event().wait(0.5)  # the last request is written completely
     return dialog
-
-
-def _press_enter_until_asked(terminal: RealClient, api: FakeApi) -> None:
-    """A busy client takes the Enter that follows a long text for a part of a paste."""
-    for _ in range(5):
-        with suppress(TimeoutError):
-            wait_for(lambda: _conversation(api), 6, "a request")
-            return
-        terminal.tmux("send-keys", "-t", "c", "Enter")
 
 
 def _forget_sessions(home: Path) -> None:

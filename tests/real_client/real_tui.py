@@ -18,6 +18,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 KEY = "sk-fake"
@@ -115,6 +116,7 @@ class RealClient:
         words = json.dumps(text, ensure_ascii=False)[1:-1].encode()
         before = self.recorded(words)
         self.enter(text)
+        self.press_enter_until(lambda: self.recorded(words) > before)
         wait_for(lambda: self.recorded(words) > before, seconds, f"{text!r} in the transcript", self.screen)
 
     def recorded(self, words: bytes) -> int:
@@ -131,7 +133,17 @@ class RealClient:
             self.tmux("kill-session", "-t", "c")
         else:
             self.enter(how)
+            self.press_enter_until(lambda: not _runs(pid))
         wait_for(lambda: not _runs(pid), 20, "the client to leave", self.screen)
+
+    def press_enter_until(self, is_done: Callable[[], bool]) -> None:
+        """Press Enter again, up to five times: a busy client takes the first one for a part of a paste, or chooses from its
+        list of commands with it."""
+        for _ in range(5):
+            with suppress(TimeoutError, ValueError):  # a request of the log is still being written
+                wait_for(is_done, 6, "what was typed to be taken")
+                return
+            self.tmux("send-keys", "-t", "c", "Enter")
 
 
 def wait_for(
