@@ -25,6 +25,7 @@ from tacitd.cli.common import (
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
+from tacitd.text.plurals import count_noun
 
 if TYPE_CHECKING:
     from tacitd.files.transaction_records import Transaction
@@ -136,12 +137,8 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
             if text:
                 yield f"      {sign} {escape_output(text)}"
     if not change["lines"]:
-        count = len(change["files"])
-        yield f"    {count} file{'' if count == 1 else 's'}: " + _name_files(change["files"])
-
-
-def _name_files(files: Iterable[Mapping[str, str]]) -> str:
-    return ", ".join(dict.fromkeys(escape_output(each["file"]) for each in files)) or "none"
+        names = list(dict.fromkeys(escape_output(each["file"]) for each in change["files"]))
+        yield f"    {count_noun(len(names), 'file')}: {', '.join(names) or 'none'}"
 
 
 def _describe_cause(change: Mapping[str, Any]) -> str:
@@ -152,7 +149,7 @@ def _describe_cause(change: Mapping[str, Any]) -> str:
         what = f"from {count} prompt{'' if count == 1 else 's'}"
     else:
         what = " ".join(each for each in (change["by"], change["what"]) if each) or "no words of yours"
-    if change["state"] != "done":
+    if change["state"] != "done" and change["id"]:  # a dry run has no id
         what += ", not finished yet"
     return what + (f", undone by {change['undone_by']}" if change["undone_by"] else "")
 

@@ -200,7 +200,10 @@ class History:
                 )
             operations = plan_undo(past)
             if not operations:
-                raise UsageError(f"transaction {id} has nothing that can be undone")
+                what = f"{id} only changed files that tacitd makes from others: there is nothing to undo"
+                raise UsageError(
+                    what, "undo the change of the lines; `tacitd history` shows which changes have lines"
+                )
             self._refuse_conflicts(past, operations)
             if not dry_run:
                 return self.run_transaction(past.root, operations, {UNDONE: id}, key, past.also)

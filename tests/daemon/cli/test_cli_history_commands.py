@@ -8,6 +8,7 @@ import pytest
 
 from support_cli import Cli
 from tacitd.files import History, Log, PutLine
+from tacitd.files.operations import AppendLine
 from tacitd.testing import FakeClock
 
 DAY = 86400.0
@@ -90,6 +91,22 @@ def test_undo_and_undo_of_the_undo(cli: Cli, project: Path) -> None:
     said = cli.run("undo", again)
     assert said.code == 1 and "no longer has “Use pnpm”" in said.err and f"tacitd show {again}" in said.err
     assert (project / "LEARNED.md").read_text() == "# Learned\n\n## Coding\n- theirs\n"
+
+
+def test_a_change_without_lines_names_each_file_once(cli: Cli, project: Path) -> None:
+    """Three lines in one file are one file; such a change is not undone, and the refusal names what can be."""
+    history = History(Log(cli.state / "history.jsonl"), FakeClock())
+    lines = [AppendLine(project / "exclude", text) for text in ("a", "b", "c")]
+    id = history.run_transaction(project, lines, {"by": "learning", "what": "kept out of git"}, "k").id
+    assert "    1 file: exclude\n" in cli.run("history", project).out
+    said = cli.run("undo", id)
+    assert said.code == 2 and "there is nothing to undo" in said.err and "`tacitd history`" in said.err
+
+
+def test_a_dry_run_is_not_called_unfinished(cli: Cli, project: Path) -> None:
+    """It has no id, because nothing is written."""
+    said = cli.run("undo", put(cli, project, "Use pnpm", FakeClock()), "--dry-run")
+    assert said.out.startswith("(not written)  ") and "not finished yet" not in said.out
 
 
 def test_hostile_text_in_the_log_does_not_reach_the_terminal(cli: Cli, project: Path) -> None:
