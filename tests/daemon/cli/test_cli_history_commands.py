@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -91,6 +92,41 @@ def test_undo_and_undo_of_the_undo(cli: Cli, project: Path) -> None:
     said = cli.run("undo", again)
     assert said.code == 1 and "no longer has “Use pnpm”" in said.err and f"tacitd show {again}" in said.err
     assert (project / "LEARNED.md").read_text() == "# Learned\n\n## Coding\n- theirs\n"
+
+
+def test_torn_and_foreign_lines_in_the_log_are_skipped(cli: Cli, project: Path) -> None:
+    """What a crash cut off, what another program wrote, and records of a newer version; the others are shown and undone."""
+    first = put(cli, project, "Use pnpm", FakeClock())
+    with (cli.state / "history.jsonl").open("ab") as log:
+        log.write(
+            b'{"id":"x","state":"intent","at":7}\n[1]\nnot json\n\xff\xfe\n{"state":"future","id":"y"}\n{"id":"z","sta'
+        )
+    assert [each["id"] for each in cli.run("history", project, "--json").json] == [first]
+    said = cli.run("history", project)
+    assert said.code == 0 and "+ Use pnpm" in said.out
+    assert cli.run("undo", first).code == 0 and "pnpm" not in (project / "LEARNED.md").read_text()
+
+
+def test_a_file_that_an_editor_holds_is_not_undone(cli: Cli, project: Path) -> None:
+    """The refusal names the file and the editor; nothing is written, and it works once the editor is closed."""
+    id = put(cli, project, "Use pnpm", FakeClock())
+    before = (project / "LEARNED.md").read_bytes()
+    lock = project / ".#LEARNED.md"
+    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # a running Emacs has it open
+    said = cli.run("undo", id)
+    assert said.code != 0 and "LEARNED.md" in said.err and "Emacs" in said.err
+    assert (project / "LEARNED.md").read_bytes() == before
+    lock.unlink()
+    assert cli.run("undo", id).code == 0 and "pnpm" not in (project / "LEARNED.md").read_text()
+
+
+def test_a_file_that_is_gone_or_moved_is_not_undone(cli: Cli, project: Path) -> None:
+    """The refusal says so, and a file is not made anew for it."""
+    id = put(cli, project, "Use pnpm", FakeClock())
+    moved = (project / "LEARNED.md").rename(project / "NOTES.md")
+    said = cli.run("undo", id)
+    assert said.code == 1 and "deleted or moved" in said.err
+    assert "Use pnpm" in moved.read_text() and not (project / "LEARNED.md").exists()
 
 
 def test_a_change_without_lines_names_each_file_once(cli: Cli, project: Path) -> None:
