@@ -268,6 +268,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _purge_words(app: App, id: str, texts: Sequence[str]) -> list[Path]:
     """Blank the texts in the state directory and in all plugins' own files outside of it; return the files that changed."""
+    app.activities.blank_texts(texts)
     purged = purge_texts(app.paths.state_dir, texts)
     for plugin in app.found.plugins:
         if plugin.purge and (consumer := app.engine.consumers.get(plugin.name)) is not None:

@@ -82,6 +82,11 @@ def test_purged_words_are_in_no_file_of_the_state_directory(make: MakeDaemon) ->
     assert done.returncode == 0 and "blanked in" in done.stderr, done.stderr
     assert daemon.learned == ["Prefers basalt-8"]
     assert state_contains(daemon, "amber-77 jewels") == []
+    daemon.stop()
+    assert state_contains(daemon, "amber-77 jewels") == [], (
+        "it had them in memory when it wrote its last status"
+    )
+    daemon.start()
     assert mine.read_text() == "my own file: amber-77\n"
     learn(daemon, "Prefers amber-77 jewels", "Prefers opal-9", session="s2")
     assert daemon.learned == ["Prefers basalt-8", "Prefers opal-9"]

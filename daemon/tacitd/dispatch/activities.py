@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from loguru import logger
 
 from tacitd.clock import local_date, utc_seconds
+from tacitd.files.purge import blank_value
 from tacitd.handler import Notice
 
 STORED = "learned"
@@ -123,6 +124,14 @@ class Activities:
             today = self._learned_by_day.get(local_date(self._now()), 0)
             return {"today": today, "last": [one.describe() for one in reversed(self._learned)]}
 
+    def blank_texts(self, texts: Sequence[str]) -> None:
+        """Blank these texts in what is kept, so that the next status document does not contain purged words."""
+        with self._lock:
+            for numbered, (number, one) in enumerate(self._newest):
+                self._newest[numbered] = number, _blank_activity(one, texts)
+            for place, one in enumerate(self._learned):
+                self._learned[place] = _blank_activity(one, texts)
+
     def add_waker(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` after each activity, in any thread; it must not block. Returns a function that ends that."""
         with self._lock:
@@ -133,6 +142,10 @@ class Activities:
                 self._wakers.remove(wake)
 
         return remove
+
+
+def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
+    return replace(one, text=str(blank_value(one.text, texts)))
 
 
 def list_kept(numbered: Sequence[tuple[int, Activity]], mark: int) -> tuple[int, list[dict[str, Any]]]:

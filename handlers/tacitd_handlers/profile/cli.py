@@ -170,6 +170,8 @@ def changelog(count: int, as_json: bool) -> None:
         return
     for line in format_table(("WHEN", "ACTION", "SOURCE", "CHANGES"), map(_entry_cells, entries)):
         click.echo(line)
+    if not entries:
+        echo_message("the profile was not changed in the last 90 days")
 
 
 def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:

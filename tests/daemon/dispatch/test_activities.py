@@ -36,6 +36,20 @@ def test_one_line_with_its_place_and_its_price() -> None:
     assert activity_line(Activity(0.0, "learned", "x")) == "learned: x"
 
 
+def test_purged_words_are_blanked_in_memory() -> None:
+    """The next status document is made of it. Numbers and other activities stay."""
+    activities = _activities()
+    activities.announce("learning", PNPM)
+    activities.add("learned", "Prefers tabs")
+    activities.blank_texts(["Use pnpm, not npm"])
+    assert [(number, one.text) for number, one in activities.list_numbered(0)] == [
+        (1, "[forgotten]"),
+        (2, "Prefers tabs"),
+    ]
+    assert [one["text"] for one in activities.summarise_learned()["last"]] == ["Prefers tabs", "[forgotten]"]
+    assert activities.summarise_learned()["today"] == 2
+
+
 def test_the_text_is_logged_unchanged() -> None:
     """loguru does not format braces in it, and control characters are removed."""
     logged: list[str] = []
