@@ -21,7 +21,15 @@ from tacitd_handlers.reach.exclude_settings import (
     list_settings_files,
     read_patterns,
 )
-from tacitd_handlers.reach.rule_files import count_items, leads_out, list_rules, read_text
+from tacitd_handlers.reach.rule_files import (
+    count_bullets,
+    count_items,
+    find_defect,
+    find_link,
+    leads_out,
+    list_rules,
+    read_text,
+)
 from tacitd_handlers.reach.rules_text import USER_RULES
 from tacitd_handlers.shared import client_rules
 
@@ -127,28 +135,30 @@ def _find_plain_root(here: Path) -> Path:
 
 
 def _add_person(survey: _Survey) -> None:
-    path = survey.client_home / USER_RULES
-    _add_file(survey, path, "person", "start", "what is known of you")
+    path, what = survey.client_home / USER_RULES, "what is known of you"
+    if not _add_file(survey, path, "person", "start", what) and os.path.lexists(path) and not path.is_file():
+        hint = "move it away; tacitd then makes its own"
+        survey.problems.append(ReachProblem("", what, f"{path} {find_defect(path)}", hint))
 
 
 def _add_project(survey: _Survey) -> None:
     path = survey.tree / PROJECT_RULES
     what = f"the lines of {LEARNED}"
     source = survey.tree / LEARNED if (survey.tree / LEARNED).is_file() else survey.main / LEARNED
-    if leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
+    link = find_link(path, survey.tree)
+    if leads_out(path.parent, survey.tree):
         if count_items(source):
-            hint = "make .claude a directory of the project"
-            why = f"{survey.tree / '.claude'} leads out of the project, where newer clients load no rules"
+            hint = f"make {link} a directory of the project"
+            why = f"{link} leads out of the project, where newer clients load no rules"
             survey.problems.append(ReachProblem("reach.linked", what, why, hint))
         return
     loaded = _add_file(survey, path, "project", "start", what)
-    if not loaded and not os.path.lexists(path) and count_items(source):
-        why = f"{path} does not exist"
-        hint = (
-            "it is made while the daemon runs, unless reach.project_rules or projects.write is off; for lines that came "
-            f"with the repository, read them, then run `tacitd trust {survey.main}`"
-        )
-        survey.problems.append(ReachProblem("", what, why, hint))
+    if link == path and loaded:
+        why = f"{path} is a link, which newer clients load at the project's root only, or ask about"
+        hint = "remove the link; tacitd then makes a file when the next session starts"
+        survey.problems.append(ReachProblem("reach.linked", what, why, hint))
+    elif count_items(source) and find_exclude(path, survey.patterns) is None:
+        survey.problems += _explain_copy(survey, path, source, link, what)
     if loaded and survey.is_git and is_tracked(survey.tree, path):
         why = f"git tracks {path}, so it is what the repository has: tacitd neither reads nor writes it"
         hint = f"git rm --cached {path.relative_to(survey.tree)}, and commit that"
@@ -164,6 +174,31 @@ def _add_project(survey: _Survey) -> None:
                     f"remove the import from {survey.tree / name}; `tacitd link --remove {survey.tree}` does it if tacitd wrote it",
                 )
             )
+
+
+def _explain_copy(
+    survey: _Survey, path: Path, source: Path, link: Path | None, what: str
+) -> Iterator[ReachProblem]:
+    """Why a project's copy lacks lines of its source."""
+    if link is not None and not path.is_file():
+        hint = "make it a directory" if link != path else "remove it"
+        yield ReachProblem("", what, f"{link} is a link, and tacitd writes nothing through one", hint)
+    elif not os.path.lexists(path):
+        hint = (
+            "it is made while the daemon runs, unless reach.project_rules or projects.write is off; for lines that came "
+            f"with the repository, read them, then run `tacitd trust {survey.main}`"
+        )
+        yield ReachProblem("", what, f"{path} does not exist", hint)
+    elif not count_items(path):
+        hint = "it is made again when the next session starts" if path.is_file() else "move it away"
+        yield ReachProblem("", what, f"{path} {find_defect(path)}", hint)
+    elif (missing := count_bullets(source) - count_bullets(path)) > 0:
+        hint = (
+            "a change is copied within a minute while the daemon runs; for lines that came with the repository, read them, "
+            f"then run `tacitd trust {survey.main}`"
+        )
+        lines = f"{missing} lines" if missing > 1 else "1 line"
+        yield ReachProblem("", f"{lines} of {LEARNED}", f"{path} does not have them", hint)
 
 
 def _add_modules(survey: _Survey, known: Iterable[str]) -> None:

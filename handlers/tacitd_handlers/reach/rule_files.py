@@ -7,6 +7,8 @@ import re
 import stat
 from pathlib import Path
 
+from tacitd.text.markdown import lines_of
+
 MOST = 500
 """Modules that are looked at."""
 LIMIT = 1 << 20
@@ -17,6 +19,25 @@ _ITEM = re.compile(r"^ {0,3}[-*+] ", re.MULTILINE)
 def leads_out(path: Path, root: Path) -> bool:
     """Whether the real path of a file is outside the work tree."""
     return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
+
+
+def find_link(path: Path, root: Path) -> Path | None:
+    """The first link on the way from the work tree to a file, such as `.claude`; None if there is none."""
+    names = path.relative_to(root).parts
+    places = (root.joinpath(*names[:n]) for n in range(1, len(names) + 1))
+    return next((place for place in places if place.is_symlink()), None)
+
+
+def find_defect(path: Path) -> str:
+    """Why a path that exists has no lines for the client."""
+    if not path.is_file():
+        return "is a link to nothing" if not path.exists() else "is not an ordinary file"
+    return "has no line" if os.access(path, os.R_OK) else "cannot be read"
+
+
+def count_bullets(path: Path) -> int:
+    """The number of bullets of a file, without those in comments, code and front matter; 0 if it cannot be read."""
+    return len(lines_of(read_text(path).encode("utf-8", "replace")))
 
 
 def list_rules(directory: Path) -> list[Path]:

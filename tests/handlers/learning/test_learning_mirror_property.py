@@ -241,9 +241,9 @@ class World:
             if module.exists()
             else []
         )
-        mine = {shown(line) for line in MINE}
+        mine = {shown(line) for line in {*MINE, *self.typed["src"]}}
         assert [one for one in bench.shown("src") if one not in mine] == [
-            one for one in lines if one not in MINE
+            one for one in lines if shown(one) not in mine
         ]
         assert self.typed["root"] <= set(source) and self.typed["src"] <= set(lines)
         branch = {x[2:] for x in self.source_text("linked").split("\n")}

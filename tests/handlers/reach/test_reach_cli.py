@@ -133,7 +133,13 @@ def test_a_linked_claude_directory_is_named(cli: Cli, shop: Shop) -> None:
     (shop.root / ".claude").rename(cli.home / "away")
     (shop.root / ".claude").symlink_to(cli.home / "away")
     assert loads(cli, shop.root) == ALL[:1]
-    assert "leads out of the project" in whys(cli, shop.root)[0]
+    (why,) = whys(cli, shop.root)
+    assert why.startswith(f"{shop.root / '.claude'} leads out of the project")
+    (shop.root / ".claude").unlink()
+    (shop.root / ".claude").mkdir()
+    (shop.root / ".claude/rules").symlink_to(cli.home / "away" / "rules")
+    (why,) = whys(cli, shop.root)
+    assert why.startswith(f"{shop.root / '.claude/rules'} leads out of the project")
 
 
 def test_an_import_beside_the_rules_is_named(cli: Cli, shop: Shop) -> None:
@@ -188,6 +194,53 @@ def test_odd_files_block_nothing(cli: Cli, shop: Shop, damage: str) -> None:
         case _:
             shop.rules.write_text("x" * (5 << 20))
     assert ("project", "start", 2) not in loads(cli, shop.root)
+    (why,) = whys(cli, shop.root)
+    assert str(shop.rules) in why
+    assert ("is not an ordinary file" in why) is (damage in ("fifo", "directory"))
+
+
+def test_an_empty_copy_is_named(cli: Cli, shop: Shop) -> None:
+    """It was emptied by hand, and is made again at the next session."""
+    shop.rules.write_text("")
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert "has no line" in missing["why"] and "next session" in missing["hint"]
+
+
+def test_the_persons_file_that_is_no_file_is_named(cli: Cli, shop: Shop) -> None:
+    """What is known of the person does not arrive, wherever the session is."""
+    path = cli.config_dir / "rules" / "tacitd.md"
+    path.unlink()
+    path.mkdir()
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert missing["what"] == "what is known of you" and "is not an ordinary file" in missing["why"]
+
+
+def test_a_copy_that_is_a_link_is_named(cli: Cli, shop: Shop) -> None:
+    """Clients load it at the root only, or ask."""
+    shop.rules.unlink()
+    shop.rules.symlink_to("../../LEARNED.md")
+    missing = ask(cli, shop.root / "web")["missing"][0]
+    assert missing["id"] == "reach.linked" and f"{shop.rules} is a link" in missing["why"]
+
+
+def test_a_link_within_the_project_is_named(cli: Cli, shop: Shop) -> None:
+    """Clients follow it, but tacitd writes nothing behind a link."""
+    (shop.root / ".claude").rename(shop.root / "dot")
+    (shop.root / ".claude").symlink_to("dot")
+    shop.rules.unlink()
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert f"{shop.root / '.claude'} is a link" in missing["why"] and "make it a directory" in missing["hint"]
+
+
+def test_lines_that_are_not_in_the_copy_are_counted(cli: Cli, shop: Shop) -> None:
+    """Such as those that came with the repository."""
+    (shop.root / "LEARNED.md").write_text(
+        "# Learned Preferences\n\n<!--\n- no\n-->\n- one\n- two\n- three\n- four\n"
+    )
+    assert loads(cli, shop.root) == ALL
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert missing["what"] == "2 lines of LEARNED.md" and str(shop.rules) in missing["why"]
+    assert f"`tacitd trust {shop.root}`" in missing["hint"]
 
 
 def test_a_directory_that_does_not_exist_is_an_error(cli: Cli) -> None:
