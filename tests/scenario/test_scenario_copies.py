@@ -43,6 +43,7 @@ class Copies:
         (self.root / "src" / "main.py").write_text("x = 1\n")
         daemon.git("add", "-A")
         daemon.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "begin")
+        daemon.git("branch", "-M", "main")
         daemon.git("worktree", "add", "-q", str(self.linked))
         daemon.start()
         self.learn("s1", AMBER, BASALT)
@@ -90,14 +91,24 @@ class Copies:
     def check_git(self) -> None:
         """Git shows nothing in either work tree."""
         for tree in (self.root, self.linked):
-            done = subprocess.run(
-                ["git", "status", "--porcelain", "-uall"],
-                cwd=tree,
-                capture_output=True,
-                text=True,
-                check=True,
-            )
-            assert done.stdout == ""
+            assert self.git(tree, "status", "--porcelain", "-uall") == ""
+
+    def git(self, tree: Path, *arguments: str, check: bool = True) -> str:
+        """Run git in a work tree and return what it prints."""
+        done = subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            cwd=tree,
+            env=self.daemon.environ,
+            capture_output=True,
+            text=True,
+            check=check,
+        )
+        return done.stdout + (done.stderr if not check else "")
+
+    def commit(self, tree: Path) -> None:
+        """Commit all that git shows in a work tree."""
+        self.git(tree, "add", "-A")
+        self.git(tree, "commit", "-qm", "more")
 
 
 def save(path: Path, old: str, new: str) -> None:
@@ -156,3 +167,77 @@ def test_git_takes_nothing_away(copies: Copies) -> None:
     copies.check_git()
     copies.daemon.git("worktree", "remove", str(copies.linked))
     assert not copies.linked.exists()
+
+
+def test_a_line_deleted_in_the_source_is_not_learned_again(copies: Copies) -> None:
+    """In LEARNED.md and in a module's AGENTS.md; also while no daemon runs."""
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", "")
+    copies.wait(lambda: copies.agree(BASALT))
+    copies.daemon.stop()
+    save(copies.root / "src" / "AGENTS.md", f"- {AMBER} in src\n", "")
+    copies.daemon.start()
+    copies.wait(lambda: copies.agree(f"{BASALT} in src", folder="src"))
+    copies.learn("s2", AMBER, "Prefers cobalt-3")
+    copies.wait(lambda: copies.agree(BASALT, "Prefers cobalt-3"))
+    assert copies.agree(f"{BASALT} in src", "Prefers cobalt-3 in src", folder="src"), copies.state()
+    copies.check_git()
+
+
+def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
+    """`git clean -fdx` takes everything that git does not track. What is said again is learned again."""
+    copies.daemon.git("clean", "-fdxq")
+    copies.wait(lambda: copies.agree() and copies.agree(folder="src"))
+    copies.learn("s2", AMBER, BASALT)
+    copies.wait(lambda: copies.agree(AMBER, BASALT))
+    copies.wait(lambda: copies.agree(f"{AMBER} in src", f"{BASALT} in src", folder="src"))
+    copies.check_git()
+
+
+def test_shared_files_through_stash_merge_and_rebase(copies: Copies) -> None:
+    """Each work tree has its branch's lines. Nothing that git takes away for a while counts as deleted."""
+    daemon, mine = copies.daemon, "mine"
+    assert daemon.cli("share", str(copies.root)).returncode == 0
+    copies.commit(copies.root)
+    copies.git(copies.linked, "merge", "-q", "main")
+    copies.wait(lambda: copies.shown(copies.linked) == copies.shown(copies.root) == [AMBER, BASALT])
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", f"- {AMBER}\n- {mine}\n")
+    copies.wait(lambda: copies.shown(copies.root) == [AMBER, mine, BASALT])
+    daemon.git("stash", "-q")
+    copies.wait(lambda: copies.shown(copies.root) == [AMBER, BASALT])
+    daemon.git("stash", "pop", "-q")
+    copies.wait(lambda: copies.shown(copies.root) == [AMBER, mine, BASALT])
+    copies.commit(copies.root)
+    save(copies.linked / "LEARNED.md", f"- {AMBER}\n", f"- {AMBER}\n- theirs\n")
+    copies.wait(lambda: copies.shown(copies.linked) == [AMBER, "theirs", BASALT])
+    copies.commit(copies.linked)
+    assert copies.git(copies.linked, "rebase", "-q", "main", check=False) != ""
+    save(copies.copy(copies.linked), f"- {BASALT}\n", "")
+    copies.learn("s2", "Prefers cobalt-3")
+    assert BASALT in (copies.linked / "LEARNED.md").read_text(), "nothing is moved during a rebase"
+    copies.git(copies.linked, "rebase", "--abort")
+    copies.wait(lambda: BASALT not in (copies.linked / "LEARNED.md").read_text())
+    copies.wait(lambda: copies.shown(copies.linked) == [AMBER, "theirs"])
+    three = [AMBER, mine, BASALT, "Prefers cobalt-3"]
+    copies.wait(lambda: copies.shown(copies.root) == copies.source() == three)
+
+
+def test_the_copies_leave_with_the_project_and_with_tacitd(copies: Copies) -> None:
+    """`exclude` and `uninstall` remove each copy whose text is tacitd's, and name the one with a person's text."""
+    daemon, kept = copies.daemon, copies.copy(copies.linked)
+    daemon.stop()
+    whole = kept.read_text()
+    kept.write_text(whole.replace(f"- {BASALT}\n", f"- {BASALT}\n- mine\n"))
+    said = daemon.cli("exclude", str(copies.root))
+    assert said.returncode == 0 and str(kept) in said.stderr, said.stderr
+    assert sorted((*copies.root.rglob(".claude/**/*.md"), *copies.linked.rglob(".claude/**/*.md"))) == [kept]
+    assert daemon.cli("exclude", "--undo", str(copies.root)).returncode == 0
+    daemon.start()
+    copies.wait(lambda: copies.agree(AMBER, BASALT, "mine"))
+    copies.wait(lambda: copies.agree(f"{AMBER} in src", f"{BASALT} in src", folder="src"))
+    daemon.stop()
+    kept.write_text(kept.read_text() + "more of mine\n")
+    said = daemon.cli("uninstall", "--purge", "--yes")
+    assert said.returncode == 0 and f"kept {kept}" in said.stderr, said.stderr
+    assert sorted((*copies.root.rglob(".claude/**/*.md"), *copies.linked.rglob(".claude/**/*.md"))) == [kept]
+    assert copies.source() == [AMBER, BASALT, "mine"]
+    copies.check_git()

@@ -15,6 +15,7 @@ from tacitd.events import NoProject, Project
 from tacitd.files.log import Log
 from tacitd.files.replaced import edit_file
 from tacitd.files.transaction import History
+from tacitd.files.worktrees import list_linked_worktrees
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.write_modes import WriteModes
@@ -201,7 +202,9 @@ def exclude(project: str, undo: bool) -> None:
     _follow_mirrors(root)
     if not undo:
         for left in (one for one in _list_mirrors(root) if one.exists()):
-            echo_message(f"hint: {left} was changed by hand, so it stays; delete it if you do not want it")
+            echo_message(
+                f"hint: {left} is not tacitd's text alone, so it stays; delete it if you do not want it"
+            )
 
 
 def find_project(given: str | None) -> Project:
@@ -223,8 +226,13 @@ def _follow_mirrors(root: Path) -> None:
 
 
 def _list_mirrors(root: Path) -> list[Path]:
-    """The mirrors in the main work tree that exist."""
-    return [root / PROJECT_MIRROR, *sorted((root / MODULE_MIRRORS).glob("*.md"))]
+    """Where mirrors are in the work trees of a project."""
+    trees = [root, *list_linked_worktrees(root)]
+    return [
+        path
+        for tree in trees
+        for path in (tree / PROJECT_MIRROR, *sorted((tree / MODULE_MIRRORS).glob("*.md")))
+    ]
 
 
 def _write_modes() -> WriteModes:
