@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tacitd.files.git import find_repository, is_tracked
+from tacitd.files.git import find_repository, is_tracked, list_tracked
 from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.reach.exclude_settings import (
@@ -160,9 +160,7 @@ def _add_project(survey: _Survey) -> None:
     elif count_items(source) and find_exclude(path, survey.patterns) is None:
         survey.problems += _explain_copy(survey, path, source, link, what)
     if loaded and survey.is_git and is_tracked(survey.tree, path):
-        why = f"git tracks {path}, so it is what the repository has: tacitd neither reads nor writes it"
-        hint = f"git rm --cached {path.relative_to(survey.tree)}, and commit that"
-        survey.problems.append(ReachProblem("reach.committed", f"{what} as they are now", why, hint))
+        survey.problems.append(_make_committed(survey, path, what))
     for name in (*CONTEXT_FILES.instructions, *CONTEXT_FILES.others):
         if path.is_file() and _IMPORT.search(read_text(survey.tree / name)):
             why = f"{survey.tree / name} imports {LEARNED} too, which asks for permission in sub-folders"
@@ -174,6 +172,12 @@ def _add_project(survey: _Survey) -> None:
                     f"remove the import from {survey.tree / name}; `tacitd link --remove {survey.tree}` does it if tacitd wrote it",
                 )
             )
+
+
+def _make_committed(survey: _Survey, path: Path, what: str) -> ReachProblem:
+    why = f"git tracks {path}, so it is what the repository has: tacitd neither reads nor writes it"
+    hint = f"git rm --cached {path.relative_to(survey.tree)}, and commit that"
+    return ReachProblem("reach.committed", f"{what} as they are now", why, hint)
 
 
 def _explain_copy(
@@ -205,7 +209,11 @@ def _add_modules(survey: _Survey, known: Iterable[str]) -> None:
     if leads_out(survey.tree / CONTEXT_FILES.rules, survey.tree):
         return
     listed: set[str] = set()
-    for path in list_rules(survey.tree / MODULE_RULES):
+    rules = list_rules(survey.tree / MODULE_RULES)
+    tracked = (
+        list_tracked(survey.tree, survey.tree / MODULE_RULES, "*.md") if rules and survey.is_git else None
+    )
+    for path in rules:
         text = read_text(path)
         found = _SOURCE.search(text)
         source = found["source"] if found is not None else ""
@@ -215,6 +223,8 @@ def _add_modules(survey: _Survey, known: Iterable[str]) -> None:
         listed.add(folder)
         if _is_attached(survey, folder):
             _add_file(survey, path, "module", "read", f"the lines for {folder}", folder)
+            if path.name.casefold() in (tracked or ()):
+                survey.problems.append(_make_committed(survey, path, f"the lines for {folder}"))
             _add_nested(survey, survey.tree / source, folder)
     for folder in sorted(set(known) - listed):
         source = survey.tree / folder / AGENTS

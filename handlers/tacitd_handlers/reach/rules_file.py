@@ -22,6 +22,7 @@ from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.rename import remove_files
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
 from tacitd.files.temporary import read_snapshot
+from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Footprint
 from tacitd.state.paths import config_dir, state_dir
 from tacitd_handlers.reach.rules_merge import (
@@ -69,6 +70,7 @@ class UserRulesFile:
             raise FileRefusedError(f"{self.path} belongs to another user", "move it away")
         if found.st_size > LARGEST:
             raise FileRefusedError(f"{self.path} is longer than 1 MB", "move it away")
+        refuse_unwritable(self.path, self._disk)
 
     def find_work_tree(self) -> Path | None:
         """The git work tree that the file is or would be in; None if it is in none."""

@@ -158,6 +158,14 @@ def test_a_committed_file_is_not_tacitds(cli: Cli, shop: Shop) -> None:
     assert missing["id"] == "reach.committed" and "git rm --cached .claude/rules" in missing["hint"]
 
 
+def test_a_committed_copy_of_a_module_is_named_too(cli: Cli, shop: Shop) -> None:
+    """Bad input: anybody can write tacitd's first line into a file of a repository."""
+    subprocess.run(["git", "-C", str(shop.root), "add", "-f", str(shop.module)], check=True)
+    (missing,) = ask(cli, shop.root)["missing"]
+    assert missing["id"] == "reach.committed" and missing["what"].startswith("the lines for pkg/cart")
+    assert "git rm --cached .claude/rules/tacitd/pkg-cart.md" in missing["hint"]
+
+
 def use_client(cli: Cli, shop: Shop, name: str, version: str, **more: str) -> None:
     path = cli.config_dir / "projects" / "p" / f"{name}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)

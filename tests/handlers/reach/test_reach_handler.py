@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
+from tacitd.files.disk import RealDisk
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach.rules_file import UserRulesFile, rules_footprint
 from tacitd_handlers.reach.rules_history import list_changes
@@ -241,6 +242,36 @@ def test_a_read_only_directory_is_reported(reach: ReachBox, monkeypatch: pytest.
         assert "read-only" in reach.bench.degraded[0]
     reach.wait()
     assert reach.bullets == ["a"] and reach.bench.degraded == []
+
+
+def test_another_user_s_file_is_left_alone(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input: two users of one directory."""
+    reach.know(a="a")
+    reach.wait()
+    theirs = reach.text
+    with monkeypatch.context() as patch:
+        patch.setattr("tacitd_handlers.reach.rules_file.os.geteuid", lambda: os.getuid() + 1)
+        reach.state(b="b")
+        reach.wait()
+        assert reach.text == theirs and "belongs to another user" in reach.bench.degraded[0]
+    reach.wait()
+    assert reach.bullets == ["a", "b"] and reach.bench.degraded == []
+
+
+def test_a_read_only_file_is_not_replaced(reach: ReachBox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bad input: the person protected it. It follows when it can be written again."""
+    reach.know(a="a")
+    reach.wait()
+    theirs = reach.text
+    reach.path.chmod(0o400)
+    with monkeypatch.context() as patch:
+        # Root may write everything, so the permissions are read instead.
+        patch.setattr(RealDisk, "may_write", lambda _, path: bool(path.stat().st_mode & 0o200))
+        reach.state(b="b")
+        reach.wait()
+        assert reach.text == theirs and "read-only" in reach.bench.degraded[0]
+    reach.wait()
+    assert reach.bullets == ["a", "b"] and reach.bench.degraded == []
 
 
 def test_a_git_work_tree_is_not_written(tmp_path: Path) -> None:
