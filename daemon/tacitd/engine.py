@@ -37,7 +37,8 @@ from tacitd.sources.transcript import Tail
 
 T = TypeVar("T")
 
-HOUSEKEEPING = 60.0
+HOUSEKEEPING = 50.0
+"""Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
 RESCUE = 3600.0
 JUMP = 5.0
 """Seconds by which the wall clock may drift between two passes of the loop before it counts as a jump."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,7 @@ from support_daemon import (
     tool_record,
     until,
 )
+from support_rights import bound
 
 pytestmark = pytest.mark.scenario
 MINUTE = 60.0
@@ -43,7 +45,6 @@ class Copies:
         (self.root / "src" / "main.py").write_text("x = 1\n")
         daemon.git("add", "-A")
         daemon.git("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "begin")
-        daemon.git("branch", "-M", "main")
         daemon.git("worktree", "add", "-q", str(self.linked))
         daemon.start()
         self.learn("s1", AMBER, BASALT)
@@ -93,22 +94,17 @@ class Copies:
         for tree in (self.root, self.linked):
             assert self.git(tree, "status", "--porcelain", "-uall") == ""
 
-    def git(self, tree: Path, *arguments: str, check: bool = True) -> str:
+    def git(self, tree: Path, *arguments: str) -> str:
         """Run git in a work tree and return what it prints."""
         done = subprocess.run(
-            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments],
+            ["git", *arguments],
             cwd=tree,
             env=self.daemon.environ,
             capture_output=True,
             text=True,
-            check=check,
+            check=True,
         )
-        return done.stdout + (done.stderr if not check else "")
-
-    def commit(self, tree: Path) -> None:
-        """Commit all that git shows in a work tree."""
-        self.git(tree, "add", "-A")
-        self.git(tree, "commit", "-qm", "more")
+        return done.stdout
 
 
 def save(path: Path, old: str, new: str) -> None:
@@ -193,34 +189,6 @@ def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
     copies.check_git()
 
 
-def test_shared_files_through_stash_merge_and_rebase(copies: Copies) -> None:
-    """Each work tree has its branch's lines. Nothing that git takes away for a while counts as deleted."""
-    daemon, mine = copies.daemon, "mine"
-    assert daemon.cli("share", str(copies.root)).returncode == 0
-    copies.commit(copies.root)
-    copies.git(copies.linked, "merge", "-q", "main")
-    copies.wait(lambda: copies.shown(copies.linked) == copies.shown(copies.root) == [AMBER, BASALT])
-    save(copies.root / "LEARNED.md", f"- {AMBER}\n", f"- {AMBER}\n- {mine}\n")
-    copies.wait(lambda: copies.shown(copies.root) == [AMBER, mine, BASALT])
-    daemon.git("stash", "-q")
-    copies.wait(lambda: copies.shown(copies.root) == [AMBER, BASALT])
-    daemon.git("stash", "pop", "-q")
-    copies.wait(lambda: copies.shown(copies.root) == [AMBER, mine, BASALT])
-    copies.commit(copies.root)
-    save(copies.linked / "LEARNED.md", f"- {AMBER}\n", f"- {AMBER}\n- theirs\n")
-    copies.wait(lambda: copies.shown(copies.linked) == [AMBER, "theirs", BASALT])
-    copies.commit(copies.linked)
-    assert copies.git(copies.linked, "rebase", "-q", "main", check=False) != ""
-    save(copies.copy(copies.linked), f"- {BASALT}\n", "")
-    copies.learn("s2", "Prefers cobalt-3")
-    assert BASALT in (copies.linked / "LEARNED.md").read_text(), "nothing is moved during a rebase"
-    copies.git(copies.linked, "rebase", "--abort")
-    copies.wait(lambda: BASALT not in (copies.linked / "LEARNED.md").read_text())
-    copies.wait(lambda: copies.shown(copies.linked) == [AMBER, "theirs"])
-    three = [AMBER, mine, BASALT, "Prefers cobalt-3"]
-    copies.wait(lambda: copies.shown(copies.root) == copies.source() == three)
-
-
 def test_the_copies_leave_with_the_project_and_with_tacitd(copies: Copies) -> None:
     """`exclude` and `uninstall` remove each copy whose text is tacitd's, and name the one with a person's text."""
     daemon, kept = copies.daemon, copies.copy(copies.linked)
@@ -240,4 +208,29 @@ def test_the_copies_leave_with_the_project_and_with_tacitd(copies: Copies) -> No
     assert said.returncode == 0 and f"kept {kept}" in said.stderr, said.stderr
     assert sorted((*copies.root.rglob(".claude/**/*.md"), *copies.linked.rglob(".claude/**/*.md"))) == [kept]
     assert copies.source() == [AMBER, BASALT, "mine"]
+    copies.check_git()
+
+
+def test_places_that_cannot_be_written_hold_nothing_up(make: MakeDaemon) -> None:
+    """Bad input: a read-only `.claude/rules` in a linked work tree, a FIFO in the main one. `status`, `doctor` and `reach` name
+    them, and the copies follow when they are mended."""
+    daemon = make([ECHO_FACTS, BOTH])
+    daemon.before = bound()
+    copies = Copies(daemon)
+    rules, copy = copies.linked / ".claude" / "rules", copies.copy(copies.root)
+    rules.chmod(0o500)
+    copy.unlink()
+    os.mkfifo(copy)
+    copies.learn("s2", "Prefers cobalt-3")
+    three = [AMBER, BASALT, "Prefers cobalt-3"]
+    assert copies.source() == three
+    copies.wait(lambda: len(copies.shown(copies.linked, "src")) == len(copies.shown(copies.root, "src")) == 3)
+    said = daemon.cli("status").stdout + daemon.cli("doctor").stdout
+    assert f"{copy} is not an ordinary file" in said and f"{rules} is read-only" in said, said
+    said = daemon.cli("reach", str(copies.root)).stdout + daemon.cli("reach", str(copies.linked)).stdout
+    assert "tacitd-learned.md is not an ordinary file" in said and "1 line of LEARNED.md" in said, said
+    rules.chmod(0o700)
+    copy.unlink()
+    copies.learn("s3", "Prefers delta-4")
+    copies.wait(lambda: copies.agree(*three, "Prefers delta-4"))
     copies.check_git()

@@ -33,16 +33,20 @@ class WatchedFiles:
                     self._stamps.setdefault((name, project.root, path), _read_stamp(path))
 
     def poll_changes(self) -> Iterator[tuple[str, SourceChanged]]:
-        """Yield (handler, event) for each source that has changed."""
-        self._watch_new_sources()
+        """Yield (handler, event) for each source that has changed.
+
+        A file that a handler has named since counts as changed: it may have been edited or removed before the first look.
+        """
+        for name, root, path in self._watch_new_sources():
+            yield name, SourceChanged(self.projects[root], path)
         for (name, root, path), before in list(self._stamps.items()):
             now = _read_stamp(path)
             if now != before:
                 self._stamps[name, root, path] = now
                 yield name, SourceChanged(self.projects[root], path)
 
-    def _watch_new_sources(self) -> None:
-        """Watch the files that a handler has named since. Those that it names no more are watched no more."""
+    def _watch_new_sources(self) -> list[tuple[str, Path, Path]]:
+        """Watch the files that a handler has named since, and return them. Those that it names no more are watched no more."""
         known: dict[tuple[str, Path], list[Path]] = {}
         for name, root, path in self._stamps:
             known.setdefault((name, root), []).append(path)
@@ -53,7 +57,9 @@ class WatchedFiles:
                 for path in listed if listed is not None else known.get((name, root), ()):
                     key = (name, root, path)
                     stamps[key] = self._stamps[key] if key in self._stamps else _read_stamp(path)
+        new = [key for key in stamps if key not in self._stamps]
         self._stamps = stamps
+        return new
 
 
 def _list_sources(consumer: Consumer, project: Project) -> Sequence[Path] | None:
