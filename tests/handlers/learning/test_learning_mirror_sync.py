@@ -10,6 +10,7 @@ import pytest
 
 from support_learning import PNPM, SHORT, git
 from support_mirrors import MirrorBench
+from tacitd.files.disk import RealDisk
 from tacitd.files.operations import Operation
 from tacitd.files.write_checks import real_target
 from tacitd_handlers.learning.inventory import list_learned
@@ -392,6 +393,28 @@ def test_a_read_only_mirror_holds_no_line_up(bench: MirrorBench) -> None:
     assert bench.shown() == [PNPM, SHORT]
 
 
+def test_a_read_only_mirror_is_named_and_not_tried_each_time(
+    bench: MirrorBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bad input: `status` says why, and the history has no transactions without effect."""
+    bench.learn_line(PNPM)
+    bench.mirror().chmod(0o400)
+    with monkeypatch.context() as patched:
+        # Root may write everything, so the permissions are read instead.
+        patched.setattr(RealDisk, "may_write", lambda _, path: bool(path.stat().st_mode & 0o200))
+        bench.learn_line(SHORT)
+        count = len(bench.history.list_transactions(bench.root))
+        bench.notice()
+        bench.start_session()
+        assert bench.bullets == [PNPM, SHORT] and bench.shown() == [PNPM]
+        assert bench.status["rules_problems"] == [
+            f"{bench.mirror()} is not up to date: {bench.mirror()} is read-only"
+        ]
+        assert len(bench.history.list_transactions(bench.root)) == count
+    bench.notice()
+    assert bench.shown() == [PNPM, SHORT] and bench.status["rules_problems"] == []
+
+
 def test_a_mirror_that_cannot_be_changed_is_named(
     bench: MirrorBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -409,7 +432,7 @@ def test_a_mirror_that_cannot_be_changed_is_named(
         bench.notice()
         assert bench.bullets == [PNPM, SHORT] and bench.shown() == [PNPM]
         assert bench.status["rules_problems"] == [
-            f"{bench.mirror()} could not be changed: it or its directory is not writable"
+            f"{bench.mirror()} could not be changed now: it may be open in an editor"
         ]
     bench.notice()
     assert bench.shown() == [PNPM, SHORT] and bench.status["rules_problems"] == []

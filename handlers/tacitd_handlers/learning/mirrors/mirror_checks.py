@@ -7,13 +7,11 @@ from pathlib import Path
 
 from tacitd.clock import SystemClock
 from tacitd.config.settings import Config, load_config
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.events import Project
 from tacitd.files import git
-from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
-from tacitd.files.write_checks import refuse_unwritable
 from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import Paths
 from tacitd.state.write_modes import WriteModes
@@ -53,11 +51,6 @@ def find_mirror_problems(record: MirrorRecord, state: Path, config: Config | Non
     plan_edits(survey, plan)
     hidden = why_shown_by_git(project)
     plan_changes(survey, survey.sources, plan, again=True, make_empty=False, hidden=hidden)
-    for change in plan.changes:
-        try:
-            refuse_unwritable(change.path, RealDisk())
-        except FileRefusedError as error:
-            plan.problems.append(f"{change.path} is not up to date: {error.what}")
     return list(dict.fromkeys([*plan.problems, *survey.problems]))
 
 

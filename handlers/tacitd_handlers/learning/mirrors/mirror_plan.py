@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
+from tacitd.files.disk import RealDisk
 from tacitd.files.operations import (
     AppendBlock,
     Operation,
@@ -22,6 +23,7 @@ from tacitd.files.operations import (
     apply_all,
     digest_of,
 )
+from tacitd.files.write_checks import refuse_unwritable
 from tacitd_handlers.learning.mirrors.mirror_edits import (
     MirrorEdit,
     find_edit,
@@ -205,7 +207,7 @@ def _plan_change(
         if text is not None and found.state == "edited":
             plan.adopted[path] = text
         return
-    if why := why_not_ours(survey.project, target.tree, path):
+    if why := why_not_ours(survey.project, target.tree, path) or _why_unwritable(path):
         plan.problems.append(why)
         return
     note_before(plan, path, found, written)
@@ -214,6 +216,15 @@ def _plan_change(
     else:
         plan.changes.append(RewriteFile(path, text, digest_of(found.data)))
         plan.texts[path] = text
+
+
+def _why_unwritable(path: Path) -> str:
+    """Why a mirror cannot be changed; "" if it can. Otherwise each look would make a transaction without effect."""
+    try:
+        refuse_unwritable(path, RealDisk())
+    except FileRefusedError as error:
+        return f"{path} is not up to date: {error.what}"
+    return ""
 
 
 def _is_moved(survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror) -> bool:
@@ -226,7 +237,9 @@ def _is_moved(survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror) ->
 def _plan_removal(survey: MirrorSurvey, tree: Path, path: Path, plan: MirrorPlan) -> None:
     """Remove a mirror whose text is tacitd's; name another one."""
     found = inspect_mirror(path, tree, survey.record.texts_of(path))
-    if found.state == "ours" and not why_not_ours(survey.project, tree, path):
+    if found.state == "ours" and (why := _why_unwritable(path)):
+        plan.problems.append(why)
+    elif found.state == "ours" and not why_not_ours(survey.project, tree, path):
         note_before(plan, path, found, ())
         plan.changes.append(WithdrawFile(path, digest_of(found.data)))
     elif found.state == "edited":

@@ -43,7 +43,7 @@ def settle_record(record: MirrorRecord, project: Project) -> None:
         tree = find_tree(path, trees)
         found = inspect_mirror(path, tree, record.texts_of(path)) if tree is not None else ABSENT
         if tree is not None and _is_unchanged(found, texts):
-            record.problems.append(f"{path} could not be changed: it or its directory is not writable")
+            record.problems.append(f"{path} could not be changed now: it may be open in an editor")
         if found.state == "ours" and found.data != OLD_POINTER.encode():
             record.written[path] = [(found.data or b"").decode("utf-8", "replace")]
         elif found.state == "absent" and (tree is None or "" in texts):
