@@ -14,7 +14,7 @@ from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
 from tacitd.model.port import Model
 from tacitd.sources.registry import make_source
-from tacitd.testing import START, FakeClock, ScriptedModel
+from tacitd.testing import START, FakeClock, FaultyDisk, ScriptedModel
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.handler import ProfileHandler
 from tacitd_handlers.profile.merge import PartialProfile
@@ -154,3 +154,21 @@ class Box:
         from tacitd.events import NoProject
 
         return self.play(Message("learning", id, session, NoProject("", "none"), self.clock.now(), data))
+
+
+@dataclass(slots=True)
+class OtherBox(Box):
+    """Another machine on the same memory directory: its own state directory, the same clock."""
+
+    name: str = "other"
+
+    @property
+    def env(self) -> dict[str, str]:
+        return super(OtherBox, self).env | {"TACITD_STATE_DIR": str(self.root / self.name)}
+
+
+def open_store(box: Box, disk: FaultyDisk) -> ProfileStore:
+    """Open the store on a disk that fails."""
+    at = box.store
+    at.disk, at.log = disk, type(at.log)(box.directory / "changelog.jsonl", disk)
+    return at

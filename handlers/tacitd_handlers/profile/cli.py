@@ -83,11 +83,16 @@ def add(path: str, element: str) -> None:
         raise UsageError(f"{path} is not a list of the profile", f"one of {', '.join(lists)}, or {CUSTOM}.…")
     if not element.strip() or not all(path.split(".")):
         raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
+    at = open_store()
+    have = dots.get_value(at.read_profile(), path)
+    there = map(dots.fold_spelling, map(str, have if isinstance(have, list) else ()))
     try:
-        plan = open_store().add_element(path, element.strip())
+        plan = at.add_element(path, element.strip())
     except ValueError as error:
         raise UsageError(f"nothing can be added to {path}: {error}", "tacitd profile show --json") from None
-    _report_change(plan, f"added to {path}: {element.strip()}", f"{path} has {element.strip()} already")
+    added, yours = f"added to {path}: {element.strip()}", f"{path}: {element.strip()} is yours now"
+    is_there = dots.fold_spelling(element) in there
+    _report_change(plan, yours if is_there else added, f"{path} has {element.strip()} already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")

@@ -38,6 +38,8 @@ class MergeResult:
     """What is added or replaced, by path. Of an array only its learned elements."""
     removed: list[str] = field(default_factory=list)
     """Paths whose learned values are removed."""
+    taken: list[str] = field(default_factory=list)
+    """Elements that are removed of arrays of which others stay learned: `path.element`."""
     seen: list[str] = field(default_factory=list)
     """Learned paths in the finding, whose confidence rises."""
     heard: dict[str, str] = field(default_factory=dict)
@@ -86,8 +88,14 @@ def _remove_gone(
     made.ops.append({"op": "take", "path": path, "values": taken} if left else {"op": "drop", "path": path})
     if learned := [one for one in left if not owned.is_own(path, one)]:
         made.added[path] = learned
+        made.taken += name_elements(path, taken)
     else:
         made.removed.append(path)
+
+
+def name_elements(path: str, elements: Sequence[Any]) -> list[str]:
+    """Return the paths of elements of an array, as the changelog names them; those that are not texts have none."""
+    return [f"{path}.{one}" for one in elements if isinstance(one, str)]
 
 
 def _is_named(element: Any, values: Sequence[str]) -> bool:

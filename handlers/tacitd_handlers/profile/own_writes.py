@@ -1,10 +1,11 @@
 """The state that tacitd keeps beside a profile: what it wrote, the change in progress, the handled findings. Pure.
 
-It has five uses:
+It has six uses:
 - A person's edit is distinguished from what was written last (SPEC P-17); the rule belongs to `ownership`.
 - A change that a crash interrupted is finished.
 - A finding that is delivered twice counts once (P-30).
 - A save from an editor's buffer that is older than a change does not undo the change.
+- What this machine wrote last is told from another machine's change, of which other files may not have arrived yet.
 - It is shown when a person's value was kept against a finding.
 
 Where this state is stored, and when, belongs to `store`.
@@ -63,6 +64,10 @@ class ProfileMemory:
     kept: Mapping[str, KeptValue] = field(default_factory=dict)
     """For each path the last time when a person's value was kept against a finding."""
     recent: tuple[RecentChange, ...] = ()
+    written: str = ""
+    """`lastUpdated` of the profile after the last write: ISO 8601; "" if it is not known."""
+    awaited: str = ""
+    """What `arrivals.find_unexplained` returned at the last change; "" if nothing is waited for."""
     intent: Mapping[str, Any] | None = None
     """The change in progress, see `intents`; None if none was interrupted."""
 
@@ -124,6 +129,8 @@ def as_data(beside: ProfileMemory) -> Json:
             {"at": one.at, "ops": [dict(op) for op in one.ops], "since": one.since, "base": dict(one.base)}
             for one in beside.recent
         ],
+        "written": beside.written,
+        "awaited": beside.awaited,
         "intent": beside.intent,
     }
 
@@ -143,6 +150,8 @@ def from_data(data: Mapping[str, Any]) -> ProfileMemory:
                 for one in data["recent"]
                 if "since" in one  # an older version's entries are a few seconds old at most
             ),
+            written=str(data.get("written", "")),
+            awaited=str(data.get("awaited", "")),
             intent=data["intent"] if isinstance(data["intent"], dict) else None,
         )
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -4,6 +4,10 @@ A value is learned if its path is in profile-meta.json and it is the value that 
 another writer of the same directory. Every other value is the person's, also one that tacitd had written earlier: setting
 a value back is the commonest edit there is. In an array each element is judged alone; the confidence is the array's.
 
+Elements that an entry of the changelog with the source `mcp/tool` names are the person's: it is a command, here or on another
+machine. Other programs write this source for their models too. A path whose entry in profile-meta.json began with such a
+write is learned, and so is a value that is not an array: tacitd's own commands take its entry away.
+
 What was written last is known from the state beside the profile (`own_writes`), and from the changelog where another
 machine or program wrote later. It is a digest, so the state contains no values.
 """
@@ -20,6 +24,8 @@ from tacitd.clock import parse_utc
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json
 
+COMMAND = "mcp/tool"
+"""The source of commands in the changelog (SPEC P-19)."""
 _NEAR = 5.0
 """Seconds. A changelog entry this near to `firstSeen` is the one that created the path."""
 
@@ -140,9 +146,7 @@ def _find_last(
 ) -> LearnedValue | None:
     """What was written last into a learned path; None if only the entry is known."""
     same = known is not None and known.sighting == sighting_key(entry)
-    if known is not None and same and known.matches(value):
-        return known
-    later = _replay(path, entry, known, read_changelog())
+    later = _replay(path, value, entry, known, read_changelog())
     if later is not None or known is None:
         return later
     # Trigger: another program counted a sighting, and the changelog does not say what it wrote. Why: it may have changed
@@ -152,30 +156,56 @@ def _find_last(
 
 
 def _replay(
-    path: str, entry: Mapping[str, Any], known: LearnedValue | None, log: Sequence[Mapping[str, Any]]
+    path: str,
+    value: Any,
+    entry: Mapping[str, Any],
+    known: LearnedValue | None,
+    log: Sequence[Mapping[str, Any]],
 ) -> LearnedValue | None:
-    """What the changelog says was written after `known`; None if it says nothing, or too little to be sure."""
+    """What the changelog says is learned of a path after `known`; None if it says nothing, or too little to be sure."""
     first = parse_utc(entry.get("firstSeen"))
     digests = list(known.digests) if known is not None and known.is_list else []
-    is_list, stamp, created = known is not None and known.is_list, "", False
+    is_list, stamp = known is not None and known.is_list, ""
+    created = known is not None and (parse_utc(known.stamp) or 0.0) >= (first or 0.0) - _NEAR
+    commanded: set[str] = set()
     for one in _after(log, known, first):
-        value = dot_paths.get_value(one.get("changes") or {}, path)
-        gone = one.get("removed")
-        for name in gone if isinstance(gone, list) else ():
-            if name == path:
-                digests = []
-            elif str(name).startswith(f"{path}."):
-                digests = [it for it in digests if it != hash_value(str(name)[len(path) + 1 :])]
-        if value is None:
+        given, at = dot_paths.get_value(one.get("changes") or {}, path), parse_utc(one.get("timestamp"))
+        whole, elements = _removed(one, path)
+        if given is None and not whole and not elements:
             continue
-        at = parse_utc(one.get("timestamp"))
-        created = created or (at is not None and first is not None and abs(at - first) <= _NEAR)
-        is_list, stamp = isinstance(value, list), str(one.get("timestamp", ""))
-        new = [hash_value(it) for it in value] if isinstance(value, list) else [hash_value(value)]
-        digests = [*digests, *new] if is_list else new
-    if not stamp or (known is None and is_list and not created):
-        return None
-    return LearnedValue(tuple(dict.fromkeys(digests)), is_list, stamp, sighting_key(entry))
+        stamp = str(one.get("timestamp", ""))
+        if whole:
+            digests, commanded = [], set()
+        if given is not None:
+            is_list = isinstance(given, list)
+            new = list(map(hash_value, given)) if isinstance(given, list) else [hash_value(given)]
+            creates = not created and at is not None and first is not None and abs(at - first) <= _NEAR
+            created = created or creates
+            if creates or not is_list or one.get("source") != COMMAND:
+                digests = [*digests, *new] if is_list else new
+                commanded -= set(new)
+            elif one.get("action") == "remove":  # what is left stays what it was
+                digests = [it for it in digests if it in new]
+            else:
+                digests = [it for it in digests if it not in new]
+                commanded |= set(new)
+        digests = [it for it in digests if it not in elements]
+        commanded -= elements
+    if (
+        known is None and is_list and not created
+    ):  # how the list began is not known, only the person's elements are
+        if not commanded or not isinstance(value, list):
+            return None
+        digests = [it for it in map(hash_value, value) if it not in commanded]
+    return LearnedValue(tuple(dict.fromkeys(digests)), is_list, stamp, sighting_key(entry)) if stamp else None
+
+
+def _removed(row: Mapping[str, Any], path: str) -> tuple[bool, set[str]]:
+    """Whether an entry of the changelog removes a path as a whole, and the digests of the elements that it removes of it."""
+    gone = row.get("removed")
+    names = [str(name) for name in gone] if isinstance(gone, list) else []
+    elements = {hash_value(name[len(path) + 1 :]) for name in names if name.startswith(f"{path}.")}
+    return path in names, elements
 
 
 def _after(
@@ -184,10 +214,13 @@ def _after(
     """The entries after this tacitd's last write of the path; those since the path's creation if there was none."""
     if known is not None and known.stamp:
         at = next((i for i, one in reversed(list(enumerate(log))) if one.get("timestamp") == known.stamp), -1)
-        if at >= 0:
-            return log[at + 1 :]
         since = parse_utc(known.stamp) or 0.0
-        return [one for one in log if (parse_utc(one.get("timestamp")) or 0.0) > since]
+        # Later by its place, because clocks differ, or by its time, because a crash delays an entry.
+        return [
+            one
+            for i, one in enumerate(log)
+            if (at >= 0 and i > at) or (parse_utc(one.get("timestamp")) or 0.0) > since
+        ]
     if known is not None:
         return ()
     return [one for one in log if first is None or (parse_utc(one.get("timestamp")) or 0.0) >= first - _NEAR]
@@ -211,9 +244,12 @@ def note_learned(
     for entry in meta.get("preferences", ()):
         path = str(entry["path"])
         value = dot_paths.get_value(after, path)
+        last = owned.learned.get(path)
         if value is None:
             continue
-        last = owned.learned.get(path)
+        if path in owned.paths and last is not None:  # files of another machine are waited for
+            made[path] = last
+            continue
         if isinstance(value, list):
             have = dot_paths.get_value(before, path)
             have = have if isinstance(have, list) else []

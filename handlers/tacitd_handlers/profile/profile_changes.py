@@ -13,10 +13,10 @@ from typing import Any
 from tacitd.clock import utc_millis
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.dot_paths import Json
-from tacitd_handlers.profile.merge import PartialProfile, merge_partial
+from tacitd_handlers.profile.dot_paths import Json, fold_spelling
+from tacitd_handlers.profile.merge import PartialProfile, merge_partial, name_elements
 from tacitd_handlers.profile.own_writes import ProfileMemory
-from tacitd_handlers.profile.ownership import Ownership, find_elements
+from tacitd_handlers.profile.ownership import COMMAND, Ownership, find_elements
 from tacitd_handlers.profile.profile_operations import Op, apply_ops, subtract_values
 
 
@@ -33,6 +33,11 @@ class ProfileSnapshot:
     """The clock's time: seconds since 1970, UTC."""
     credible: float
     """The same, or the newest known time if the clock is not trusted: nothing decays then."""
+    awaited: str = ""
+    """`lastUpdated` of another machine's change of which nothing else is known yet, see `arrivals`; "": none. All values then
+    count as the person's."""
+    waits: bool = False
+    """Whether files of another machine's change are waited for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,8 @@ def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: 
     meta = metas.add_sightings(left, made.seen, now.credible)
     entry = None
     if made.added or made.removed:
-        entry = _entry(now.at, "extract", "minimal/hook", made.changes, made.removed, session)
+        gone = [*made.removed, *made.taken]
+        entry = _entry(now.at, "extract", "minimal/hook", made.changes, gone, session)
     return ProfilePlan(tuple(made.ops), meta, entry, id, made.heard, tuple(made.removed))
 
 
@@ -78,13 +84,14 @@ def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:
     # There may be learned leaves below the path; the new value replaces them.
     theirs = {one for one in metas.read_confidences(now.meta) if one == path or one.startswith(f"{path}.")}
     meta = metas.remove_paths(_tidied(now, after), theirs)
-    if after == now.profile and meta == now.meta:
+    if after == now.profile and meta == now.meta and not now.awaited:
         return ProfilePlan((), now.meta, None)
-    return ProfilePlan(ops, meta, _entry(now.at, "update", "mcp/tool", dot_paths.nest_values({path: value})))
+    return ProfilePlan(ops, meta, _entry(now.at, "update", COMMAND, dot_paths.nest_values({path: value})))
 
 
 def plan_addition(now: ProfileSnapshot, path: str, element: str) -> ProfilePlan:
-    """Return the plan for an element that a person adds to an array. It is their own; the others stay what they were.
+    """Return the plan for an element that a person adds to an array. It is their own, also if it was learned before; the
+    others stay what they were.
 
     Raises ValueError if there is something else than an array.
     """
@@ -93,10 +100,13 @@ def plan_addition(now: ProfileSnapshot, path: str, element: str) -> ProfilePlan:
         raise ValueError("it is not a list")
     ops: tuple[Op, ...] = ({"op": "union", "path": path, "values": [element]},)
     after = apply_ops(now.profile, ops)
-    if after == now.profile:
+    there = dot_paths.get_value(after, path)
+    mine = [one for one in there if fold_spelling(str(one)) == fold_spelling(element)]
+    # What is awaited may be the other machine's finding of the same.
+    if after == now.profile and not now.awaited and all(now.owned.is_own(path, one) for one in mine):
         return ProfilePlan((), now.meta, None)
-    entry = _entry(now.at, "update", "mcp/tool", dot_paths.nest_values({path: [element]}))
-    return ProfilePlan(ops, _tidied(now, after), entry, given={path: [element]})
+    entry = _entry(now.at, "update", COMMAND, dot_paths.nest_values({path: mine}))
+    return ProfilePlan(ops, _tidied(now, after), entry, given={path: mine})
 
 
 def plan_removal(now: ProfileSnapshot, path: str, element: str | None = None) -> ProfilePlan:
@@ -114,7 +124,9 @@ def plan_removal(now: ProfileSnapshot, path: str, element: str | None = None) ->
         for one, value in dot_paths.list_leaves(after).items()
         if value != dot_paths.get_value(now.profile, one)
     }
-    entry = _entry(now.at, "remove", "mcp/tool", dot_paths.nest_values(changes), gone)
+    left = dot_paths.get_value(after, path) if element is not None else None
+    taken = name_elements(path, [one for one in have if one not in left]) if isinstance(left, list) else []
+    entry = _entry(now.at, "remove", COMMAND, dot_paths.nest_values(changes), [*gone, *taken])
     return ProfilePlan(ops, _tidied(now, after), entry, removed=tuple(gone))
 
 
@@ -125,17 +137,21 @@ def plan_clearing(now: ProfileSnapshot) -> ProfilePlan:
         return ProfilePlan((), now.meta, None)
     ops: tuple[Op, ...] = tuple({"op": "drop", "path": path} for path in gone)
     meta = metas.remove_paths(now.meta, set(metas.read_confidences(now.meta)))
-    return ProfilePlan(ops, meta, _entry(now.at, "clear", "mcp/tool", {}, gone), removed=tuple(gone))
+    return ProfilePlan(ops, meta, _entry(now.at, "clear", COMMAND, {}, gone), removed=tuple(gone))
 
 
 def plan_claims(now: ProfileSnapshot) -> ProfilePlan | None:
-    """Return the plan that drops the entries of values which a person edited or removed; None if there are none."""
+    """Return the plan that drops the entries of values which a person edited or removed; None if there are none, or another
+    machine's files are waited for."""
     meta = _tidied(now, now.profile)
     return ProfilePlan((), meta, None) if meta != now.meta else None
 
 
 def plan_decay(now: ProfileSnapshot) -> ProfilePlan:
-    """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14)."""
+    """Return the changes that decay makes now; an empty plan if no time has passed (SPEC P-13, P-14), or another machine's
+    files are waited for."""
+    if now.waits:
+        return ProfilePlan((), now.meta, None)
     meta = metas.clamp_future(_tidied(now, now.profile), now.at) if now.credible == now.at else now.meta
     done = metas.decay_metadata(meta, now.credible)
     if done.meta == now.meta:
@@ -163,11 +179,16 @@ def _forget(now: ProfileSnapshot, path: str) -> list[Op]:
 
 def _tidied(now: ProfileSnapshot, after: Json, gone: Iterable[str] = ()) -> Json:
     """The meta document without paths that a person edited since, and without those that have no learned value any more:
-    `gone`, and what is not in the profile `after`."""
+    `gone`, and what is not in the profile `after`. While files of another machine are waited for, only without the paths
+    that this change removes."""
     out = {
         one
         for one in metas.read_confidences(now.meta)
-        if one in now.owned.paths or dot_paths.find_target(after, one) is None
+        if (one in now.owned.paths and not now.waits)
+        or (
+            dot_paths.find_target(after, one) is None
+            and not (now.waits and dot_paths.find_target(now.profile, one) is None)
+        )
     }
     return metas.remove_paths(now.meta, out | set(gone))
 

@@ -23,11 +23,17 @@ from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.state.paths import state_dir
-from tacitd_handlers.profile import changelog, ownership, profile_changes
+from tacitd_handlers.profile import arrivals, changelog, dot_paths, ownership, profile_changes
 from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
-from tacitd_handlers.profile.intents import ProfileIntent, settle_intent
+from tacitd_handlers.profile.intents import (
+    NewerWrites,
+    ProfileIntent,
+    choose_stamp,
+    find_newer,
+    settle_intent,
+)
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory, RecentChange
 from tacitd_handlers.profile.ownership import Ownership
@@ -119,15 +125,24 @@ class ProfileStore:
         """Return the person's values that were kept against a finding, by path. Raises OSError."""
         return self._read_memory().kept
 
-    def _judge(self, profile: Json, meta: Json, beside: ProfileMemory) -> Ownership:
+    def _judge(
+        self,
+        profile: Json,
+        meta: Json,
+        beside: ProfileMemory,
+        read_changelog: ownership.ReadChangelog | None = None,
+    ) -> Ownership:
         saved, noted = _saved(self.directory / PROFILE), _saved(self.directory / META)
         return ownership.judge_ownership(
             profile,
             meta,
             beside.learned,
-            cache(lambda: changelog.read_entries(self.log.path, disk=self.disk)),
+            read_changelog or cache(self._read_changelog),
             saved_last=saved is not None and (noted is None or saved > noted),
         )
+
+    def _read_changelog(self) -> list[Json]:
+        return changelog.read_entries(self.log.path, disk=self.disk)
 
     def find_clock_doubt(self) -> str:
         """Return why nothing decays now: the clock is not trusted. "" if it is. Raises OSError, NotUnderstoodError."""
@@ -214,7 +229,15 @@ class ProfileStore:
         vouched = self._newest_moment(meta)
         doubted = vouched is not None and decay.doubt_clock(at, vouched)
         credible = vouched if doubted and vouched is not None else at
-        return ProfileSnapshot(profile, meta, beside, self._judge(profile, meta, beside), at, credible)
+        log = self._read_changelog()
+        owned = self._judge(profile, meta, beside, lambda: log)
+        awaited = ""
+        if (self.directory / PROFILE).exists():
+            awaited = arrivals.find_unexplained(profile, log, beside.written, beside.awaited, at)
+        if awaited:
+            owned = Ownership(frozenset(dot_paths.list_leaves(profile)), learned=owned.learned)
+        waits = bool(awaited) or arrivals.is_profile_older(profile, meta, log, at)
+        return ProfileSnapshot(profile, meta, beside, owned, at, credible, awaited, waits)
 
     def _newest_moment(self, meta: Json) -> float | None:
         """The newest known time. A transcript's is preferred: a wrong clock may have written those in `meta`."""
@@ -235,6 +258,7 @@ class ProfileStore:
             now.beside,
             ids=(*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids,
             kept=kept,
+            awaited=now.awaited,
             intent=intent.as_data(),
         )
         self._save_memory(beside)
@@ -242,11 +266,21 @@ class ProfileStore:
 
     def _finish_intent(self, beside: ProfileMemory) -> ProfileMemory:
         """Trigger: an intent that is not marked as done. Why: the process ended in the middle. Outcome: it is finished
-        now, except for the paths that a person changed since."""
+        now, except for the paths that a person or another program changed since."""
         intent = ProfileIntent.from_data(beside.intent)
-        return beside if intent is None else self._carry_out(beside, intent)
+        if intent is None:
+            return beside
+        newer = find_newer(intent, self.read_metadata(), self._read_changelog())
+        since = self.read_profile().get("lastUpdated")
+        if intent.ops and since != intent.at:  # it is written now
+            intent = replace(intent, at=choose_stamp(self.clock.now(), since))
+            beside = replace(beside, intent=intent.as_data())
+            self._save_memory(beside)
+        return self._carry_out(beside, intent, newer)
 
-    def _carry_out(self, beside: ProfileMemory, intent: ProfileIntent) -> ProfileMemory:
+    def _carry_out(
+        self, beside: ProfileMemory, intent: ProfileIntent, newer: NewerWrites | None = None
+    ) -> ProfileMemory:
         """Write what is missing of an intent, and mark it as done; return the state after it."""
         from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 
@@ -255,22 +289,34 @@ class ProfileStore:
         def changed(before: Json | None) -> Json | None:
             nonlocal found
             old = self._new_profile() if before is None else check_document(before, UserProfile, path)
-            found = settle_intent(intent, old, exists=before is not None)
+            found = settle_intent(intent, old, newer, exists=before is not None)
             if before is not None:
                 # Trigger: a save from an older buffer, since the last check. Why: it undid earlier changes, and the new
                 # `lastUpdated` would hide that. Outcome: they are applied again together with this change.
                 lost = besides.find_overwritten(old, beside, self.clock.now())
                 found = replace(found, ops=(*(op for op in lost if op not in found.ops), *found.ops))
             new = apply_ops(old, found.ops)
-            return None if new == old else self._with_head(new, intent.at)
+            # A command that finds its value there is a change too: the value is the person's from then on.
+            return None if new == old and found.entry is None else self._with_head(new, intent.at)
 
         if intent.ops:
             json_document.change_document(path, changed, self.disk, self._guards)
-        if intent.ops or (self.directory / META).exists() or intent.meta["preferences"]:
+        has_meta = (self.directory / META).exists() or bool(intent.meta["preferences"])
+        if not (newer is not None and newer.is_done) and (intent.ops or has_meta):
             json_document.change_document(self.directory / META, found.join_meta, self.disk, self._guards)
         self._log(found.entry)
         change = RecentChange(self.clock.now(), tuple(found.ops), found.since, found.base)
-        beside = replace(besides.remember_change(beside, change), learned=found.learned, intent=None)
+        outdated = {
+            path: one
+            for path, one in beside.learned.items()
+            if path in intent.meta_before and path not in found.meta_before
+        }
+        beside = replace(
+            besides.remember_change(beside, change),
+            learned=outdated | dict(found.learned),
+            written=intent.at if intent.ops else beside.written,
+            intent=None,
+        )
         self._save_memory(beside)
         return beside
 

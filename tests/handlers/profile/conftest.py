@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_profile import Box
+from support_profile import Box, OtherBox
 from tacitd.files import json_document
 
 
@@ -19,3 +19,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
     return Box(tmp_path)
+
+
+@pytest.fixture
+def other(box: Box) -> Box:
+    return OtherBox(box.root, box.clock)

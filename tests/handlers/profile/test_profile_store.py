@@ -152,7 +152,7 @@ def test_no_longer_takes_out(box: Box) -> None:
     assert box.profile["tools"]["editor"] == "vim"
     assert "interests" not in box.profile
     assert list(box.meta) == ["work.languages", "tools.editor"]
-    assert box.changelog[-1]["removed"] == ["interests"]
+    assert box.changelog[-1]["removed"] == ["interests", "work.languages.Java"]
     assert box.changelog[-1]["changes"] == {"work": {"languages": ["Go"]}}
 
 
