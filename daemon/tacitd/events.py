@@ -100,13 +100,16 @@ class Record:
     """The summary that a compaction wrote."""
     command: str = ""
     """The slash command that a person ran here, without its slash; its arguments are a prompt."""
+    plan: str = ""
+    """The plan that the client put into the session because the person accepted it, at most 64 KB from its beginning. It is
+    the model's text, not a prompt."""
     branch: str = ""
     """The git branch that a person's record names; "" if it names none."""
 
     @property
     def is_empty(self) -> bool:
         """Whether the record contains nothing that handlers use."""
-        return not (self.prompts or self.text or self.tools or self.summary or self.command)
+        return not (self.prompts or self.text or self.tools or self.summary or self.command or self.plan)
 
 
 @dataclass(frozen=True, slots=True)

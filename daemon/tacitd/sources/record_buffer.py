@@ -99,5 +99,6 @@ def _merged(old: Record, new: Record) -> Record:
         tools=old.tools + new.tools,
         summary=old.summary or new.summary,
         command=old.command or new.command,
+        plan=old.plan or new.plan,
         branch=old.branch or new.branch,
     )

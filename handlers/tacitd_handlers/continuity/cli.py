@@ -19,6 +19,7 @@ from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import Json, with_summary
 from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
+from tacitd_handlers.continuity.state_notes import list_own_notes
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
@@ -92,7 +93,8 @@ def resume(project: str | None) -> None:
     found = select_sessions(readable, cwd)
     last = find_unreadable_last(at, found, unreadable, cwd)
     documents, why = [one.document for one in found], last.what if last is not None else ""
-    said = resume_text.build_resume_text(documents, at.clock.now(), unreadable=why)
+    state = at.load_progress(found[0].id) if found else None
+    said = resume_text.build_resume_text(documents, at.clock.now(), unreadable=why, state=state)
     for one in unreadable:
         if one is not last and (not one.project or select_sessions([one], cwd)):
             echo_message(f"cannot read: {one.what}")
@@ -149,7 +151,9 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-    _edit_session(id, text, lambda document, at: session_edits.with_note(document, text))
+    state = open_store().load_progress(_session(id).id)
+    own = {*list_own_notes(state), *state.told_notes} if state is not None else set[str]()
+    _edit_session(id, text, lambda document, at: session_edits.with_note(document, text, own))
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions summary "The parser works; its tests are left."')

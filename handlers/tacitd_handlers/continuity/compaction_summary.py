@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from tacitd.text.shorten import shorten_line
 from tacitd_handlers.continuity.sentences import (
     TextUnit,
     cut_sentence,
@@ -32,10 +34,12 @@ _SHARES = (
 )
 """The parts in the order in which they are taken, with their labels and the characters for each."""
 
-_BLOCKS = re.compile(
-    r"<(system-reminder|analysis|example)\b[^<>]*>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE
+_BLOCK_TAG = re.compile(
+    r"^[ \t]*<(?P<begun>analysis)\b[^<>]*>|<(?P<inside>system-reminder)\b[^<>]*>|</(?P<closed>analysis|system-reminder)>",
+    re.MULTILINE | re.IGNORECASE,
 )
-_TAGS = re.compile(r"</?(?:summary|system-reminder|analysis)\b[^<>]*>", re.IGNORECASE)
+_TAGS = re.compile(r"^[ \t]*</?(?:summary|analysis|example)\b[^<>]*>|</?system-reminder\b[^<>]*>"
+                   r"|</summary>[ \t]*$", re.MULTILINE | re.IGNORECASE)  # fmt: skip
 _BEFORE = re.compile(
     r"\A\s*This session is being continued from a previous conversation[^\n]*\n?"
     r"(?:[ \t]*The (?:conversation is summarized|summary)[^\n]*\n?)?",
@@ -63,7 +67,22 @@ _WORDS = (
 )
 _NUMBERS = {1: "request", 7: "pending", 8: "current", 9: "next"}
 """The client's headings by number, where their words are in another language."""
-_NOTHING = re.compile(r"\W*(?:none|no (?:explicit|specific|pending)|n/a)\b", re.IGNORECASE)
+_NOTHING = re.compile(
+    r"\W*(?:n/a\b"
+    r"|none(?=\W*$|\s*[.,;:(–—-]|\s+(?:explicit|specif|stated|mentioned|pending|remaining|outstanding|known|left|at th"
+    r"|current|right now|so far|identified|requested|were|was|are|is)\w*)"
+    r"|(?:there (?:are|is) )?no (?:(?:explicit|specific|pending|outstanding|remaining|further|additional|other|open"
+    r"|immediate|next|current|new|explicitly|specifically|requested|stated)(?:ly)?,? ){1,4}"
+    r"(?:tasks?|steps?|work|items?|to-?dos?|requests?|actions?)\b)"
+    r"(?!.*\b(?:but|except|until|unless|other than|besides|apart from|only)\b)",
+    re.IGNORECASE,
+)
+"""A section that says that there is nothing: `None explicitly stated.`, `No pending tasks.`, and not `None of the tests pass`."""
+_OTHERS = re.compile(
+    r"key technical|technical concept|files and code|errors? and fix|problem solving|all user messages",
+    re.IGNORECASE,
+)
+"""The client's other headings."""
 
 
 def shorten_compaction(text: str) -> str:
@@ -82,20 +101,37 @@ def shorten_compaction(text: str) -> str:
         room = LIMIT - len("\n".join(made))
         if not units or _NOTHING.match(units[0].text) or (name == "request" and room < 2 * share):
             continue
-        kept = take_first(units, min(share, room)) or take_first(units, min(2 * share, room), 1)
+        kept = take_first(units, min(share, room)) or take_first(units, min(3 * share, room), 1)
+        if not kept and room >= share:  # a sentence that is far too long: its beginning, marked as cut
+            text = shorten_line(units[0].text, share)
+            kept = [replace(units[0], text=text)]
         if kept:
             made.append(_label(label, kept))
     return "\n".join(made)
 
 
 def _strip_client_text(text: str) -> str:
-    body = _BLOCKS.sub("", _BEFORE.sub("", text))
-    body = _TAGS.sub("", body)
+    body = _TAGS.sub("", _drop_blocks(_BEFORE.sub("", text)))
     end = next((match.start() for match in _AFTER.finditer(body)), None)
     body = body[:end] if end is not None else body
     # The model's analysis comes before the summary, and may have numbered paragraphs of its own.
     starts = [match.end() for match in _SUMMARY.finditer(body)]
     return (body[starts[-1] :] if starts else body).strip("\n")
+
+
+def _drop_blocks(text: str) -> str:
+    """Remove the blocks that are closed. A tag that is only named in the text begins none."""
+    made, start, opened = list[str](), 0, dict[str, int]()
+    for tag in _BLOCK_TAG.finditer(text):
+        name, closed = (tag["begun"] or tag["inside"] or "").lower(), (tag["closed"] or "").lower()
+        if name:
+            opened.setdefault(name, tag.start())
+        elif closed in opened:
+            if opened[closed] >= start:
+                made.append(text[start : opened[closed]])
+                start = tag.end()
+            opened.clear()
+    return "".join([*made, text[start:]])
 
 
 def _find_sections(body: str) -> Mapping[str, str]:
@@ -109,11 +145,16 @@ def _find_sections(body: str) -> Mapping[str, str]:
     # Numbers mean something only in the client's own list, which is nearly complete.
     by_number = bool(numbered) and numbered[-1][0] >= 8 and len(numbered) >= 7
     found: dict[str, str] = {}
+    unnamed: list[tuple[int, str]] = []
     for (number, title, _, start), end in zip(heads, ends, strict=True):
         name = next((name for name, words in _WORDS if words.search(title)), "")
-        name = name or (_NUMBERS.get(number, "") if by_number and not _is_english(heads) else "")
-        if name and name not in found:
-            found[name] = body[start:end]
+        if name:
+            found.setdefault(name, body[start:end])
+        elif not _OTHERS.search(title):
+            unnamed.append((number, body[start:end]))
+    for number, text in unnamed if by_number else ():  # headings in another language, all or some of them
+        if number in _NUMBERS:
+            found.setdefault(_NUMBERS[number], text)
     return found
 
 
@@ -125,10 +166,6 @@ def _sequence(heads: list[tuple[int, str, int, int]]) -> list[tuple[int, str, in
         if not made or made[-1][0] < one[0] <= made[-1][0] + (9 if known else 2):
             made.append(one)
     return made
-
-
-def _is_english(heads: Sequence[tuple[int, str, int, int]]) -> bool:
-    return any(words.search(title) for _, title, _, _ in heads for _, words in _WORDS)
 
 
 def _plain_units(text: str) -> list[TextUnit]:

@@ -26,10 +26,12 @@ def build_section(request: ContextRequest) -> str:
     readable, broken = store.read_sessions(patient=False)
     sessions = select_sessions(readable, request.cwd)
     unreadable = find_unreadable_last(store, sessions, broken, request.cwd)
-    documents = [one.document for one in sessions if one.id != request.session]
+    sessions = [one for one in sessions if one.id != request.session]
+    documents = [one.document for one in sessions]
+    state = store.load_progress(sessions[0].id) if sessions else None
     why = unreadable.what if unreadable else ""
     for most in range(resume_text.LINES, 1, -1):
-        said = resume_text.build_resume_text(documents, now, most, unreadable=why)
+        said = resume_text.build_resume_text(documents, now, most, unreadable=why, state=state)
         if len(said) <= request.budget:
             return said
     return ""

@@ -31,6 +31,7 @@ from tacitd_handlers.continuity.summaries import (
     is_pause_over,
     is_worth_a_summary,
 )
+from tacitd_handlers.continuity.task_merge import list_task_values
 from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.shared import decay
 
@@ -155,6 +156,14 @@ class ContinuityHandler(BaseHandler):
         now = fold_records(
             TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
         )
+        if self._store.session_path(session).exists():  # it was written when this part was read
+            now = replace(
+                now,
+                told=now.summary,
+                told_notes=now.notes,
+                told_state=make_state_notes(now),
+                told_tasks=list_task_values(now.items),
+            )
         return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start)
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
@@ -162,16 +171,20 @@ class ContinuityHandler(BaseHandler):
         if now.prompts:  # what a crash leaves in the file is known afterwards as written by tacitd
             begun = [*now.telling, *make_state_notes(now), now.summary]
             now = replace(now, telling=tuple(dict.fromkeys(begun)))
+        rendered, values = now, now.told_tasks
+        if values is not None:
+            now = replace(now, told_tasks=list_task_values(now.items, values))
         self._store.save_progress(now)
         if not now.prompts:
             return now
-        self._store.change_session(now.session, lambda before: render.render_session(before, now))
+        self._store.change_session(now.session, lambda before: render.render_session(before, rendered))
         # What is in the file now must not be written again: a person may remove it there.
         written = replace(
             now,
             told=now.summary,
             told_notes=now.notes,
             told_state=make_state_notes(now),
+            told_tasks=list_task_values(now.items),
             telling=(),
             decisions=(),
         )

@@ -89,4 +89,5 @@ def read_last_session(cwd: Path, budget: int) -> str:
 
     store = SessionStore.from_environ(os.environ)
     found = select_sessions(store.list_sessions(), cwd)
-    return build_resume_text([one.document for one in found], store.clock.now())[:budget]
+    documents, state = [one.document for one in found], store.load_progress(found[0].id) if found else None
+    return build_resume_text(documents, store.clock.now(), state=state)[:budget]

@@ -1,24 +1,31 @@
 """The contents of a session's file (SPEC P-22 to P-24): the transcript's state is merged into the current file. Pure.
 
-Changes by a person or another program stay (SPEC X-07): tasks with their own ids, notes on our tasks, decisions, unknown
-keys. A task that they changed after the transcript's last change of it keeps their values. Locking and writing belong
-to `store`.
+Changes by a person or another program stay (SPEC X-07): tasks, notes, decisions, unknown keys. Which values of a task are a
+person's belongs to `task_merge`, locking and writing to `store`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
-from tacitd_handlers.continuity.state_notes import NEWER, add_state_notes, make_state_notes
-from tacitd_handlers.continuity.tasks import OURS, TaskItem
+from tacitd_handlers.continuity.state_notes import (
+    NEWER,
+    add_state_notes,
+    list_own_notes,
+    make_state_notes,
+)
+from tacitd_handlers.continuity.task_merge import merge_tasks
 
 MAX_AGE_DAYS = 30
 MAX_DECISIONS = 50
 MAX_CONTEXT_NOTES = 20
+MARK = "summaryBy"
+"""The key of a file that identifies the summary as tacitd's: a person's, or one that a person edited, has another digest."""
 
 Json = dict[str, Any]
 
@@ -33,7 +40,7 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     if before is None:  # also one that was removed, because it was old, and whose session goes on
-        now = replace(now, told="", told_notes=(), told_state=(), telling=())
+        now = replace(now, told="", told_notes=(), told_state=(), told_tasks=None, telling=())
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -42,31 +49,44 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         made["projectPath"] = now.cwd
     made["startedAt"] = _earlier(made.get("startedAt"), started)
     made["lastActiveAt"] = _later(made.get("lastActiveAt"), last)
-    fresh = now.summary if now.summary != now.told else ""
-    newer = [one for one in made["context"] if str(one).startswith(NEWER)]
-    if not made.get("summary") or made["summary"] in (now.told, *now.telling):
-        made, newer = (with_summary(made, fresh), []) if fresh else (made, newer)
+    fresh, own = now.summary if now.summary != now.told else "", list_own_notes(now)
+    newer = [one for one in made["context"] if one in own and str(one).startswith(NEWER)]
+    if not made.get("summary"):
+        made, newer = (_with_own_summary(made, fresh), []) if fresh else (made, newer)
+    elif _is_own_summary(made, now):
+        made, newer = _with_own_summary(made, fresh or str(made["summary"])), [] if fresh else newer
     elif fresh and fresh != made["summary"]:
         newer = [NEWER + fresh]  # the one in its field is a person's
-    made["tasks"] = _tasks(made["tasks"], now)
+    made["tasks"] = merge_tasks(made["tasks"], now)
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
     have = made["context"]
     others = add_notes(
-        [
-            one
-            for one in have
-            if one not in now.told_state and one not in now.telling and not str(one).startswith(NEWER)
-        ],
+        [one for one in have if one not in own],
         (one for one in now.notes if one not in now.told_notes),
+        own=(*now.notes, *now.told_notes),
     )
-    made["context"] = add_state_notes(
-        have, others, now.told_state, [*newer, *make_state_notes(now)], MAX_CONTEXT_NOTES
-    )
+    new = [*newer, *make_state_notes(now)]
+    made["context"] = add_state_notes(have, others, now.told_state, new, MAX_CONTEXT_NOTES)
     return made
 
 
+def _is_own_summary(document: Json, now: TranscriptProgress) -> bool:
+    """Whether the summary is what tacitd wrote last: by the session's state, or by its mark where that state is lost."""
+    summary = document["summary"]
+    return summary in (now.told, *now.telling) or document.get(MARK) == _mark_summary(str(summary))
+
+
+def _with_own_summary(document: Json, summary: str) -> Json:
+    return with_summary(document, summary) | {MARK: _mark_summary(summary)}
+
+
+def _mark_summary(summary: str) -> str:
+    return f"tacitd {sha256(summary.encode(errors='replace')).hexdigest()[:12]}"
+
+
 def with_summary(document: Json, summary: str) -> Json:
-    """Return the file with this summary; a new one is put after `lastActiveAt`, as in the seed."""
+    """Return the file with this summary of a person; a new one is put after `lastActiveAt`, as in the seed."""
+    document = {key: value for key, value in document.items() if key != MARK}
     if "summary" in document:
         return document | {"summary": summary}
     made: Json = {}
@@ -77,10 +97,20 @@ def with_summary(document: Json, summary: str) -> Json:
     return made | {"summary": summary}
 
 
-def add_notes(have: Sequence[Any], more: Iterable[str]) -> list[Any]:
-    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once."""
-    new = [one for one in dict.fromkeys(more) if one not in have]
-    return [*have, *new][-MAX_CONTEXT_NOTES:]
+def add_notes(have: Sequence[Any], more: Iterable[str], own: Collection[str] | None = None) -> list[Any]:
+    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once.
+
+    `own`: the notes that may be dropped, because tacitd wrote them; None: all.
+    """
+    made = [*have, *(one for one in dict.fromkeys(more) if one not in have)]
+    extra = len(made) - MAX_CONTEXT_NOTES
+    kept: list[Any] = []
+    for one in made:
+        if extra > 0 and (own is None or one in own):
+            extra -= 1
+        else:
+            kept.append(one)
+    return kept
 
 
 def add_decisions(have: Sequence[Any], more: Iterable[Mapping[str, Any]]) -> list[Any]:
@@ -93,65 +123,6 @@ def add_decisions(have: Sequence[Any], more: Iterable[Mapping[str, Any]]) -> lis
 def _folded(one: Any) -> str:
     text = one.get("decision") if isinstance(one, Mapping) else one
     return " ".join(str(text).split()).casefold().rstrip(".")
-
-
-# --- tasks --------------------------------------------------------------------------------------------------
-
-
-def _tasks(have: Sequence[Any], now: TranscriptProgress) -> list[Any]:
-    standing = {str(one.get("id")): one for one in have if isinstance(one, Mapping)}
-    ours = [_task(one, now.items, standing.get(one.id)) for one in now.items]
-    ids = {one.id for one in now.items}
-    # A task of ours that left the transcript's list is dropped, unless it was changed in the file later.
-    others = [
-        one for one in have if not _is_ours(one) or (_id(one) not in ids and _changed_later(one, now.last))
-    ]
-    return [*ours, *others]
-
-
-def _is_ours(one: Any) -> bool:
-    return _id(one).startswith(OURS)
-
-
-def _id(one: Any) -> str:
-    return str(one.get("id", "")) if isinstance(one, Mapping) else ""
-
-
-def _changed_later(one: Any, at: float | None) -> bool:
-    changed = parse_utc(one.get("updatedAt")) if isinstance(one, Mapping) else None
-    return changed is not None and changed > (at or 0.0) + 0.001  # the file has whole milliseconds
-
-
-def _task(item: TaskItem, items: Sequence[TaskItem], before: Mapping[str, Any] | None) -> Json:
-    made: Json = dict(before or {})
-    if before is not None and _changed_later(before, item.updated):
-        return made
-    blocked = _blocked_by(item, items)
-    made |= {
-        "id": item.id,
-        "title": item.title,
-        "status": "blocked" if blocked else item.status,
-        "createdAt": made.get("createdAt") or utc_millis(item.created),
-        "updatedAt": utc_millis(item.updated),
-    }
-    _set(made, "blockedBy", blocked)
-    theirs = [one for one in made.get("children") or () if not str(one).startswith(OURS)]
-    _set(made, "children", [*(one.id for one in items if one.parent == item.id), *theirs])
-    return made
-
-
-def _blocked_by(item: TaskItem, items: Sequence[TaskItem]) -> str:
-    """The titles of the unfinished tasks that block this one; "" if there are none, or it is not pending (SPEC P-23)."""
-    if item.status != "pending":
-        return ""
-    return "; ".join(one.title for one in items if one.id in item.blocked_by and one.status != "completed")
-
-
-def _set(made: Json, key: str, value: Any) -> None:
-    """Set a key, or remove it if the value is empty (SPEC P-05: no nulls)."""
-    made.pop(key, None)
-    if value:
-        made[key] = value
 
 
 def _earlier(have: object, at: float) -> str:

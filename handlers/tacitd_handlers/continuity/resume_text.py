@@ -13,7 +13,7 @@ from tacitd.clock import parse_utc
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity.render import Json
 from tacitd_handlers.continuity.sentences import cut_sentence
-from tacitd_handlers.continuity.session_progress import SHORT
+from tacitd_handlers.continuity.session_progress import SHORT, TranscriptProgress
 from tacitd_handlers.continuity.state_notes import (
     ANSWER_DUE,
     BEFORE,
@@ -23,6 +23,7 @@ from tacitd_handlers.continuity.state_notes import (
     PROMPT,
     SAID,
     SplitNotes,
+    list_own_notes,
     split_notes,
 )
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
@@ -42,21 +43,29 @@ _DONE = 8
 
 
 def build_resume_text(
-    documents: Sequence[Json], now: float, most: int = LINES, *, unreadable: str = ""
+    documents: Sequence[Json],
+    now: float,
+    most: int = LINES,
+    *,
+    unreadable: str = "",
+    state: TranscriptProgress | None = None,
 ) -> str:
     """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
     `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
-    session cannot be read.
+    session cannot be read. `state`: what is known from the first one's transcript; with it a person's notes are told from
+    tacitd's, whatever they begin with, and a summary that is older than the end of the session says so.
     """
     if not unreadable:
-        return "\n".join(_sessions(documents, now, most, _LAST))
+        return "\n".join(_sessions(documents, now, most, _LAST, state))
     notice = [f"{_LAST} cannot be read", clean_text(unreadable, 2 * _LINE)]
     room = most - len(notice)
-    return "\n".join([*notice, *(_sessions(documents, now, room, _PREVIOUS) if room > 1 else ())])
+    return "\n".join([*notice, *(_sessions(documents, now, room, _PREVIOUS, state) if room > 1 else ())])
 
 
-def _sessions(documents: Sequence[Json], now: float, most: int, heading: str) -> list[str]:
+def _sessions(
+    documents: Sequence[Json], now: float, most: int, heading: str, state: TranscriptProgress | None
+) -> list[str]:
     """The lines of the first session, and of an earlier one with open tasks."""
     if not documents:
         return []
@@ -74,25 +83,34 @@ def _sessions(documents: Sequence[Json], now: float, most: int, heading: str) ->
                 if len(part) > EARLIER
                 else part
             )
-            return [*_last_session(last, now, most - len(after), heading), *after]
-    return _last_session(last, now, most, heading)
+            return [*_last_session(last, now, most - len(after), heading, state), *after]
+    return _last_session(last, now, most, heading, state)
 
 
-def _last_session(document: Json, now: float, most: int, heading: str) -> list[str]:
+def _last_session(
+    document: Json, now: float, most: int, heading: str, state: TranscriptProgress | None
+) -> list[str]:
     left, blocked, done = _tasks(document)
-    notes = split_notes(_list(document, "context"))
+    found = _list(document, "context")
+    own = list_own_notes(state) if state is not None else frozenset[str]()
+    notes = split_notes(found, own if any(one in own for one in found) else None)
     branch = clean_text(notes.state.get(BRANCH), 100)
     where = f", on branch {branch}" if branch else ""
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
+    summary, age = _summary(document, notes), _age_of_summary(document, notes, state)
+    ended = _quoted(notes)
+    if summary and age and ended:
+        first = [ended, [f"Summary, {age} before the end:", *summary]]
+    else:
+        first = [summary, ended]
     parts = [
-        _summary(document, notes),
-        _quoted(notes),
+        *first,
         _part("Open:", left),
         _part("Blocked:", blocked),
         _part("Files edited:", [clean_text(notes.state.get(FILES), 2 * _LINE)], inline=True),
         _part("Done:", [_some(done)], inline=True),
         _part("Decided:", [one for one in decisions if one]),
-        _part("Noted:", [clean_text(one, 3 * _LINE) for one in notes.others[-_NOTES:]]),
+        _part("Noted:", _noted(notes.others, state)),
     ]
     lines = [f"{heading} ({_ago(document, now)}{where})"]
     return _fitted(lines, parts, most)
@@ -107,6 +125,30 @@ def _summary(document: Json, notes: SplitNotes) -> list[str]:
     made = [clean_lines(document.get("summary")), clean_lines(f"Since then: {newer}" if newer else "")]
     shown = (one if len(one) <= _SUMMARY else cut_sentence(one, _SUMMARY) for one in made)
     return [line for one in shown for line in one.splitlines()]
+
+
+def _age_of_summary(document: Json, notes: SplitNotes, state: TranscriptProgress | None) -> str:
+    """How far the newest summary is from the end of the session; "" if it is a person's, is of the end, or not known."""
+    newest = notes.state.get(NEWER) or document.get("summary")
+    if state is None or newest != state.summary or state.turns <= state.summary_turns:
+        return ""
+    answers = state.turns - state.summary_turns
+    hours = ((state.last or 0.0) - (state.summary_at or state.last or 0.0)) / 3600
+    said = "1 answer" if answers == 1 else f"{answers} answers"
+    if hours < 1:
+        return said
+    return f"{said} and {_hours(hours)}"
+
+
+def _noted(found: Sequence[str], state: TranscriptProgress | None) -> list[str]:
+    """The last notes, a person's own first, and the number of the others."""
+    answers = {*state.notes, *state.told_notes} if state is not None else set[str]()
+    own = [one for one in found if one not in answers][-_NOTES:]
+    room = _NOTES - len(own)
+    shown = [*own, *[one for one in found if one in answers][-room:]] if room else own
+    made = [clean_text(one, 3 * _LINE) for one in found if one in shown]
+    left = len(found) - len(made)
+    return [*made, f"… and {left} more: `tacitd sessions show`"] if left > 0 else made
 
 
 def _quoted(notes: SplitNotes) -> list[str]:
@@ -200,7 +242,11 @@ def _ago(document: Json, now: float) -> str:
     hours = max(0.0, now - last) / 3600
     if hours < 1:
         return "within the hour"
-    return f"{hours:.0f} h ago" if hours < 48 else f"{hours / 24:.0f} days ago"
+    return f"{_hours(hours)} ago"
+
+
+def _hours(hours: float) -> str:
+    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
 
 
 def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:

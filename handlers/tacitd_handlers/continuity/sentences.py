@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
 _TABLE = re.compile(r"\s*\|.*\|\s*$")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}$")
 _HEADING = re.compile(r"\A\s*#{1,6}\s+")
+_BOLD = re.compile(r"\s*\*\*[^*\n]*[^*\n.!?…。！？]\*\*:?\s*$")
+"""A line that is bold as a whole and not a sentence: a heading in what models write."""
 _END = re.compile(r"(?<![.!?…])([.!?…]++[\"'”’»)\]*_`]*+)\s+|[。！？]+[”’」』）]*\s*")
 """The end of a sentence; the group is its marks. Full-width marks need no space after them."""
 _NO_END = re.compile(
@@ -29,6 +31,8 @@ _WORD = 40
 """Characters. What is longer is not the rest of a word, but a text without spaces."""
 _ABBREVIATED = 24
 """Characters before the end of a sentence in which `_NO_END` is looked for: more than the longest abbreviation."""
+_FOLLOWING = 12
+"""Units after a question from which on it may be far from the end of the text."""
 _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*_`」』）]*$")
 
 
@@ -39,6 +43,8 @@ class TextUnit:
     text: str
     starts_line: bool
     """Whether it begins a line of its own: the first sentence of a paragraph, or an item."""
+    is_heading: bool = False
+    """Whether it is the heading of what follows."""
 
     @property
     def is_item(self) -> bool:
@@ -72,12 +78,17 @@ def split_units(text: str) -> list[TextUnit]:
             _close_paragraph(paragraph)
             blank = True
             continue
-        begins = blank or bool(_ITEM.match(line) or _HEADING.match(line) or line.lstrip().startswith(">"))
+        if _HEADING.match(line) or _BOLD.match(line):
+            _add_paragraph(made, paragraph, starts)
+            made.append(TextUnit(_HEADING.sub("", line).strip(), True, is_heading=True))
+            blank = starts = True
+            continue
+        begins = blank or bool(_ITEM.match(line) or line.lstrip().startswith(">"))
         if paragraph and not begins and not _COMPLETE.search(paragraph[-1]):
             paragraph.append(line.strip())  # a wrapped paragraph: the sentence goes on in this line
         else:
             _add_paragraph(made, paragraph, starts)
-            paragraph.append(_HEADING.sub("", line).rstrip())
+            paragraph.append(line.rstrip())
             starts = begins
         blank = False
     _add_paragraph(made, paragraph, starts)
@@ -125,7 +136,8 @@ def join_units(units: Iterable[TextUnit]) -> str:
 def take_first(units: Sequence[TextUnit], limit: int, most: int = 1000) -> list[TextUnit]:
     """Return the first units that together have at most `limit` characters.
 
-    A lead-in without its list and the beginning of a quotation are left out. Of a list that goes on, the last line says so.
+    A lead-in without its list, a heading without its text and the beginning of a quotation are left out. Of a list that goes
+    on, the last line says so.
     """
     made: list[TextUnit] = []
     for one in units[:most]:
@@ -134,7 +146,9 @@ def take_first(units: Sequence[TextUnit], limit: int, most: int = 1000) -> list[
         made.append(one)
     if len(made) == len(units):
         return made
-    while made and (made[-1].text.endswith((":", "：")) or join_units(made).count('"') % 2):
+    while made and (
+        made[-1].is_heading or made[-1].text.endswith((":", "：")) or join_units(made).count('"') % 2
+    ):
         made.pop()
     if made and made[-1].is_item and units[len(made)].is_item:
         left = sum(one.is_item for one in units[len(made) :])
@@ -163,16 +177,26 @@ def cut_sentence(text: str, limit: int) -> str:
 
 
 def take_end(units: Sequence[TextUnit], limit: int) -> list[TextUnit]:
-    """Return what an assistant's text ends with: its last question with what follows, otherwise the last units.
+    """Return what a text of the assistant ends with: its last question with what follows, otherwise the last units.
 
-    An open question is the best line to go on with, and its options may be longer than the limit.
+    An open question is the best line to go on with, and its options may be longer than the limit. If much follows that is not
+    a list of options, the question and the end of the text are returned, with `…` in between.
     """
-    asked = next(
-        (at for at in range(len(units) - 1, max(-1, len(units) - 13), -1) if units[at].is_question), None
-    )
+    asked = next((at for at in range(len(units) - 1, -1, -1) if units[at].is_question), None)
     if asked is None:
         return take_last(units, limit)
+    rest = units[asked + 1 :]
+    if len(rest) >= _FOLLOWING and not rest[0].is_item and len(join_units(rest)) > limit:
+        question = (
+            cut_sentence(units[asked].text, limit) if len(units[asked].text) > limit else units[asked].text
+        )
+        room = max(limit - len(question), limit // 3)
+        return [TextUnit(question, True), TextUnit("…", True), *_begin_line(take_last(rest, room))]
     after = take_first(units[asked:], limit) or [units[asked]]
     room = limit - len(join_units(after))
     before = take_last(units[:asked], room) if asked and room > 0 else []
     return [*before, *after] if len(join_units([*before, *after])) <= limit else after
+
+
+def _begin_line(units: list[TextUnit]) -> list[TextUnit]:
+    return [replace(one, starts_line=one.starts_line or at == 0) for at, one in enumerate(units)]

@@ -5,7 +5,7 @@ Changes that come from the transcript belong to `tasks` and `render`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -98,6 +98,9 @@ def with_decision(document: Json, decision: str, rationale: str, others: Sequenc
     return document | {"decisions": add_decisions(document["decisions"], [made])}
 
 
-def with_note(document: Json, note: str) -> Json:
-    """Return the session with one more note; the last twenty are kept (SPEC P-24)."""
-    return document | {"context": add_notes(document["context"], [note])}
+def with_note(document: Json, note: str, own: Collection[str] = ()) -> Json:
+    """Return the session with one more note; the last twenty are kept (SPEC P-24), and all of a person's.
+
+    `own`: the notes that tacitd wrote.
+    """
+    return document | {"context": add_notes(document["context"], [note], own)}

@@ -2,7 +2,7 @@
 
 Records may be delivered again (at least once; a rewritten file is read from its first byte), so folding a batch twice
 makes no difference. A tool call waits for its answer, which may be in the next batch. What a tool call changes belongs
-to `tasks`; what a person changes in the file belongs to `render`.
+to `tasks`; what a person changes in the file belongs to `render` and `task_merge`.
 """
 
 from __future__ import annotations
@@ -58,14 +58,20 @@ class TranscriptProgress:
     last: float | None = None
     """The time of the last record: seconds since 1970, UTC."""
     prompts: int = 0
-    """The number of prompts that a person typed."""
+    """The number of prompts that a person typed, and of plans that they accepted."""
     items: Items = ()
     open: tuple[ToolCall, ...] = ()
     """Tool calls without an answer yet."""
     notes: tuple[str, ...] = ()
     summary: str = ""
+    summary_at: float | None = None
+    """The time of the last record that the summary covers: seconds since 1970, UTC."""
+    summary_turns: int = 0
+    """The value of `turns` at that time."""
     told: str = ""
     """The summary that was written to the file last. Only another one is written, so that an edit by hand stays."""
+    told_tasks: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+    """The values that were written of each task, see `task_merge`; None if that is not known."""
     told_notes: tuple[str, ...] = ()
     """The notes that were written to the file. Each is written once, so that one that a person removes stays removed."""
     decisions: tuple[Mapping[str, Any], ...] = ()
@@ -75,7 +81,7 @@ class TranscriptProgress:
     branch: str = ""
     """The git branch at the last record that names one."""
     typed: tuple[str, ...] = ()
-    """The first lines of the last prompts."""
+    """The first lines of the last prompts; of an accepted plan its title."""
     replied: str = ""
     """The question that the last prompt answers, if it is a short one."""
     said: str = ""
@@ -129,14 +135,24 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
         started = at if now.started is None else min(now.started, at)
         now = replace(now, started=started, last=at if now.last is None else max(now.last, at))
     now = replace(now, size=now.size + record.end - record.start)
-    if record.cwd and (record.prompts or not now.cwd):
+    if record.cwd and (record.prompts or record.plan or not now.cwd):
         now = replace(now, cwd=record.cwd)
     if record.branch and record.branch != "HEAD":  # a detached head has no name
         now = replace(now, branch=clean_text(record.branch, 100))
     if record.text:
         now = replace(now, turns=now.turns + 1, answered=True)
     if record.summary:
-        now = replace(now, summary=shorten_compaction(record.summary))
+        summary = shorten_compaction(record.summary)
+        now = replace(now, summary=summary, summary_at=at, summary_turns=now.turns)
+    if record.plan and record.uuid not in now.ids:
+        now = replace(
+            now,
+            prompts=now.prompts + 1,
+            ids=(*now.ids, record.uuid)[-IDS:],
+            typed=(*now.typed, name_plan(record.plan))[-PROMPTS:],
+            replied="",
+            answered=False,
+        )
     for prompt in record.prompts:
         if is_client_command(prompt, record.command):
             continue
@@ -205,6 +221,12 @@ def first_line(prompt: Prompt, command: str = "") -> str:
     if len(line) <= TYPED:
         return line
     return join_units(take_first(split_units(line), TYPED)) or clean_text(line, TYPED)
+
+
+def name_plan(plan: str) -> str:
+    """Return the line that stands for an accepted plan: its title."""
+    lines = (clean_text(line.lstrip("# "), TYPED) for line in plan.splitlines() if line.strip())
+    return f"(accepted a plan) {next(lines, '')}".rstrip()
 
 
 def _answered_question(prompt: Prompt) -> str:

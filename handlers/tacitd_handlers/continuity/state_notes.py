@@ -1,7 +1,8 @@
 """The state of a session for which seed 001 has no field, as notes in `context` (SPEC P-26). Pure.
 
-The notes have fixed beginnings, by which they are found again: the last prompts, the end of the assistant's last text, the
-edited files, the branch. They are replaced as the session goes on, and take only places that no other note needs.
+The notes have fixed beginnings: the last prompts, the end of the assistant's last text, the edited files, the branch. A person's
+note may begin in the same way, so they are found again by what was written. They are replaced as the session goes on, and
+take only places that no other note needs.
 """
 
 from __future__ import annotations
@@ -54,6 +55,12 @@ def make_state_notes(now: TranscriptProgress) -> tuple[str, ...]:
     return tuple(label + text for label, text in made if text)
 
 
+def list_own_notes(now: TranscriptProgress) -> frozenset[str]:
+    """Return the notes that tacitd wrote last, and those whose write a crash may have interrupted; answers not included."""
+    summaries = {NEWER + one for one in (now.told, now.summary, *now.telling) if one}
+    return frozenset({*now.told_state, *now.telling, *summaries})
+
+
 def add_state_notes(
     have: Sequence[Any], others: Sequence[Any], old: Collection[str], new: Sequence[str], most: int
 ) -> list[Any]:
@@ -65,16 +72,19 @@ def add_state_notes(
     return [*others, *state[: max(0, most - len(others))]]
 
 
-def split_notes(found: Sequence[Any]) -> SplitNotes:
-    """Return the notes of a file by kind. What is not a text is left out."""
+def split_notes(found: Sequence[Any], own: Collection[str] | None = None) -> SplitNotes:
+    """Return the notes of a file by kind. What is not a text is left out.
+
+    `own`: the notes that tacitd wrote. If that is not known (None), the last of several with one beginning counts as its.
+    """
     state: dict[str, str] = {}
     others: list[str] = []
-    for one in found:
+    for one in reversed(found):
         if not isinstance(one, str):
             continue
         label = next((label for label in LABELS if one.startswith(label)), "")
-        if label:
+        if label and label not in state and (own is None or one in own):
             state[label] = one[len(label) :]
         else:
             others.append(one)
-    return SplitNotes(state, others)
+    return SplitNotes(state, others[::-1])

@@ -39,6 +39,7 @@ def clean_summary(text: object, limit: int, most: int) -> str:
     """
     if not isinstance(text, str):
         return ""
-    units = sentences.split_units(sanitize_line(redact_secrets(text)[0]))
+    units = sentences.split_units(clean_lines(text))
+    units = [one for one in units if not one.is_heading] or units
     said = sanitize_line(sentences.join_units(sentences.take_last(units, limit, most)))
     return said if len(said) <= 2 * limit else sentences.cut_sentence(said, limit)

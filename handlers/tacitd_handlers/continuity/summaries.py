@@ -112,7 +112,14 @@ class SummaryMaker:
         if isinstance(made, str):
             return self._count_unusable(made, now.session, asked)
         self._update(
-            now.session, lambda one: replace(asked(one), summary=made.summary, decisions=made.decisions)
+            now.session,
+            lambda one: replace(
+                asked(one),
+                summary=made.summary,
+                summary_at=now.last,
+                summary_turns=now.turns,
+                decisions=made.decisions,
+            ),
         )
         self._forget(now.session)
         return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})

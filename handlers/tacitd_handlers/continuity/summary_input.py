@@ -53,10 +53,12 @@ def excerpt_session(found: Iterable[Record], before: str = "") -> SessionExcerpt
             said, said_at = record.text, record.time
         if record.summary:
             made.append(f"Summary so far: {clean_text(shorten_compaction(record.summary), _COMPACTED)}")
-        if record.prompts:
+        if record.prompts or record.plan:
             if said:
                 add("Assistant", _end(said), said_at)
                 said = ""
+            if record.plan:
+                add("Person", f"(accepted this plan) {clean_text(record.plan, _TYPED)}", record.time)
             for prompt in record.prompts:
                 add("Person", clean_text(prompt.text, _TYPED), record.time)
     if said:

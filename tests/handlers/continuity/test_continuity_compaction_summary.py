@@ -136,6 +136,59 @@ def test_nothing_is_left() -> None:
     assert shorten_compaction("") == ""
 
 
+@pytest.mark.parametrize(
+    ("text", "is_empty"),
+    [
+        ("None", True), ("None.", True), ("- None explicitly stated.", True), ("N/A", True), ("None - all is done.", True),
+        ("No pending tasks.", True), ("No explicit, pending tasks were requested.", True), ("None at this time.", True),
+        ("There are no remaining tasks.", True),
+        ("None of the tests pass yet.", False), ("No specific tests were written for the parser.", False),
+        ("No pending tasks except the release.", False), ("No work on the parser has begun.", False),
+    ],
+)  # fmt: skip
+def test_what_says_that_there_is_nothing(text: str, is_empty: bool) -> None:
+    """SPEC P-26: a sentence that begins with `None` or `No` may be the most important one."""
+    made = shorten_compaction(f"Summary:\n8. Current Work:\n   {text}\n9. Optional Next Step:\n   Go on.\n")
+    assert made == ("Next: Go on." if is_empty else f"In progress: {text}\nNext: Go on.")
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        "`<example>`",
+        "an <example> of it",
+        "\n   <example>\n   x",
+        "`<analysis>`",
+        "<analysis> and </analysis>",
+        "`<summary>`",
+    ],
+)
+def test_a_tag_that_is_only_named_takes_nothing_away(named: str) -> None:
+    """SPEC P-26: what follows a tag in the text stays."""
+    made = shorten_compaction(BEFORE + BODY.replace("It must be strict.", f"It reads {named}.") + AFTER)
+    assert made.startswith("In progress: I was adding the tests for week dates.")
+    assert "- Handle leap seconds" in made and "Asked: The user wants" in made
+
+
+def test_a_long_sentence_is_kept() -> None:
+    """SPEC P-26: one of 1,060 characters is whole; one that is far too long ends at a word, marked as cut."""
+    sentence = "I was adding " + "the tests for week dates and " * 36 + "so on."
+    assert len(sentence) == 1063
+    made = shorten_compaction(BODY.replace("I was adding the tests for week dates.", sentence))
+    assert sentence in made
+    made = shorten_compaction(BODY.replace("I was adding the tests for week dates.", sentence * 4 + " x."))
+    first = made.splitlines()[0]
+    assert first.startswith("In progress: I was adding") and first.endswith("…")
+    assert first[:-1].split()[-1] in sentence.split()
+    assert "Next: Fix" in made and "- Handle leap seconds" in made
+
+
+def test_headings_in_two_languages() -> None:
+    """The issue, bad input: the model translates some of the headings."""
+    text = BODY.replace("Current Work", "Aktuelle Arbeit").replace("Optional Next Step", "Nächster Schritt")
+    assert shorten_compaction(BEFORE + text + AFTER) == TAKEN
+
+
 def test_a_summary_of_200_kb() -> None:
     """The issue, bad input: its last parts are read, and the result stays short and whole."""
     text = BODY.replace("   - ISO 8601\n", "   - ISO 8601 and much more of it\n" * 6500)

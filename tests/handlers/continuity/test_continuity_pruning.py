@@ -51,8 +51,8 @@ def test_a_session_from_the_future_does_not_stop_the_pruning(world: World) -> No
     assert world.degraded() == []
 
 
-def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> None:
-    """SPEC P-24: sessions that nothing touched for 400 days wait for a fresh record, and only for that."""
+def restore_backup(world: World) -> None:
+    """A daemon without a state and a transcript starts on a session that is 500 days old."""
     world.type("s1", "go")
     world.settle()
     old = utc_millis(world.clock.wall - 500 * DAY)
@@ -61,6 +61,11 @@ def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> Non
     world.forget()
     world.transcript("s1").unlink()
     world.start()
+
+
+def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> None:
+    """SPEC P-24: sessions that nothing touched for 400 days wait for a fresh record, and only for that."""
+    restore_backup(world)
     world.settle()
     assert "continuity.clock" in world.degraded()
     assert world.file("s1")
@@ -73,14 +78,7 @@ def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> Non
 
 def test_a_transcript_from_the_future_confirms_no_clock(world: World) -> None:
     """SPEC P-24, bad input: a record's time of another year neither confirms the clock nor makes it doubtful."""
-    world.type("s1", "go")
-    world.settle()
-    old = utc_millis(world.clock.wall - 500 * DAY)
-    world.put("s1", world.file("s1") | {"startedAt": old, "lastActiveAt": old})
-    world.kill()
-    world.forget()
-    world.transcript("s1").unlink()
-    world.start()
+    restore_backup(world)
     world.append("s2", world.record("user", "s2", "hello", timestamp="2100-01-01T00:00:00.000Z"))
     world.settle()
     world.settle()

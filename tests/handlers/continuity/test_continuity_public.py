@@ -47,7 +47,7 @@ def spoken(source: bytes) -> str:
 def is_whole(line: str, source: str) -> bool:
     """Whether a line of the output ends where a sentence, a list item or a line of the source ends."""
     text = " ".join(re.sub(r"^> (?:Assistant: )?|^(?:In progress|Next|Pending|Asked): ?", "", line).split())
-    if not text or re.match(r"… and \d+ more", text):
+    if not text or text == "…" or re.match(r"… and \d+ more", text):
         return True
     last = re.split(r"(?<=[.!?]) ", text[-40:])[-1]  # code between two sentences is left out
     end = re.escape(last[:-1]) + (re.escape(text[-1]) if text[-1] != "." else "[.:]")
@@ -69,11 +69,13 @@ def test_a_real_session_can_be_resumed(tmp_path: Path, path: Path, share: float)
     texts, sessions = spoken(source), world.store.list_sessions()
     prompts = [prompt for prompt in read_prompts(world.folder / path.name) if prompt.text.strip()]
     typed = {prompt.session for prompt in prompts if not re.fullmatch(r"/[\w:-]+", prompt.text.strip())}
+    typed |= find_planned(source)
     assert {one.id for one in sessions} == typed
     for last in sessions[:1]:
         found = select_sessions(sessions, Path(last.project))
         assert found[0].id == last.id
-        text = resume_text.build_resume_text([one.document for one in found], world.clock.now())
+        documents, state = [one.document for one in found], world.store.load_progress(found[0].id)
+        text = resume_text.build_resume_text(documents, world.clock.now(), state=state)
         lines = text.splitlines()
         assert lines[0].startswith("## The last session here (")
         assert any(line.startswith("> You: ") for line in lines), text
@@ -84,6 +86,22 @@ def test_a_real_session_can_be_resumed(tmp_path: Path, path: Path, share: float)
         for line in [*str(last.document.get("summary", "")).splitlines(), *quoted]:
             assert is_whole(line, texts), line
     world.kill()
+
+
+def find_planned(source: bytes) -> set[str]:
+    """The sessions into which the client put a plan that the person accepted."""
+    made = set[str]()
+    for line in source.splitlines():
+        try:
+            record = json.loads(line)
+            content = record["message"]["content"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        blocks = [{"text": content}] if isinstance(content, str) else content
+        text = next((str(one["text"]) for one in blocks if isinstance(one, dict) and "text" in one), "")
+        if record["type"] == "user" and text.startswith("Implement the following plan:"):
+            made.add(record["sessionId"])
+    return made
 
 
 def read_prompts(path: Path) -> Iterator[Prompt]:

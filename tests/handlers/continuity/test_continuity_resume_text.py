@@ -136,7 +136,8 @@ def test_a_person_comes_back_after_a_week(tmp_path: Path, session: Callable[[Wor
     session(world)
     world.end()
     found = select_sessions(world.store.list_sessions(), world.project)
-    text = resume_text.build_resume_text([one.document for one in found], found[0].last_active + WEEK) + "\n"
+    documents, state = [one.document for one in found], world.store.load_progress(found[0].id)
+    text = resume_text.build_resume_text(documents, found[0].last_active + WEEK, state=state) + "\n"
     golden = FIXTURES / "resume" / f"{session.__name__}.txt"
     if os.environ.get("TACITD_WRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")

@@ -50,16 +50,46 @@ def test_markdown_becomes_units() -> None:
     )
     units = split_units(text)
     assert [one.text for one in units] == [
-        "Done The parser is finished.", "I added the import.", "- one", "- two", "Next?",
+        "Done", "The parser is finished.", "I added the import.", "- one", "- two", "Next?",
     ]  # fmt: skip
-    assert units[-1].is_question and units[2].is_item
-    assert join_units(units) == "Done The parser is finished. I added the import.\n- one\n- two\nNext?"
+    assert units[0].is_heading and units[-1].is_question and units[3].is_item
+    assert join_units(units) == "Done\nThe parser is finished. I added the import.\n- one\n- two\nNext?"
+
+
+def test_a_heading_does_not_run_into_the_text() -> None:
+    """SPEC P-26: Markdown headings and lines that are bold as a whole; one without its text is left out at a cut."""
+    text = "**What changed**\nThe parser reads week dates.\n**It is done.**\n### Next\nThe release."
+    assert end_of_text(text) == (
+        "**What changed**\nThe parser reads week dates. **It is done.**\nNext\nThe release."
+    )
+    assert join_units(take_first(split_units(text), 70)).endswith("**It is done.**")
+    assert clean_summary("## Status\nThe parser works.\n## Left\nThe release.", 600, 3) == (
+        "The parser works. The release."
+    )
+    assert clean_summary("## Status", 600, 3) == "Status"
+
+
+def test_a_question_far_from_the_end() -> None:
+    """SPEC P-26: an open question with many sentences after it is shown, and so is the end of the text."""
+    rest = " ".join(
+        f"Background number {n} explains in some words why this is to be decided." for n in range(20)
+    )
+    said = end_of_text(f"The limit works. Shall I keep the old endpoint? {rest}")
+    lines = said.splitlines()
+    assert lines[:2] == ["Shall I keep the old endpoint?", "…"]
+    assert lines[2].endswith("Background number 19 explains in some words why this is to be decided.")
+    assert len(said) <= SAID
+    options = "\n".join(f"{n}. The way number {n}, which takes some words to tell" for n in range(1, 20))
+    said = end_of_text(f"Which way?\n\n{options}")
+    assert said.startswith("Which way?\n1. The way number 1,") and said.splitlines()[-1].startswith("… and ")
+    short = "Why does it fail? " + "It is late. " * 15
+    assert end_of_text(short) == short.strip()
 
 
 def test_a_number_sign_in_a_line_stays() -> None:
     """SPEC P-26: only at the beginning of a line it marks a heading; `C# ` is a name."""
     assert end_of_text("## Done\nI ported the C# client.\nShall I port the F# one too, see # 12?") == (
-        "Done I ported the C# client. Shall I port the F# one too, see # 12?"
+        "Done\nI ported the C# client. Shall I port the F# one too, see # 12?"
     )
 
 

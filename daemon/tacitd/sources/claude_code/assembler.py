@@ -20,7 +20,7 @@ from tacitd.sources.claude_code.assistant import (
     decode_spoken,
     spoken_record,
 )
-from tacitd.sources.claude_code.prompt_text import command_name
+from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
     is_headless,
     judge_line,
@@ -159,6 +159,8 @@ class RecordAssembler:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         if line.is_compact_summary and verdict.rule == 6:
             self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
+        if verdict.rule == 13:
+            self.buffer.add_record(self._record(start, end, line, plan=_plan(line)[:TEXT_LIMIT]))
         self._judge(start, end, line, verdict, line.uuid or "")
 
     def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -302,6 +304,7 @@ class RecordAssembler:
         prompts: tuple[Prompt, ...] = (),
         summary: str = "",
         command: str = "",
+        plan: str = "",
         time: float | None = None,
     ) -> Record:
         return Record(
@@ -315,6 +318,7 @@ class RecordAssembler:
             prompts=prompts,
             summary=summary,
             command=command,
+            plan=plan,
             branch=line.git_branch or "",
         )
 
@@ -324,6 +328,11 @@ def _raw_text(line: TranscriptLine) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(block.text for block in content or () if block.type == "text")
+
+
+def _plan(line: TranscriptLine) -> str:
+    """The text of an accepted plan."""
+    return text_of(line.plan_content) or _raw_text(line).lstrip().removeprefix(PLAN_START)
 
 
 @lru_cache(maxsize=64)

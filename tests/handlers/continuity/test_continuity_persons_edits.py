@@ -1,0 +1,311 @@
+"""What a person writes into a session's file stays: tasks, notes, the summary (SPEC P-22 to P-26, X-07)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support_continuity import World
+from tacitd.clock import utc_millis
+from tacitd_handlers.continuity import cli
+from tacitd_handlers.continuity.render import MARK
+from tacitd_handlers.continuity.resume_text import build_resume_text
+from tacitd_handlers.continuity.store import SessionStore
+
+
+def resume(world: World, session: str = "s1") -> list[str]:
+    state = world.store.load_progress(session)
+    return build_resume_text([world.file(session)], world.clock.now(), state=state).splitlines()
+
+
+def edit_task(world: World, number: int, **values: Any) -> None:
+    """Change a task as a person does who thinks of no time; None removes a key."""
+    found = world.file("s1")
+    made = found["tasks"][number] | values
+    found["tasks"][number] = {key: value for key, value in made.items() if value is not None}
+    world.put("s1", found)
+
+
+def go_on(world: World, text: str = "on") -> None:
+    world.say("s1", text)
+    world.settle()
+
+
+@pytest.fixture
+def begun(world: World) -> World:
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
+    for id, title in (("1", "Migrate"), ("2", "Release")):
+        world.use("s1", "TaskCreate", {"subject": title}, f"Task #{id} created", data={"task": {"id": id}})
+    world.use("s1", "TaskUpdate", {"taskId": "2", "addBlockedBy": ["1"]}, data={"success": True})
+    world.settle()
+    assert world.file("s1")["tasks"][3]["blockedBy"] == "Migrate"
+    return world
+
+
+def test_a_status_stays_until_the_client_changes_it(begun: World) -> None:
+    """X-07: the next record of the transcript undid a status that a person set; the title of the same task goes on."""
+    edit_task(begun, 0, status="completed")
+    for _ in range(2):
+        go_on(begun)
+        begun.restart()
+    assert begun.tasks("s1")[0] == ("Design", "completed")
+    begun.todos(
+        "s1", ("Design", "in_progress"), ("Build", "in_progress")
+    )  # the client says the same of Design
+    begun.settle()
+    assert begun.tasks("s1")[:2] == [("Design", "completed"), ("Build", "in_progress")]
+    begun.todos("s1", ("Design", "pending"), ("Build", "in_progress"))
+    begun.settle()
+    assert begun.tasks("s1")[0] == ("Design", "pending")
+
+
+def test_a_title_and_a_status_in_one_save_both_stay(begun: World) -> None:
+    """X-07: also with notes and a key of the person's own; each goes its own way when the client changes one of them."""
+    edit_task(begun, 2, title="Migrate the users", status="in_progress", notes="ask Ann", label="urgent")
+    go_on(begun)
+    kept = begun.file("s1")["tasks"][2]
+    assert (kept["title"], kept["status"], kept["notes"], kept["label"]) == (
+        "Migrate the users", "in_progress", "ask Ann", "urgent",
+    )  # fmt: skip
+    begun.use("s1", "TaskUpdate", {"taskId": "1", "status": "completed"}, data={"success": True})
+    begun.settle()
+    assert begun.tasks("s1")[2] == ("Migrate the users", "completed")
+    begun.use("s1", "TaskUpdate", {"taskId": "1", "subject": "Migrate all"}, data={"success": True})
+    begun.settle()
+    assert begun.tasks("s1")[2] == ("Migrate all", "completed")
+    assert begun.file("s1")["tasks"][2]["label"] == "urgent"
+
+
+def test_what_blocks_a_task_stays(begun: World) -> None:
+    """P-23: a reason by hand stays; it goes when the client changes the status."""
+    edit_task(begun, 3, blockedBy="the key of Ann")
+    edit_task(begun, 1, status="blocked", blockedBy="the weather")
+    go_on(begun)
+    tasks = begun.file("s1")["tasks"]
+    assert [(one["status"], one.get("blockedBy")) for one in tasks[1:]] == [
+        ("blocked", "the weather"), ("pending", None), ("blocked", "the key of Ann"),
+    ]  # fmt: skip
+    edit_task(begun, 3, status="pending", blockedBy=None)
+    go_on(begun)
+    assert begun.tasks("s1")[3] == ("Release", "pending")
+    begun.todos("s1", ("Design", "completed"), ("Build", "in_progress"))
+    begun.settle()
+    assert begun.tasks("s1")[1] == ("Build", "in_progress")
+    assert "blockedBy" not in begun.file("s1")["tasks"][1]
+
+
+def test_a_removed_task_stays_removed(begun: World) -> None:
+    """X-07: until the client changes it. A task with one of the client's ids that a person put in stays too."""
+    found = begun.file("s1")
+    mine = found["tasks"][0] | {"id": "task-77", "title": "Mine"}
+    begun.put("s1", found | {"tasks": [*found["tasks"][1:], mine]})
+    for _ in range(2):
+        go_on(begun)
+        begun.restart()
+    assert [title for title, _ in begun.tasks("s1")] == ["Build", "Migrate", "Release", "Mine"]
+    begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
+    begun.settle()
+    assert begun.tasks("s1")[0] == ("Design", "completed")
+
+
+def test_a_command_on_a_task_stays(begun: World) -> None:
+    """X-07: `sessions task` sets the time too; what the client did before it, and was read after it, does not undo it."""
+    begun.use("s1", "TaskUpdate", {"taskId": "1", "status": "in_progress"}, data={"success": True})
+    begun.clock.advance(60)
+    edit_task(begun, 2, status="completed", updatedAt=utc_millis(begun.clock.wall))
+    begun.settle()
+    assert begun.tasks("s1")[2] == ("Migrate", "completed")
+
+
+def test_a_crash_makes_no_task_a_persons(begun: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """X-07: what a crash left in the file is tacitd's."""
+    save = SessionStore.save_progress
+    saves = [0]
+
+    def ends_after_the_first(store: SessionStore, now: Any) -> None:
+        saves[0] += 1
+        if saves[0] > 1:  # the file of the session is written
+            raise OSError(5, "killed")
+        save(store, now)
+
+    begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
+    with monkeypatch.context() as patched:
+        patched.setattr(SessionStore, "save_progress", ends_after_the_first)
+        begun.settle()
+    assert begun.tasks("s1")[0] == ("Design", "completed")
+    begun.restart()
+    begun.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
+    begun.settle(600)
+    assert begun.tasks("s1")[0] == ("Design", "in_progress")
+
+
+# --- notes -----------------------------------------------------------------------------------------------------------
+
+LIKE_OURS = (
+    "Branch: cut from main on Monday",
+    "Files edited: none by me",
+    "Last prompt: go, which was too short",
+    "Summary since then: none",
+    "Assistant at the end: wrong, see the log",
+)
+
+
+def test_a_persons_notes_that_begin_like_tacitds(world: World) -> None:
+    """P-26: they stay in the file as the session goes on, and `resume` shows them as notes."""
+    world.append("s1", world.record("user", "s1", "go", gitBranch="fix/login"))
+    world.say("s1", "Old.")
+    world.settle()
+    world.put("s1", world.file("s1") | {"context": [*LIKE_OURS, *world.file("s1")["context"]]})
+    go_on(world, "New.")
+    assert world.file("s1")["context"] == [
+        *LIKE_OURS, "Assistant at the end: New.", "Last prompt: go", "Branch: fix/login",
+    ]  # fmt: skip
+    lines = resume(world)
+    assert lines[0].endswith("on branch fix/login)")
+    assert lines[1:4] == ["It ended with:", "> You: go", "> Assistant: New."]
+    assert lines[-6:] == ["Noted:", *(f"- {note}" for note in LIKE_OURS)]
+    world.forget()
+    text = "\n".join(resume(world))  # the newest of each kind counts as tacitd's, and nothing is left out
+    assert all(note.partition(": ")[2] in text for note in LIKE_OURS) and "> Assistant: New." in text
+
+
+def test_a_note_of_tacitds_that_a_person_extends(world: World) -> None:
+    """P-26: it is the person's then, and shown."""
+    world.type("s1", "go")
+    world.settle()
+    world.put("s1", world.file("s1") | {"context": ["Last prompt: go, and ask Ann"]})
+    go_on(world)
+    assert world.file("s1")["context"] == ["Last prompt: go, and ask Ann", "Assistant at the end: on"]
+    assert "- Last prompt: go, and ask Ann" in resume(world)
+
+
+def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P-24: the limit drops tacitd's notes, oldest first, and none of a person's; `resume` says how many more there are."""
+    for name, value in world.env.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(world.project)
+    world.type("s1", "go")
+    for n in range(3):
+        world.use("s1", "AskUserQuestion", {}, "answered", data={"answers": {f"Which for {n}?": "this"}})
+    world.settle()
+    mine = [f"mine {n}" for n in range(19)]
+    world.put("s1", world.file("s1") | {"context": [*mine, *world.file("s1")["context"]]})
+    go_on(world)
+    assert world.file("s1")["context"] == [*mine, "Which for 2? this"]
+    for note in ("more 1", "more 2"):
+        cli.note.main([note], standalone_mode=False)
+    world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "by hand"]})
+    for _ in range(2):
+        go_on(world)
+        assert world.file("s1")["context"] == [*mine, "more 1", "more 2", "by hand"]
+    assert resume(world)[-4:] == [
+        "- more 1",
+        "- more 2",
+        "- by hand",
+        "- … and 17 more: `tacitd sessions show`",
+    ]
+
+
+# --- the summary -----------------------------------------------------------------------------------------------------
+
+
+def compact(world: World, text: str) -> None:
+    content = f"Summary:\n8. Current Work:\n   {text}"
+    world.append("s1", world.record("user", "s1", content, isCompactSummary=True))
+
+
+@pytest.mark.parametrize("by", ["the client", "the model"])
+def test_a_lost_state_makes_no_summary_a_persons(world: World, by: str) -> None:
+    """P-26: the state is gone, and the next summary replaces the one that tacitd wrote; a person's edit of it stays."""
+    world.type("s1", "go")
+    for n in range(6):
+        world.say("s1", f"step {n}")
+    if by == "the client":
+        compact(world, "One.")
+        world.settle()
+    else:
+        world.end()
+    first = world.file("s1")["summary"]
+    world.kill()
+    world.forget()
+    world.start()
+    compact(world, "Two.")
+    world.settle()
+    found = world.file("s1")
+    assert found["summary"] == "In progress: Two." != first
+    assert found["context"] == ["Assistant at the end: step 5", "Last prompt: go"]
+    world.put("s1", found | {"summary": "In progress: Two. Ask Ann."})
+    world.kill()
+    world.forget()
+    world.start()
+    compact(world, "Three.")
+    world.settle()
+    assert world.file("s1")["summary"] == "In progress: Two. Ask Ann."
+    assert world.file("s1")["context"][0] == "Summary since then: In progress: Three."
+
+
+def test_the_mark_is_of_the_summary(world: World) -> None:
+    """P-26: a file of another program has no mark; its summary is no summary of tacitd's."""
+    world.type("s1", "go")
+    compact(world, "One.")
+    world.settle()
+    assert world.file("s1")[MARK].startswith("tacitd ")
+    world.put("s2", world.file("s1") | {"sessionId": "s2", "summary": "Theirs."})
+    world.type("s2", "go")
+    content = "Summary:\n8. Current Work:\n   Two."
+    world.append("s2", world.record("user", "s2", content, isCompactSummary=True))
+    world.settle()
+    assert world.file("s2")["summary"] == "Theirs."
+
+
+def test_an_older_summary_says_how_old_it_is(world: World) -> None:
+    """P-26: after newer turns the last prompt and answer come first, and the summary's distance from the end is named."""
+    world.type("s1", "go")
+    compact(world, "Week dates.")
+    world.settle()
+    assert resume(world)[1:3] == ["In progress: Week dates.", "It ended with:"]
+    world.clock.advance(3 * 3600)
+    world.type("s1", "and now the leap seconds")
+    world.say("s1", "They are done.")
+    world.settle()
+    assert resume(world)[1:] == [
+        "It ended with:", "> You: go", "> You: and now the leap seconds", "> Assistant: They are done.",
+        "Summary, 1 answer and 3 h before the end:", "In progress: Week dates.",
+    ]  # fmt: skip
+    compact(world, "Leap seconds.")
+    world.settle()
+    assert resume(world)[1] == "In progress: Leap seconds."
+    world.put("s1", world.file("s1") | {"summary": "Mine."})
+    go_on(world)
+    assert resume(world)[1] == "Mine."
+
+
+# --- plans -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fields", [{"planContent": "# Add week dates\n\n## Steps\n1. Parse"}, {}])
+def test_a_session_that_begins_with_an_accepted_plan(world: World, fields: dict[str, Any]) -> None:
+    """P-26: the client writes the plan into a new session; nobody types anything there, and it has an entry."""
+    text = "Implement the following plan:\n\n# Add week dates\n\n## Steps\n1. Parse"
+    world.append("s1", world.record("user", "s1", text, **fields))
+    for n in range(6):
+        world.say("s1", f"step {n} is done")
+    world.end()
+    assert world.file("s1")["context"][:2] == [
+        "Assistant at the end: step 5 is done", "Last prompt: (accepted a plan) Add week dates",
+    ]  # fmt: skip
+    (ask,) = world.model.asked
+    assert "[1] Person: (accepted this plan) # Add week dates" in ask.prompt
+    lines = resume(world)
+    at = lines.index("It ended with:")
+    assert lines[at + 1 : at + 3] == [
+        "> You: (accepted a plan) Add week dates",
+        "> Assistant: step 5 is done",
+    ]
+    world.append("s2", world.record("user", "s2", text, entrypoint="sdk-cli", promptSource="sdk"))
+    world.end()
+    assert not world.file("s2")
+    assert json.loads(json.dumps(world.status()))["sessions"] == 1
