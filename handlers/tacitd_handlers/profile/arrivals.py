@@ -16,7 +16,7 @@ from tacitd.clock import parse_utc
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.shared.decay import DAY
 
-NEAR = 0.1
+NEAR = 0.5
 """Seconds. Times of one change in several files differ by less."""
 PATIENCE = DAY
 """Seconds for which files that belong together are waited for."""
@@ -33,9 +33,14 @@ def find_unexplained(
     logged, stamp = _logged(log), str(profile.get("lastUpdated"))
     for one in (awaited, stamp if stamp != written else ""):
         at = parse_utc(one)
-        if at is not None and abs(now - at) < PATIENCE and all(abs(at - other) > NEAR for other in logged):
+        if at is not None and abs(now - at) < PATIENCE and not any(_is_same(at, other) for other in logged):
             return one
     return ""
+
+
+def _is_same(at: float, logged: float) -> bool:
+    """Whether an entry's time can be that of a change at `at`. Some programs write whole seconds."""
+    return abs(at - logged) <= NEAR or (logged % 1 == 0 and 0 <= at - logged < 1)
 
 
 def is_profile_older(profile: Json, meta: Json, log: Sequence[Mapping[str, Any]], now: float) -> bool:

@@ -28,6 +28,8 @@ COMMAND = "mcp/tool"
 """The source of commands in the changelog (SPEC P-19)."""
 _NEAR = 5.0
 """Seconds. A changelog entry this near to `firstSeen` is the one that created the path."""
+_AT_ONCE = 0.5
+"""Seconds. The same for a command's entry: another program writes it together with the meta file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ def _replay(
         if given is not None:
             is_list = isinstance(given, list)
             new = list(map(hash_value, given)) if isinstance(given, list) else [hash_value(given)]
-            creates = not created and at is not None and first is not None and abs(at - first) <= _NEAR
+            near = _AT_ONCE if one.get("source") == COMMAND else _NEAR
+            creates = not created and at is not None and first is not None and abs(at - first) <= near
             created = created or creates
             if creates or not is_list or one.get("source") != COMMAND:
                 digests = [*digests, *new] if is_list else new

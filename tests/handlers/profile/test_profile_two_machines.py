@@ -131,6 +131,23 @@ def test_a_list_that_another_program_created_is_learned(box: Box, other: Box) ->
         assert (owned.paths, owned.elements) == (frozenset(), {"interests": ("tea",)})
 
 
+def test_a_command_after_a_removal_creates_nothing_learned(box: Box, other: Box) -> None:
+    """P-17: the list went, a finding came back late, and the entry that tells of it is not in the changelog yet."""
+    box.learn(interests=("chess",))
+    box.clock.advance(60)
+    box.store.remove_value("interests")
+    with pytest.raises(Crash):
+        open_store(box, FaultyDisk(crash_at=7)).learn_finding(
+            PartialProfile({"interests": ("go",)}), "s", "x"
+        )
+    box.clock.advance(1)
+    other.store.add_element("interests", "tea")
+    box.store.finish_pending()
+    assert box.profile["interests"] == ["tea", "go"]
+    for one in (box, other):
+        assert one.store.find_ownership().elements == {"interests": ("tea",)}
+
+
 # --- files that arrive one by one ------------------------------------------------------------------------------------
 
 
