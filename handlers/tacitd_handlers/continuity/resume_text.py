@@ -97,9 +97,9 @@ def _last_session(
     branch = clean_text(notes.state.get(BRANCH), 100)
     where = f", on branch {branch}" if branch else ""
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    summary, age = _summary(document, notes), _age_of_summary(document, notes, state)
-    ended = _quoted(notes)
-    if summary and age and ended:
+    age = _age_of_summary(document, notes, state)
+    summary, ended = _summary(document, notes, age), _quoted(notes)
+    if summary and age and ended and NEWER not in notes.state:  # a person's own summary stays first
         first = [ended, [f"Summary, {age} before the end:", *summary]]
     else:
         first = [summary, ended]
@@ -116,13 +116,14 @@ def _last_session(
     return _fitted(lines, parts, most)
 
 
-def _summary(document: Json, notes: SplitNotes) -> list[str]:
-    """The lines of the summary, and of a newer one beside a person's own.
+def _summary(document: Json, notes: SplitNotes, age: str) -> list[str]:
+    """The lines of the summary, and of a newer one beside a person's own. `age`: how far it is from the end; "" if it is of it.
 
     Another program may have written one that is too long: of it the end is shown.
     """
     newer = notes.state.get(NEWER, "")
-    made = [clean_lines(document.get("summary")), clean_lines(f"Since then: {newer}" if newer else "")]
+    since = f"Since then, {age} before the end: " if age else "Since then: "
+    made = [clean_lines(document.get("summary")), clean_lines(f"{since}{newer}" if newer else "")]
     shown = (one if len(one) <= _SUMMARY else cut_sentence(one, _SUMMARY) for one in made)
     return [line for one in shown for line in one.splitlines()]
 

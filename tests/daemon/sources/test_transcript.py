@@ -158,6 +158,20 @@ def test_what_is_kept_and_forgotten(path: Path) -> None:
     assert tail.list_records(records[1].start) == records[1:]
     tail.forget_before(records[2].start)
     assert tail.list_records(0) == records[2:]
+
+
+def test_an_accepted_plan_is_no_prompt(path: Path) -> None:
+    """CLAUDE_CODE section 6 rule 13, events.Record: the plan's text is kept, from the field or the message."""
+    message = {"content": "Implement the following plan:\n\n# Week dates\n1. Parse"}
+    write(
+        path,
+        raw(type="user", uuid="p1", message=message),
+        raw(type="user", uuid="p2", message={"content": "go"}, planContent="# Leap seconds"),
+        raw(type="user", uuid="p3", message=message, entrypoint="sdk-cli"),
+    )
+    tail = read(path)
+    found = [(one.uuid, one.plan.strip(), one.prompts) for one in tail.list_records(0)]
+    assert found == [("p1", "# Week dates\n1. Parse", ()), ("p2", "# Leap seconds", ())]
     tail.forget_before(tail.safe_end)
     assert (tail.list_records(0), tail.kept_bytes) == ((), 0)
 

@@ -281,6 +281,9 @@ def test_an_older_summary_says_how_old_it_is(world: World) -> None:
     world.put("s1", world.file("s1") | {"summary": "Mine."})
     go_on(world)
     assert resume(world)[1] == "Mine."
+    compact(world, "The release.")
+    go_on(world)
+    assert resume(world)[1:3] == ["Mine.", "Since then, 1 answer before the end: In progress: The release."]
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------
