@@ -156,7 +156,7 @@ class ContinuityHandler(BaseHandler):
         now = fold_records(
             TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
         )
-        if self._store.session_path(session).exists():  # it was written when this part was read
+        if start and self._store.session_path(session).exists():  # it was written when this part was read
             now = replace(
                 now,
                 told=now.summary,

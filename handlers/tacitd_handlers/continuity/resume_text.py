@@ -99,14 +99,15 @@ def _last_session(
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
     age = _age_of_summary(document, notes, state)
     summary, ended = _summary(document, notes, age), _quoted(notes)
+    older: list[str] = []
     if summary and age and ended and NEWER not in notes.state:  # a person's own summary stays first
-        first = [ended, [f"Summary, {age} before the end:", *summary]]
-    else:
-        first = [summary, ended]
+        summary, older = [], [f"Summary from {age} before the end:", *summary]
     parts = [
-        *first,
+        summary,
+        ended,
         _part("Open:", left),
         _part("Blocked:", blocked),
+        older,
         _part("Files edited:", [clean_text(notes.state.get(FILES), 2 * _LINE)], inline=True),
         _part("Done:", [_some(done)], inline=True),
         _part("Decided:", [one for one in decisions if one]),

@@ -273,7 +273,7 @@ def test_an_older_summary_says_how_old_it_is(world: World) -> None:
     world.settle()
     assert resume(world)[1:] == [
         "It ended with:", "> You: go", "> You: and now the leap seconds", "> Assistant: They are done.",
-        "Summary, 1 answer and 3 h before the end:", "In progress: Week dates.",
+        "Summary from 1 answer and 3 h before the end:", "In progress: Week dates.",
     ]  # fmt: skip
     compact(world, "Leap seconds.")
     world.settle()
