@@ -6,8 +6,9 @@ is the person's: it is left alone, and nothing is noted as learned of it. That o
 `lastUpdated`, which differs from the one before.
 
 A change that is finished late is older than what was written meanwhile, also where that is the value of before: the newer
-value stays. It is known by its entry in the changelog, or by the path's entry in profile-meta.json. The writing itself
-belongs to `store`.
+value stays. It is known by its entry in the changelog, or by the path's entry in profile-meta.json. If another program wrote
+the profile since, it is not known whether our write came before: then nothing is replaced or removed, because a person may
+have undone what we wrote. The writing itself belongs to `store`.
 """
 
 from __future__ import annotations
@@ -196,6 +197,7 @@ def settle_intent(
         return _leave_newer(intent, newer)
     if exists and current.get("lastUpdated") == intent.at:
         return replace(intent, ops=())
+    is_unsure = newer is not None and exists and current.get("lastUpdated") != intent.since
     # The file may have been saved since the plan was made, from a buffer with an older `lastUpdated`.
     intent = replace(intent, since=current.get("lastUpdated") if exists else None)
     ops: list[Op] = []
@@ -205,8 +207,13 @@ def settle_intent(
     for op in intent.ops:
         path, have = str(op["path"]), dot_paths.get_value(current, str(op["path"]))
         was, left = intent.base.get(path), newer.reduce_op(op) if newer is not None else op
-        if left is None:
+        if left is None or (
+            is_unsure and op["op"] != "put" and op["op"] != "union" and isinstance(was, list)
+        ):
             outdated.add(path)
+            continue
+        if is_unsure and op["op"] != "union" and was is not None and have == was:
+            theirs.add(path)
             continue
         if left != op:
             lost = [one for one in op["values"] if one not in left["values"]]
@@ -253,6 +260,17 @@ def _leave_newer(intent: ProfileIntent, newer: NewerWrites) -> ProfileIntent:
             if path in learned:
                 learned[path] = learned[path].without(lost)
     return replace(intent, ops=(), entry=entry, learned=learned)
+
+
+def list_removed(intent: ProfileIntent, path: str) -> list[Any]:
+    """Return the elements that an intent was to remove of an array."""
+    base = intent.base.get(path)
+    gone = [
+        op["values"] if op["op"] == "take" else base
+        for op in intent.ops
+        if op["path"] == path and op["op"] in ("take", "drop") and isinstance(base, list)
+    ]
+    return [one for values in gone for one in values or ()]
 
 
 def _for_changed_array(op: Op, have: list[Any], was: list[Any]) -> list[Op]:

@@ -32,6 +32,7 @@ from tacitd_handlers.profile.intents import (
     ProfileIntent,
     choose_stamp,
     find_newer,
+    list_removed,
     settle_intent,
 )
 from tacitd_handlers.profile.merge import PartialProfile
@@ -307,7 +308,7 @@ class ProfileStore:
         self._log(found.entry)
         change = RecentChange(self.clock.now(), tuple(found.ops), found.since, found.base)
         outdated = {
-            path: one
+            path: one.without(list_removed(intent, path))  # they may be there because a person put them back
             for path, one in beside.learned.items()
             if path in intent.meta_before and path not in found.meta_before
         }

@@ -325,6 +325,34 @@ def test_a_late_intent_that_was_written_is_not_written_again(box: Box, other: Bo
         assert {"tools": {"editor": "helix"}} in [one["changes"] for one in box.changelog], step
 
 
+def test_what_a_person_put_back_after_a_crash_stays(box: Box, other: Box) -> None:
+    """P-17: the crash left the profile written; a person undid that by hand, and the other machine wrote something else."""
+
+    def begin() -> None:
+        box.learn(tools__editor="vim", interests=("tea", "go"), work__languages=("Go",))
+        box.clock.advance(1)
+
+    def change(disk: FaultyDisk) -> None:
+        gone = {"interests": ("tea",), "work.languages": ("Go",)}
+        open_store(box, disk).learn_finding(PartialProfile({"tools.editor": "helix"}, gone), "s", "x")
+
+    for step in crash_steps(box, begin, change):
+        if box.profile["tools"]["editor"] == "vim":
+            continue  # nothing was written that could be undone
+        box.edit(tools__editor="vim", interests=["tea", "go"], work__languages=["Go"])
+        box.clock.advance(1)
+        other.learn(work__role="dev", work__languages=("Zig",))
+        box.clock.advance(1)
+        for one in (box, other):
+            one.store.finish_pending()
+        for one in (box, other):
+            one.learn(tools__editor="emacs")
+            one.no_longer(tools__editor=("vim",), interests=("tea",), work__languages=("Go",))
+            assert box.profile["tools"] == {"editor": "vim"}, step
+            assert "tea" in box.profile["interests"], step
+            assert "Go" in box.profile["work"]["languages"], step
+
+
 def test_a_command_with_the_value_of_a_late_intent_is_the_persons(box: Box, other: Box) -> None:
     """P-17: a crash left the profile written, and nothing else; the person sets the same on the other machine."""
 
