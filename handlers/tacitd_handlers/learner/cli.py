@@ -270,11 +270,13 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
     from tacitd_handlers.learner import forgetting
+    from tacitd_handlers.learner.start_lines import format_command
 
     store = _store()
     with store.locked():
         name = forgetting.restore_weakness(store, tag) if back else forgetting.forget_weakness(store, tag)
-    echo_message(f"{name} is restored" if back else f"{name} is forgotten; --undo restores it")
+    how = format_command("forget --undo", name)
+    echo_message(f"{name} is restored" if back else f"{name} is forgotten; `{how}` restores it")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner archive edge:empty_input")
@@ -312,9 +314,7 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
     from tacitd_handlers.learner.review import as_data
 
     if label and not tag and not remove:
-        raise UsageError(
-            "the gap is missing", "tacitd learner alias 'Right bound off by one' edge:off_by_one"
-        )
+        raise UsageError("the gap is missing", "`tacitd learner gaps` lists the gaps")
     if remove and not label:
         raise UsageError("the label is missing", "`tacitd learner alias` lists the labels")
     store = _store()

@@ -27,7 +27,7 @@ from tacitd_handlers.learner.formats.profile_md import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.learner_paths import LearnerPaths, shorten_path
+from tacitd_handlers.learner.learner_paths import LearnerPaths, quote_path, shorten_path
 from tacitd_handlers.learner.profile_excerpt import ProfileExcerpt, fit_profile
 from tacitd_handlers.learner.rules.retests import find_retests, format_block
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, parse_state, resolve_session
@@ -105,7 +105,10 @@ def render_blocks(
         return head + profile + END + tail, ""
     room = budget - len(head) - len(END) - len(tail) - RESERVED - len(facts.path)
     excerpt = fit_profile(read, room) if read is not None else _cut_text(profile, room)
-    left_out = f"[LEFT OUT] {', '.join(excerpt.left_out)}: no room in {budget} characters. Read {facts.path} when needed."
+    left_out = (
+        f"[LEFT OUT] {', '.join(excerpt.left_out)}: no room in {budget} characters. "
+        f"To read all of it when needed: `cat {quote_path(facts.path)}`."
+    )
     text = head + excerpt.text + END + _render_tail([*lines, left_out], suggestions, first=facts.first)
     # Longer still only if the notices alone are too long, for example by labels without end.
     return text if len(text) <= budget else text[: text.rfind("\n", 0, budget) + 1], left_out

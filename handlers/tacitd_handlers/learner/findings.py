@@ -29,7 +29,7 @@ from tacitd_handlers.learner.rules.description_check import is_specific
 from tacitd_handlers.learner.rules.ledger_fold import NEWEST, in_order
 from tacitd_handlers.learner.rules.vocabulary import VERDICTS
 from tacitd_handlers.learner.session_pairing import PairedSession, is_among, key_of_row, pair_sessions
-from tacitd_handlers.learner.start_lines import format_questions
+from tacitd_handlers.learner.start_lines import format_command, format_questions
 from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
@@ -181,7 +181,8 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
         if tag in state.lists.pending:
             yield CheckFinding("profile", tag, "waits for room in Known Weaknesses")
         if tag in state.removed:
+            how = format_command("forget --undo", tag)
             first = format_entry(tag, state.texts.get(tag, tag), weakness)[0]
             yield CheckFinding(
-                "profile", tag, f"was removed and is not added again (`forget --undo` restores it): {first}"
+                "profile", tag, f"was removed and is not added again (`{how}` restores it): {first}"
             )

@@ -39,6 +39,7 @@ from tacitd_handlers.learner.report_input import parse_report
 from tacitd_handlers.learner.rules.retests import find_retests
 from tacitd_handlers.learner.rules.session_stamps import SessionStamp, resolve_session, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
+from tacitd_handlers.learner.start_lines import list_archivable
 from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore, SyncResult
 
@@ -268,15 +269,16 @@ class LearnerHandler(BaseHandler):
         """Update the list of retests for `status` (SPEC L-50)."""
         try:
             data = self._store.read_profile()
-            found = (
-                find_retests(parse_profile(data), local_minutes(tools.clock.now()))
-                if data is not None
-                else []
-            )
+            profile = parse_profile(data) if data is not None else None
+            now = local_minutes(tools.clock.now())
+            found = find_retests(profile, now) if profile is not None else []
         except (OSError, FileRefusedError):
             return  # `_check_files` reports it
         with self._lock:
             self._shown["retests"] = [one.label for one in found]
+            self._shown["archivable"] = (
+                [one.tag for one in list_archivable(profile)] if profile is not None else []
+            )
 
     # commits and status
 

@@ -8,6 +8,7 @@ from tacitd.errors import UsageError
 from tacitd_handlers.learner.entry_matching import MatchedEntries, match_entries
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile, parse_profile
 from tacitd_handlers.learner.rules.vocabulary import make_slug, tag_of
+from tacitd_handlers.learner.start_lines import format_command
 from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore
 
@@ -55,7 +56,7 @@ def join_label(store: LearnerStore, name: str, gap: str) -> LabelMatch:
     if holder is not None and holder.entry.label not in (label, tag):
         raise UsageError(
             f"{tag} has an entry already: {holder.entry.label}",
-            f"`tacitd learner alias --remove {holder.entry.label!r}` makes it an entry of its own",
+            f"`{format_command('alias --remove', holder.entry.label)}` makes it an entry of its own",
         )
     for other in [one for one, placed in known.matched.by_tag.items() if placed.entry.label == label]:
         if other != tag:

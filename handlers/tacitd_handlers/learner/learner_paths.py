@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from tacitd.state import paths
@@ -70,6 +71,11 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
 def shorten_path(path: Path, user: Path) -> str:
     """The path with `~/` for the person's home directory."""
     return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
+
+
+def quote_path(shortened: str) -> str:
+    """A path of `shorten_path`, quoted for a shell, which still expands `~/`."""
+    return f"~/{quote(shortened[2:])}" if shortened.startswith("~/") else quote(shortened)
 
 
 def expand_path(text: str, environ: Mapping[str, str]) -> Path:

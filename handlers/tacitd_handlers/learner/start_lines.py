@@ -18,7 +18,6 @@ from tacitd_handlers.learner.rules.resolution import most_resolved
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
 NAMED = 20
 """Waiting tags that a notice names."""
-HOW = "Command: tacitd learner archive TAG."
 SUGGESTED = 3
 """Entries suggested for archiving."""
 
@@ -42,15 +41,17 @@ def format_questions(pairs: Iterable[tuple[str, str]]) -> list[str]:
     for label, tag in pairs:
         tags.setdefault(label, []).append(tag)
     return [
-        f"[LABEL] {label} may be the gap {' or '.join(each)}; this was not guessed. Ask the learner. If so: "
-        f"{format_alias(label, each[0] if len(each) == 1 else 'TAG')} (with --remove if not)."
+        f"[LABEL] {label} may be the gap {' or '.join(each)}; this was not guessed. Ask the learner. "
+        f"If it is {each[0]}: `{format_command('alias', label, each[0])}`. "
+        f"If it is {'none of them' if len(each) > 1 else 'not'}: `{format_command('alias --remove', label)}`."
         for label, each in tags.items()
     ]
 
 
-def format_alias(label: str, tag: str) -> str:
-    """The command that settles whether an entry is a gap's."""
-    return f"tacitd learner alias {quote(label)} {tag}"
+def format_command(verb: str, *arguments: str) -> str:
+    """A command of `tacitd learner`, quoted for a shell."""
+    dashes = ["--"] if any(argument.startswith("-") for argument in arguments) else []
+    return " ".join(["tacitd learner", verb, *dashes, *(quote(argument) for argument in arguments)])
 
 
 def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
@@ -59,14 +60,12 @@ def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> li
         return []
     more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
     text = f"[CAP] Known Weaknesses is full ({MAX_ACTIVE}). Waiting for room: {', '.join(waiting[:NAMED])}{more}."
-    offered = (
-        ", ".join(f"{w.tag} ({w.status})" for w in list_archivable(profile)) if profile is not None else ""
-    )
-    return [
-        f"{text} To archive, if the learner agrees, most resolved first: {offered}. {HOW}"
-        if offered
-        else text
-    ]
+    offered = list_archivable(profile) if profile is not None else []
+    if not offered:
+        return [text]
+    named = ", ".join(f"{w.tag} ({w.status})" for w in offered)
+    how = format_command("archive", offered[0].tag)
+    return [f"{text} To archive, if the learner agrees, most resolved first: {named}. Command: `{how}`."]
 
 
 def list_archivable(profile: LearnerProfile) -> list[Weakness]:
@@ -87,7 +86,10 @@ def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:
     if shown.get("retests"):
         yield f"retests due: {', '.join(shown['retests'])}"
     if shown.get("waiting_for_room"):
-        yield f"! Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}; {HOW}"
+        text = f"Known Weaknesses is full ({MAX_ACTIVE}); waiting for room: {', '.join(shown['waiting_for_room'])}"
+        first = shown.get("archivable", ())[:1]
+        how = f"; `{format_command('archive', *first)}` archives the most resolved one" if first else ""
+        yield f"! {text}{how}"
     for text in format_questions(tuple(pair) for pair in shown.get("unclear", ())):
         yield f"! {text}"
     for text in shown.get("refused", ()):

@@ -136,7 +136,7 @@ def test_L_27_who_waits_for_room_is_said(tmp_path: Path) -> None:
     line = (
         "\n[CAP] Known Weaknesses is full (20). Waiting for room: edge:20. To archive, if the learner agrees, "
         "most resolved first: edge:4 (new), edge:0 (new), edge:1 (new). "
-        "Command: tacitd learner archive TAG.\n"
+        "Command: `tacitd learner archive edge:4`.\n"
     )
     for session in ("a", "b"):
         assert line in build_context(desk.where, session, at("2026-04-01T09:00")).text

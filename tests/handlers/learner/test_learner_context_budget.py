@@ -23,7 +23,14 @@ from tacitd_handlers.learner.doctor_checks import check_profile_size
 from tacitd_handlers.learner.formats.profile_md import parse_profile
 from tacitd_handlers.learner.learner_paths import load_paths
 from tacitd_handlers.learner.profile_excerpt import fit_profile
+from tacitd_handlers.learner.rules.retests import find_retests, format_block
 from tacitd_handlers.learner.session_notes import SessionNotes
+from tacitd_handlers.learner.start_lines import (
+    format_questions,
+    format_repairs,
+    format_synced,
+    format_waiting,
+)
 
 NOW = FakeClock(datetime.fromisoformat("2026-09-01T09:00").timestamp())
 SENTENCES = (
@@ -70,24 +77,19 @@ def desk(tmp_path: Path) -> Desk:
 def test_L_50_a_full_profile_fits(desk: Desk) -> None:
     """SPEC L-50a: 20 active, 10 resolved, 20 sessions: at most 9,000 characters, notices whole, weaknesses whole."""
     store = desk.store()
-    store.queue_lines(
-        [f"[SYNC] Appended missing ledger row for {stamp(n)} session (pattern=unknown)." for n in (1, 2)]
-    )
+    lines = [*format_synced([stamp(1), stamp(2)]), *format_questions([("Loop end", "edge:off_by_one")])]
+    store.queue_lines(lines)
     store.notes.record_waiting(["edge:waits"], 0.0)
     store.notes.flush()
-    desk.where.profile.write_text(
-        desk.text.replace("### Resolved\n", "").replace("## About Me", "## About Me")
-    )
+    desk.where.profile.write_text(desk.text.replace("### Resolved\n", ""))
     made = build_context(desk.where, "s", NOW)
     assert len(made.text) <= BUDGET and len(desk.text) > 11_000
-    for notice in (
-        "[REPAIRED] Restored missing section: Resolved.",
-        "[SYNC]",
-        "[CAP] Known",
-        "RETEST SUGGESTIONS",
-    ):
-        assert notice in made.text
-    assert made.text.count("[SYNC]") == 2 and "Goal: interviews in May" in made.text
+    printed = made.text.splitlines()
+    for notice in (*format_repairs(["Resolved"]), *lines, *format_waiting(["edge:waits"], desk.profile)):
+        assert notice in printed
+    retests = format_block(find_retests(desk.profile, "2026-09-01T09:00"))
+    assert retests.count("last tested") == 5 and made.text.endswith(retests)
+    assert "Goal: interviews in May. Python, some Go." in printed
 
 
 def test_L_50_what_is_left_out_and_in_which_order(desk: Desk) -> None:
@@ -100,8 +102,9 @@ def test_L_50_what_is_left_out_and_in_which_order(desk: Desk) -> None:
     assert [placed.entry for placed in shown.weaknesses] == active
     kept = [held.session.key for held in shown.sessions]
     assert 3 < len(kept) < 20 and kept == [held.session.key for held in whole.sessions][: len(kept)]
-    left = f"[LEFT OUT] {20 - len(kept)} older sessions, 10 resolved weaknesses: no room in 9000 characters. Read "
-    assert left + "~/.claude/leetcode-teacher-profile.md when needed.\n" in made.text and made.trouble
+    left = f"[LEFT OUT] {20 - len(kept)} older sessions, 10 resolved weaknesses: no room in 9000 characters. "
+    how = "To read all of it when needed: `cat ~/.claude/leetcode-teacher-profile.md`.\n"
+    assert left + how in made.text and made.trouble
 
 
 def test_L_50_a_profile_that_fits_is_printed_byte_for_byte(desk: Desk) -> None:

@@ -121,7 +121,8 @@ def test_L_11_two_equally_good_candidates_are_asked_about_once(desk: Desk, skill
         desk.look(first=True)
     assert desk.text == before and sorted(desk.state.held) == sorted(gaps)
     said = desk.store().notes.read_state().pending_lines
-    assert len(said) == 2 and "tacitd learner alias 'Loop end' TAG" in said[0] + said[1]
+    assert len(said) == 2 and "`tacitd learner alias 'Loop end' edge:off_by_one`" in said[0] + said[1]
+    assert "`tacitd learner alias --remove 'Nothing given'`" in said[0] + said[1]
     assert "Nothing given may be the gap edge:off_by_one or edge:empty_input" in said[0] + said[1]
     assert desk.state.folded.tags["edge:off_by_one"].failed == stamp(1)
 
