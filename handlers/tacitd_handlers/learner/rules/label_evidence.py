@@ -201,9 +201,8 @@ def _is_enough(entry: LabelledEntry, tag: str, pairs: Pairs) -> bool:
     rivals = [pair for pair in rivals if pairs[pair].rank == known.rank]
     if known.sessions >= 2 and not rivals:
         return True
-    if (
-        not known.in_label
-    ):  # a description does not choose between tags, nor between entries that share a word
+    if not known.in_label:
+        # A description does not choose between tags, nor between entries that share a word.
         return bool(known.in_text) and all(pair[1] == tag and not pairs[pair].in_text for pair in rivals)
     return all(
         pairs[pair].in_label < known.in_label and _has_better(pair, (entry, tag), pairs)
