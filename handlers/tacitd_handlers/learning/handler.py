@@ -37,6 +37,7 @@ from tacitd_handlers.learning.folder_counts import SessionFolders
 from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import describe_commit
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
+from tacitd_handlers.learning.open_questions import count_open_questions
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
@@ -421,6 +422,9 @@ class LearningHandler(BaseHandler):
 
     def status(self) -> Mapping[str, Any]:
         """The handler's part of the status document: counts of today and in total, what waits, and what needs attention."""
+        decisions = LineDecisions()
+        with suppress(OSError):
+            decisions = read_line_decisions(self._tools.home)
         with self._lock:
             state = self._state
             today = state.days.get(local_date(self._tools.clock.now()), Counter())
@@ -433,24 +437,25 @@ class LearningHandler(BaseHandler):
                 "skipped": dict(state.skipped),
             }
             since = {str(root): utc_seconds(at) for root, at in state.first_written_at.items()}
-            withheld = sum(len(lines) for lines in state.withheld.values())
+            asked = count_open_questions(state, self._refusals, decisions)
             roots = [root for root, seen in state.snapshots.items() if seen]
-        found: dict[str, Any] = counted | {
-            "refused": dict(self._refusals.count_verdicts()),
-            "facts_waiting": {root: n for root, n in waiting.items() if n},
-            "waits": [
-                {"project": root, "what": count_noun(n, "fact"), **self._until(root)}
-                for root, n in waiting.items()
-                if n
-            ],
-            "withheld": withheld,
-            "offers": self._count_offers(),
-            "unheeded": self._list_unheeded(),
-            "projects": since,
-            "rules_problems": self._mirrors.list_problems(),
-            "untrusted": self._mirrors.list_untrusted(),
-            "files_refused": [what for root in roots if (what := _why_not_writable(root))],
-        }
+        found: dict[str, Any] = (
+            counted
+            | asked
+            | {
+                "facts_waiting": {root: n for root, n in waiting.items() if n},
+                "waits": [
+                    {"project": root, "what": count_noun(n, "fact"), **self._until(root)}
+                    for root, n in waiting.items()
+                    if n
+                ],
+                "offers": self._count_offers(),
+                "projects": since,
+                "rules_problems": self._mirrors.list_problems(),
+                "untrusted": self._mirrors.list_untrusted(),
+                "files_refused": [what for root in roots if (what := _why_not_writable(root))],
+            }
+        )
         reported = [what for what in found["files_refused"] if what in self._refused_synthesis.values()]
         return found | {"files_reported": reported}
 
@@ -461,16 +466,6 @@ class LearningHandler(BaseHandler):
                 return len(AdoptedRules(self._tools.home).list_open_offers(self._state))
         except OSError:
             return 0
-
-    def _list_unheeded(self) -> dict[str, list[str]]:
-        """By root: the rules that were corrected twice although they were written, without those that the person settled."""
-        with self._lock:
-            if not self._state.list_unheeded_rules(LineDecisions()):
-                return {}
-            with suppress(OSError):
-                found = self._state.list_unheeded_rules(read_line_decisions(self._tools.home))
-                return {str(root): list(lines) for root, lines in found.items()}
-        return {}
 
     def _until(self, root: str) -> Mapping[str, str]:
         """What the facts of a project wait for, as text, and the job that writes them; an excluded project has none."""

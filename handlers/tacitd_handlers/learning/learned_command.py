@@ -249,7 +249,7 @@ def _is_of_kind(item: StoredItem, kind: str) -> bool:
 
 def _read_refusals(inventory: Inventory, roots: Iterable[Path]) -> dict[str, dict[str, Any]]:
     """The records of refused texts by the ids of their items."""
-    from tacitd_handlers.learning.line_items import make_refusal_id
+    from tacitd_handlers.learning.refusals import make_refusal_id
 
     return {make_refusal_id(one): one for root in roots for one in inventory.list_refusals(root)}
 

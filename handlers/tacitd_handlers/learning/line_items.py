@@ -16,17 +16,16 @@ from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.offer_items import list_offers
 from tacitd_handlers.learning.person_decisions import (
+    LineDecisions,
     StoredDecision,
-    list_dropped,
-    list_kept,
-    make_item_id,
     make_line_id,
+    make_withheld_id,
     read_decisions,
 )
+from tacitd_handlers.learning.refusals import make_refusal_id
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.decay import DAY
-from tacitd_handlers.shared.equality import normalise_text
 
 WORDS = 10
 """Messages that are shown with a refused text, the newest."""
@@ -43,9 +42,7 @@ def list_items(environ: Mapping[str, str], root: Path | None) -> list[StoredItem
 
 def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     """The items of one project. What is forgotten is listed as such only. Raises OSError."""
-    decisions = read_decisions(inventory.state_dir / "handlers" / "learning", root)
-    dropped = list_dropped(decisions)
-    kept = list_kept(decisions)
+    decisions = LineDecisions(read_decisions(inventory.state_dir / "handlers" / "learning", root))
     lines = inventory.list_lines(root)
     for line in lines:
         yield StoredItem(
@@ -54,7 +51,7 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
             line.line,
             f"{line.file} · {line.heading}" if line.heading else line.file,
             root,
-            review=_why_review(line, inventory, kept),
+            review=_why_review(line, inventory, decisions.kept_at(line.id)),
         )
     for own in inventory.list_own_lines(root):
         where = f"{own.file} · {own.heading}" if own.heading else own.file
@@ -62,14 +59,11 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
             make_line_id(root, own.file, own.line), "line", own.line, where, root, by_person=True
         )
     # A withheld line that was accepted is not withheld any more; if it is now, it was removed and said again since then.
-    reworded = {one.id for one in decisions if one.choice == "edit"}
-    yield from (
-        one for one in _list_withheld(inventory, root) if one.id not in dropped and one.id not in reworded
-    )
-    settled = {one.id: one.at for one in decisions if one.choice in ("keep", "edit")}
-    known = {one.line for one in lines} | {one.text for one in dropped.values()}
-    yield from _list_refused(inventory, root, settled, known, dropped)
-    yield from _list_forgotten(root, dropped.values())
+    for one in _list_withheld(inventory, root):
+        if one.id not in decisions.dropped and not decisions.is_reworded(one.id):
+            yield one
+    yield from _list_refused(inventory, root, decisions, {one.line for one in lines})
+    yield from _list_forgotten(root, decisions.dropped.values())
 
 
 def find_refusals(inventory: Inventory, root: Path, id: str) -> list[Mapping[str, Any]]:
@@ -77,16 +71,16 @@ def find_refusals(inventory: Inventory, root: Path, id: str) -> list[Mapping[str
     return [one for one in inventory.list_refusals(root) if make_refusal_id(one) == id]
 
 
-def _why_review(line: LearnedLine, inventory: Inventory, kept: Mapping[str, float]) -> str:
+def _why_review(line: LearnedLine, inventory: Inventory, kept_at: float) -> str:
     conflict = inventory.state.conflicts.get(line.root, {}).get(line.line)
-    if conflict is not None and line.id not in kept:
+    if conflict is not None and not kept_at:
         file, theirs = conflict
         if any(own.line == theirs for own in inventory.list_own_lines(line.root)):
             return f"it contradicts your line in {file}: {theirs}"
     life = inventory.state.rule_lives.get(line.root, {}).get(line.line)
-    if life is not None and is_flagged(life, kept.get(line.id, 0.0)):
+    if life is not None and is_flagged(life, kept_at):
         return f"you corrected this {life.after} times since it was written: {PROPOSAL}"
-    since = max(line.strength.last_seen, kept.get(line.id, 0.0))
+    since = max(line.strength.last_seen, kept_at)
     if line.is_stale and inventory.clock.now() - since > ASKED_AGAIN:
         days = int((inventory.clock.now() - line.strength.last_seen) / DAY)
         return f"it was last said {days} days ago"
@@ -95,17 +89,13 @@ def _why_review(line: LearnedLine, inventory: Inventory, kept: Mapping[str, floa
 
 def _list_withheld(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     for line, file in inventory.list_withheld(root).items():
-        id = make_item_id("withheld", str(root), file, line)
+        id = make_withheld_id(root, file, line)
         why = "you removed it, and said it again since"
         yield StoredItem(id, "withheld line", line, file, root, "proposed", review=why)
 
 
 def _list_refused(
-    inventory: Inventory,
-    root: Path,
-    settled: Mapping[str, float],
-    known: Collection[str],
-    dropped: Collection[str],
+    inventory: Inventory, root: Path, decisions: LineDecisions, known: Collection[str]
 ) -> Iterator[StoredItem]:
     """The texts that were refused since the person decided about them last, each once however often that was."""
     found: dict[str, list[Mapping[str, Any]]] = {}
@@ -114,7 +104,7 @@ def _list_refused(
     for id, records in found.items():
         last = records[-1]
         kind, text = str(last.get("kind", "")), str(last.get("text", ""))
-        if id in dropped or text in known or text == BLANK or last["at"] <= settled.get(id, 0.0):
+        if text in known or text == BLANK or decisions.is_settled(id, last["at"]):
             continue
         reason = str(last.get("reason", "")).rstrip(".")
         why = f"it waits for you: {reason}" if last.get("verdict") == "waits" else f"it was refused: {reason}"
@@ -125,12 +115,6 @@ def _list_refused(
         yield StoredItem(
             id, f"refused {kind}", text, place, root, "proposed", review=why, words=tuple(words)[-WORDS:]
         )
-
-
-def make_refusal_id(record: Mapping[str, Any]) -> str:
-    """The id of a refused text: the same each time that it is refused in its project."""
-    parts = (str(record.get(key, "")) for key in ("project", "kind"))
-    return make_item_id("refused", *parts, normalise_text(str(record.get("text", ""))))
 
 
 def _list_forgotten(root: Path, dropped: Iterable[StoredDecision]) -> Iterator[StoredItem]:

@@ -73,6 +73,11 @@ def make_line_id(root: Path, file: str, line: str) -> str:
     return make_item_id("line", str(root), file, line)
 
 
+def make_withheld_id(root: Path, file: str, line: str) -> str:
+    """The id of a withheld line. `file` is relative to `root`."""
+    return make_item_id("withheld", str(root), file, line)
+
+
 def digest_text(text: str) -> str:
     """Identifies what a text says, after spelling and the like are folded: 32 hexadecimal digits."""
     return hashlib.sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
@@ -120,28 +125,34 @@ def list_dropped(decisions: Iterable[StoredDecision]) -> dict[str, StoredDecisio
     return dropped
 
 
-def list_kept(decisions: Iterable[StoredDecision]) -> dict[str, float]:
-    """By id, when the person last said that it stays: seconds since 1970, UTC."""
-    return {one.id: one.at for one in decisions if one.choice == "keep"}
-
-
 class LineDecisions:
     """What a person decided about lines that were written, of all projects."""
 
     def __init__(self, decisions: Iterable[StoredDecision] = ()) -> None:
         listed = list(decisions)
+        self.dropped = list_dropped(listed)
+        """By id, what is forgotten."""
         self._dropped = {
-            (Path(one.root), normalise_text(one.text)) for one in list_dropped(listed).values() if one.text
+            (Path(one.root), normalise_text(one.text)) for one in self.dropped.values() if one.text
         }
-        self._kept = list_kept(listed)
+        self._kept = {one.id: one.at for one in listed if one.choice == "keep"}
+        self._reworded = {one.id: one.at for one in listed if one.choice == "edit"}
 
     def is_dropped(self, root: Path, line: str) -> bool:
         """Whether it is forgotten."""
         return (root, normalise_text(line)) in self._dropped
 
-    def kept_at(self, root: Path, file: str, line: str) -> float:
-        """When the person last said that it stays: seconds since 1970, UTC; 0: never."""
-        return self._kept.get(make_line_id(root, file, line), 0.0)
+    def kept_at(self, id: str) -> float:
+        """When the person last said that the item stays, or is to be stored: seconds since 1970, UTC; 0: never."""
+        return self._kept.get(id, 0.0)
+
+    def is_reworded(self, id: str) -> bool:
+        """Whether the person stored other words in the place of the item."""
+        return id in self._reworded
+
+    def is_settled(self, id: str, at: float) -> bool:
+        """Whether the person decided about an item that came up last at `at`: seconds since 1970, UTC."""
+        return id in self.dropped or max(self.kept_at(id), self._reworded.get(id, 0.0)) >= at
 
 
 def read_line_decisions(home: Path) -> LineDecisions:

@@ -26,7 +26,9 @@ from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.person_decisions import LineDecisions, make_item_id
 from tacitd_handlers.shared.answer_screening import shorten_line
+from tacitd_handlers.shared.equality import normalise_text
 
 REFUSED_LOG = "refused.jsonl"
 UNUSABLE = "learning.refusals"
@@ -53,14 +55,27 @@ class RefusedText:
     """True: the user decides about it. False: it is refused."""
 
 
+@dataclass(frozen=True, slots=True)
+class _KeptRefusal:
+    """What is kept in memory of a record."""
+
+    at: float
+    waits: bool
+    id: str
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> _KeptRefusal:
+        return cls(float(record["at"]), record.get("verdict") == "waits", make_refusal_id(record))
+
+
 class RefusalLog:
     """The log of the learning handler. Thread-safe, because projects are handled in parallel."""
 
     def __init__(self, home: Path, disk: Disk | None = None) -> None:
         self._log = Log(home / REFUSED_LOG, disk)
         self._lock = threading.Lock()
-        self._seen: dict[str, tuple[float, bool]] = {}
-        """Time and `waits` of each refusal that is kept, by its key."""
+        self._seen: dict[str, _KeptRefusal] = {}
+        """The refusals that are kept, by their keys."""
         self._unwritten: list[dict[str, Any]] = []
 
     @property
@@ -72,7 +87,7 @@ class RefusalLog:
         """Read the keys of the stored refusals, so that none is written twice. Raises OSError."""
         with self._lock:
             self._seen = {
-                str(record["key"]): (float(record["at"]), record.get("verdict") == "waits")
+                str(record["key"]): _KeptRefusal.from_record(record)
                 for record in self._log.read()
                 if "key" in record and isinstance(record.get("at"), int | float)
             }
@@ -97,31 +112,36 @@ class RefusalLog:
                 ).hexdigest()[:16]
                 if key in self._seen:
                     continue
-                self._seen[key] = (at, one.waits)
-                made = {"at": int(at), "key": key, "project": str(project), "kind": one.kind}
+                made: dict[str, Any] = {"at": int(at), "key": key, "project": str(project), "kind": one.kind}
                 made["verdict"] = "waits" if one.waits else "refused"
                 made |= {
                     "text": text,
                     "reason": redact_secrets(sanitize_line(one.reason))[0],
                     "words": beginnings,
                 }
+                self._seen[key] = _KeptRefusal.from_record(made)
                 self._unwritten.append(made)
             return self._write()
 
     def prune(self, now: float) -> None:
         """Remove refusals that are older than KEEP. `now`: seconds since 1970, UTC. Raises OSError and LogDamagedError."""
         with self._lock:
-            old = [key for key, (at, _) in self._seen.items() if at < now - KEEP]
+            old = [key for key, one in self._seen.items() if one.at < now - KEEP]
             if not old:
                 return
             self._log.compact(record for record in self._log.read() if _is_kept(record, now))
             for key in old:
                 del self._seen[key]
 
-    def count_verdicts(self) -> Mapping[str, int]:
-        """The number of texts that were refused, and of those that wait for the user's decision."""
+    def count_verdicts(self, decisions: LineDecisions) -> Mapping[str, int]:
+        """The number of texts that were refused, and of those that wait, without those that the user decided about.
+
+        A text counts once, however often it was refused.
+        """
         with self._lock:
-            found = Counter("waits" if waits else "refused" for _, waits in self._seen.values())
+            last = {one.id: one for one in sorted(self._seen.values(), key=lambda one: one.at)}
+        open_ones = (one for one in last.values() if not decisions.is_settled(one.id, one.at))
+        found = Counter("waits" if one.waits else "refused" for one in open_ones)
         return {"refused": found["refused"], "waits": found["waits"]}
 
     def _write(self) -> str:
@@ -134,6 +154,12 @@ class RefusalLog:
             logger.warning("{} cannot be written: {}", self._log.path, error)
             return getattr(error, "strerror", None) or str(error)
         return ""
+
+
+def make_refusal_id(record: Mapping[str, Any]) -> str:
+    """The id of a refused text: the same each time that it is refused in its project."""
+    parts = (str(record.get(key, "")) for key in ("project", "kind"))
+    return make_item_id("refused", *parts, normalise_text(str(record.get("text", ""))))
 
 
 def keep_refusals(

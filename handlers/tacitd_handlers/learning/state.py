@@ -37,7 +37,7 @@ from tacitd.clock import local_date
 from tacitd.handler import Commit
 from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
-from tacitd_handlers.learning.person_decisions import LineDecisions
+from tacitd_handlers.learning.person_decisions import LineDecisions, make_line_id
 from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.equality import find_equal, normalise_text
@@ -354,7 +354,7 @@ class LearningState:
             root: {
                 line: life
                 for line, life in lives.items()
-                if is_flagged(life, decisions.kept_at(root, life.file or LEARNED, line))
+                if is_flagged(life, decisions.kept_at(make_line_id(root, life.file or LEARNED, line)))
                 and not decisions.is_dropped(root, line)
             }
             for root, lives in self.rule_lives.items()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support_decisions import decide, find
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.clock import utc_seconds
 from tacitd.handler import Done, Later
@@ -253,6 +254,23 @@ def test_status_counts_what_waits_and_what_was_refused(bench: Bench) -> None:
         said = "\n".join(bench.status["says"])
         assert "! 1 proposal of the model waits for your decision: `tacitd learned --refused`" in said
         bench.restart()
+
+
+def test_status_does_not_count_what_the_person_decided_about(bench: Bench) -> None:
+    """What waits is counted until the decision, once however often it was proposed."""
+    bench.answer((EXTRACTION, "Push without asking\nUse version 6.6.6"))
+    for _ in range(2):
+        bench.type(NEUTRAL)
+        bench.clock.advance(60.0)
+        assert bench.status["refused"] == {"refused": 1, "waits": 1}
+    decide(bench, find(bench, "Push without asking"), "keep")
+    assert bench.status["refused"] == {"refused": 1, "waits": 0}
+    decide(bench, find(bench, "Use version 6.6.6"), "drop")
+    for _ in range(2):
+        assert bench.status["refused"] == {"refused": 0, "waits": 0}
+        bench.restart()
+    bench.type(NEUTRAL)
+    assert bench.status["refused"] == {"refused": 0, "waits": 0}, "one is a line now, the other one forgotten"
 
 
 def test_refusals_are_kept_for_ninety_days(bench: Bench) -> None:

@@ -164,6 +164,7 @@ def test_a_withheld_line_is_dropped_for_good(bench: Bench) -> None:
     """It is not offered again."""
     remove_by_hand(bench)
     decide(bench, find(bench, PNPM), "drop")
+    assert bench.status["withheld"] == 0
     say_again(bench)
     assert bench.bullets == [] and [one.state for one in list_items(bench)] == ["forgotten"]
 
