@@ -154,6 +154,9 @@ def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> No
     rules = daemon.home / ".claude/rules/tacitd.md"
     daemon.wait_until(lambda _: rules.exists() and "- Prefers amber-1" in rules.read_text(), "the rule")
     assert review(daemon) == []
+    withdrawn = daemon.cli("forget", "amber-1", cwd=daemon.project)
+    assert withdrawn.returncode == 0 and "withdrawn" in withdrawn.stderr, withdrawn.stderr
+    daemon.wait_until(lambda _: not rules.exists() or "amber-1" not in rules.read_text(), "the rule is gone")
 
 
 def test_a_rule_that_is_not_heeded_is_reviewed(make: MakeDaemon) -> None:

@@ -16,8 +16,8 @@ from tacitd.text.text_table import format_table
 def adopt(text: str | None, drop: bool, as_json: bool) -> None:
     """Make a line that was learned in at least three projects a rule for all projects. Every session loads it then.
 
-    TEXT is a part of one offered line. Without it, the offered lines are listed. To take a rule back, delete its line in
-    `rules/tacitd.md` of Claude Code's directory.
+    TEXT is a part of one offered line. Without it, the offered lines are listed. To take a rule back, use
+    `tacitd forget`, or delete its line in `rules/tacitd.md` of Claude Code's directory.
     """
     from tacitd.clock import SystemClock
     from tacitd_handlers.learning.adopted_rules import AdoptedRules, list_open_offers

@@ -1,6 +1,7 @@
 """Offers of rules for all projects (SPEC S-55) as items that a person decides about. They belong to the person.
 
 `review` asks about an open offer: accepted, it becomes a rule that every session loads; declined, it is not offered again.
+`forget` withdraws a rule that was accepted.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.person_decisions import clean_text, make_item_id
 from tacitd_handlers.shared.equality import normalise_text
 
-KIND, PLACE = "rule offer", "all projects"
+OFFER, RULE, PLACE = "rule offer", "rule", "all projects"
 
 
 def list_offers(inventory: Inventory) -> Iterator[StoredItem]:
-    """The open offers as proposals, and the declined ones as forgotten. Raises OSError."""
+    """The open offers as proposals, the accepted ones as stored rules, the declined ones as forgotten. Raises OSError."""
     adopted = AdoptedRules(inventory.state_dir / "handlers" / "learning")
     for one in adopted.list_open_offers(inventory.state):
         why = f"it was learned in {len(one.roots)} projects: {', '.join(map(str, one.roots))}"
-        yield StoredItem(make_offer_id(one.line), KIND, one.line, PLACE, None, "proposed", review=why)
+        yield StoredItem(make_offer_id(one.line), OFFER, one.line, PLACE, None, "proposed", review=why)
     for line, is_taken in adopted.read_choices().items():
-        if not is_taken and line != BLANK:
-            yield StoredItem(make_offer_id(line), KIND, line, PLACE, None, "forgotten")
+        if is_taken:
+            yield StoredItem(make_offer_id(line), RULE, line, PLACE)
+        elif line != BLANK:
+            yield StoredItem(make_offer_id(line), OFFER, line, PLACE, None, "forgotten")
 
 
 def make_offer_id(line: str) -> str:
@@ -47,15 +50,18 @@ def decide_offer(tools: Tools, decision: Decision) -> Decided:
     match decision.choice, item.state:
         case "drop", "forgotten":
             return Decided("it is declined already")
-        case "drop", _:
+        case "drop", state:
             adopted.add(item.text, take=False, at=now)
-            return Decided("not offered again; the lines in the projects stay")
+            what = "not offered again" if state == "proposed" else "withdrawn, and not offered again"
+            return Decided(f"{what}; the lines in the projects stay")
+        case "keep", "stored":
+            return Decided("it stays")
         case "restore", "forgotten":
             adopted.withdraw(item.text, at=now)
             return Decided("it may be offered again")
         case "keep", "proposed":
             adopted.add(item.text, take=True, at=now)
-        case "edit", "proposed":
+        case "edit", "proposed" | "stored":
             text = clean_text(decision.text)
             # The line counts as decided first, so that a crash between the two records does not take both wordings.
             adopted.add(item.text, take=False, at=now)

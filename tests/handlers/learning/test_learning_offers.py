@@ -109,7 +109,12 @@ def test_an_offer_is_reviewed_and_accepted(bench: Bench) -> None:
     done = decide(bench, item, "keep")
     assert "every session" in done.what and done.texts == ()
     assert AdoptedRules(bench.home).read_choices() == {PNPM: True}
-    assert list_person_items(bench) == [] and bench.status["offers"] == 0 and bench.bullets == [PNPM]
+    rule = the_offer(bench)
+    assert (rule.id, rule.kind, rule.state, rule.review) == (item.id, "rule", "stored", "")
+    assert bench.status["offers"] == 0 and bench.bullets == [PNPM]
+    assert decide(bench, rule, "keep").what == "it stays"
+    assert "withdrawn" in decide(bench, rule, "drop").what
+    assert AdoptedRules(bench.home).read_choices() == {PNPM: False} and bench.status["offers"] == 0
 
 
 def test_an_offer_is_accepted_in_other_words(bench: Bench) -> None:
@@ -121,6 +126,10 @@ def test_an_offer_is_accepted_in_other_words(bench: Bench) -> None:
     decide(bench, item, "edit", "- Use pnpm 9 everywhere")
     assert AdoptedRules(bench.home).read_choices() == {PNPM: False, "Use pnpm 9 everywhere": True}
     assert bench.status["offers"] == 0
+    rule = next(one for one in list_person_items(bench) if one.state == "stored")
+    decide(bench, rule, "edit", "Use pnpm 10 everywhere")
+    taken = {line for line, is_taken in AdoptedRules(bench.home).read_choices().items() if is_taken}
+    assert taken == {"Use pnpm 10 everywhere"}
 
 
 def test_an_offer_is_declined_for_good_and_can_be_offered_again(bench: Bench) -> None:
