@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.files.log import Log
+from tacitd.files.purge import BLANK
 from tacitd.handler import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
@@ -32,10 +33,12 @@ class AdoptedRules:
         self.path = home / ADOPTED_LOG
 
     def read_choices(self) -> dict[str, bool]:
-        """By line: whether it was taken (True) or declined. Foreign records are skipped. Raises OSError."""
+        """By line: whether it was taken (True) or declined. Foreign and purged records are skipped. Raises OSError."""
         found: dict[str, bool] = {}
         for record in Log(self.path).read():
             line, choice = record.get("line"), record.get("choice")
+            if line == BLANK:
+                continue
             if isinstance(line, str) and choice in ("take", "drop"):
                 found[line] = choice == "take"
             elif isinstance(line, str) and choice == "restore":

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tacitd.errors import UsageError
-from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, StoredItem, Tools
 from tacitd_handlers.learning.adopted_rules import AdoptedRules
 from tacitd_handlers.learning.inventory import Inventory
@@ -28,7 +27,7 @@ def list_offers(inventory: Inventory) -> Iterator[StoredItem]:
     for line, is_taken in adopted.read_choices().items():
         if is_taken:
             yield StoredItem(make_offer_id(line), RULE, line, PLACE)
-        elif line != BLANK:
+        else:
             yield StoredItem(make_offer_id(line), OFFER, line, PLACE, None, "forgotten")
 
 

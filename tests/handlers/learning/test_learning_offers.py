@@ -8,9 +8,10 @@ import pytest
 
 from support_cli import Cli
 from support_decisions import decide, list_person_items
-from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.errors import UsageError
 from tacitd.events import Project
+from tacitd.files.purge import purge_texts
 from tacitd.handler import Commit, Decision, StoredItem
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.adopted_rules import AdoptedRules, LearnedRules, list_open_offers
@@ -115,6 +116,15 @@ def test_an_offer_is_reviewed_and_accepted(bench: Bench) -> None:
     assert decide(bench, rule, "keep").what == "it stays"
     assert "withdrawn" in decide(bench, rule, "drop").what
     assert AdoptedRules(bench.home).read_choices() == {PNPM: False} and bench.status["offers"] == 0
+
+
+def test_a_purged_rule_is_no_rule(bench: Bench) -> None:
+    """Its words are gone from the log, so neither the rules file nor a list may have what is left of it."""
+    adopted = AdoptedRules(bench.home)
+    adopted.add(PNPM, take=True, at=1.0)
+    adopted.add(SHORT, take=False, at=2.0)
+    purge_texts(bench.state, [PNPM, SHORT])
+    assert adopted.read_choices() == {} and list_person_items(bench) == []
 
 
 def test_an_offer_is_accepted_in_other_words(bench: Bench) -> None:
