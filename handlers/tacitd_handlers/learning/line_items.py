@@ -26,6 +26,7 @@ from tacitd_handlers.learning.refusals import make_refusal_id
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.decay import DAY
+from tacitd_handlers.shared.equality import normalise_text
 
 WORDS = 10
 """Messages that are shown with a refused text, the newest."""
@@ -53,7 +54,8 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
             root,
             review=_why_review(line, inventory, decisions.kept_at(line.id)),
         )
-    for own in inventory.list_own_lines(root):
+    by_person = inventory.list_own_lines(root)
+    for own in by_person:
         where = f"{own.file} · {own.heading}" if own.heading else own.file
         yield StoredItem(
             make_line_id(root, own.file, own.line), "line", own.line, where, root, by_person=True
@@ -62,7 +64,8 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     for one in _list_withheld(inventory, root):
         if one.id not in decisions.dropped and not decisions.is_reworded(one.id):
             yield one
-    yield from _list_refused(inventory, root, decisions, {one.line for one in lines})
+    known = {normalise_text(one.line) for one in (*lines, *by_person)}
+    yield from _list_refused(inventory, root, decisions, known)
     yield from _list_forgotten(root, decisions.dropped.values())
 
 
@@ -97,14 +100,17 @@ def _list_withheld(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
 def _list_refused(
     inventory: Inventory, root: Path, decisions: LineDecisions, known: Collection[str]
 ) -> Iterator[StoredItem]:
-    """The texts that were refused since the person decided about them last, each once however often that was."""
+    """The texts that were refused since the person decided about them last, each once however often that was.
+
+    `known`: what is in the files by now, normalised.
+    """
     found: dict[str, list[Mapping[str, Any]]] = {}
     for one in inventory.list_refusals(root):
         found.setdefault(make_refusal_id(one), []).append(one)
     for id, records in found.items():
         last = records[-1]
         kind, text = str(last.get("kind", "")), str(last.get("text", ""))
-        if text in known or text == BLANK or decisions.is_settled(id, last["at"]):
+        if normalise_text(text) in known or text == BLANK or decisions.is_settled(id, last["at"]):
             continue
         reason = str(last.get("reason", "")).rstrip(".")
         why = f"it waits for you: {reason}" if last.get("verdict") == "waits" else f"it was refused: {reason}"

@@ -188,6 +188,13 @@ def test_a_text_that_was_refused_twice_is_one_question(bench: Bench) -> None:
     assert [one.state for one in list_items(bench) if "6.6.6" in one.text] == ["forgotten"]
 
 
+def test_a_refused_fact_that_the_person_wrote_by_hand_is_not_asked_about(bench: Bench) -> None:
+    """`learned --refused` says that writing it stores it too; in whatever spelling."""
+    refuse_one(bench)
+    bench.files.learned_file.write_text(bench.learned + "- use version 6.6.6.\n")
+    assert [one.text for one in list_items(bench) if one.review] == []
+
+
 def test_what_was_decided_is_asked_again_only_if_it_comes_again(bench: Bench) -> None:
     """A refused text that was stored, removed by hand and refused again; a withheld line that was accepted likewise."""
     refuse_one(bench)
