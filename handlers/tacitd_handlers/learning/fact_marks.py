@@ -15,6 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+_COPIED = re.compile(
+    r"(?:\[\d{1,3}\]\s*|(?:\*\*|__)?(?:Corrected|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)"
+)
+_NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
 _CORRECTED = re.compile(
     r"(?:\*\*|__)?correct(?:ed|ion)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE
 )
@@ -54,6 +58,13 @@ def split_corrected(fact: str) -> tuple[str, bool]:
         return fact, False
     text = fact[found.end() :]
     return text[:1].upper() + text[1:], True
+
+
+def strip_copied_marks(text: str) -> str:
+    """Return a line of Stage 2's answer without the marks that its prompt puts around the numbered facts."""
+    marked = _COPIED.match(text)
+    plain = _NOTE.sub("", text[marked.end() :] if marked else text)
+    return plain[:1].upper() + plain[1:] if marked else plain
 
 
 def split_all_corrected(

@@ -41,11 +41,17 @@ EXAMPLE = (
         ("FILE: ../../etc/passwd\nFACT: Use pnpm", (ProposedLine("../../etc/passwd", "Use pnpm"),)),
         ("FACT: Lost\nFILE: LEARNED.md\nFACT: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
         ("FILE： LEARNED.md\nFACT： 使用 pnpm", (ProposedLine("LEARNED.md", "使用 pnpm"),)),
+        ("FILE: LEARNED.md\nFACT: Corrected: use pnpm\nREPLACES: Corrected: Use npm (an existing line)",
+         (ProposedLine("LEARNED.md", "Use pnpm", "", "Use npm"),)),
+        ("FILE: LEARNED.md\nFACT: [2] AGAIN: Use pnpm (an existing line, 2026-11-20)\nREPLACES: Use npm\nREPLACES: Use yarn (an existing line)",
+         (ProposedLine("LEARNED.md", "Use pnpm", "", "Use npm", (), ("Use yarn",)),)),
+        ("FILE: LEARNED.md\nFACT: Corrected invoices are new invoices (an existing rule)",
+         (ProposedLine("LEARNED.md", "Corrected invoices are new invoices (an existing rule)"),)),
         ("NONE", ()), ("- **NONE**", ()), ("", ()), ("No new or updated preferences.", ()),
     ],
 )  # fmt: skip
 def test_reads_the_form(answer: str, items: tuple[ProposedLine, ...]) -> None:
-    """S-24, S-25, S-26: FILE and FACT, with optional SECTION and REPLACES."""
+    """S-24, S-25, S-26: FILE and FACT, with optional SECTION and REPLACES, without the marks of the numbered facts."""
     assert parse_plan(answer) == SynthesisPlan(items)
 
 

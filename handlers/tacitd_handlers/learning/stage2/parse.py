@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from tacitd_handlers.learning.fact_marks import strip_copied_marks
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
     Unusable,
@@ -67,15 +68,15 @@ class _Draft:
     def build_item(self) -> ProposedLine | None:
         if not self.file or not self.fact or is_none(self.fact):
             return None
-        replaces = self.replaces or ""
+        replaces = strip_copied_marks(self.replaces or "")
         numbers = dict.fromkeys(int(one) for one in re.findall(r"(?<!\d)\d{1,5}(?!\d)", self.sources or ""))
         return ProposedLine(
             self.file,
-            self.fact,
+            strip_copied_marks(self.fact),
             self.section or "",
             "" if is_none(replaces) else replaces,
             tuple(numbers),
-            tuple(one for one in self.merges if one and not is_none(one)),
+            tuple(strip_copied_marks(one) for one in self.merges if one and not is_none(one)),
         )
 
 
