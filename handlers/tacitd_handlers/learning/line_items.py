@@ -64,7 +64,9 @@ def list_project(inventory: Inventory, root: Path) -> Iterator[StoredItem]:
     for one in _list_withheld(inventory, root):
         if one.id not in decisions.dropped and not decisions.is_reworded(one.id):
             yield one
-    known = {normalise_text(one.line) for one in (*lines, *by_person)}
+    known = {
+        normalise_text(text) for text in (*(one.line for one in lines), *(one.line for one in by_person))
+    }
     yield from _list_refused(inventory, root, decisions, known)
     yield from _list_forgotten(root, decisions.dropped.values())
 
