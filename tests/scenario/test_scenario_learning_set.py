@@ -17,18 +17,18 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "learning.py"
 def test_the_labelled_set_is_learned() -> None:
     """SPEC S-20, S-22: what lasts becomes one line in its file, and what does not last becomes none.
 
-    The figures are those of the recorded answers. The one line that the labels do not ask for is the answer's own
-    decision, and so is the one line in another file than its label names.
+    The figures are those of the recorded answers. The one line in another file than its label names is the answer's own
+    decision.
     """
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--json"], capture_output=True, text=True, check=False, timeout=280
     )
-    assert done.returncode == 1, "one figure is not as asked: the one-off below"
+    assert done.returncode == 0, done.stdout
     assert done.stderr == "", "a prompt changed: docs/performance.md says how to renew the answers"
     found = json.loads(done.stdout)
     assert found["durable"] >= 60 and found["calls"]["typed"] >= 120
     assert found["lost"] == [] and found["recall"] == 1.0
-    assert len(found["promoted"]) <= 1 and len(found["misplaced"]) <= 1, found
+    assert found["promoted"] == [] and len(found["misplaced"]) <= 1, found
     for name in ("duplicates", "stale", "profile_missed", "unlabelled", "problems"):
         assert found[name] == [], (name, found[name])
     assert found["calls"]["fixed_share"] <= 0.40
