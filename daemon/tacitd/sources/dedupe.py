@@ -17,16 +17,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
+from math import isnan, nan
+from struct import Struct
 from unicodedata import normalize
 
 from tacitd.events import Prompt
+from tacitd.sources.digest_table import DigestTable
 
 WINDOW = 600.0
 """Seconds within which the same text in one session is the same prompt."""
 
 _KEPT = 20_000
-"""How many texts of each class are kept. Ids are kept without limit, 16 bytes each."""
+"""How many texts of each class are kept when they are packed, the newest. Ids are kept without limit, 16 bytes each."""
 
+_TIME = Struct(">d")
 _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
 """For each class, those that it can repeat. `bare` has no uuid, `queue` came through the queue, `line` is a record."""
 
@@ -45,8 +49,8 @@ class SeenPrompts:
     """The prompts that were seen. Keeps digests, never text."""
 
     def __init__(self) -> None:
-        self._ids: set[bytes] = set()
-        self._said: dict[str, dict[bytes, float | None]] = {kind: {} for kind in (*_SAME_AS, "copy")}
+        self._ids = DigestTable()
+        self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in (*_SAME_AS, "copy")}
 
     @classmethod
     def from_keys(cls, ids: Iterable[str]) -> SeenPrompts:
@@ -59,12 +63,12 @@ class SeenPrompts:
         """Add what `dump_keys` returned before, or plain `Prompt.id`s."""
         for item in ids:
             if item.startswith("="):
-                self._ids.add(bytes.fromhex(item[1:]))
+                self._ids.put(bytes.fromhex(item[1:]))
             elif item.startswith("~"):
                 kind, key, time = item[1:].split("~")
                 self._remember(kind, bytes.fromhex(key), float(time) if time else None)
             else:
-                self._ids.add(_digest(item))
+                self._ids.put(_digest(item))
 
     @classmethod
     def encode_prompts(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
@@ -81,15 +85,16 @@ class SeenPrompts:
 
     def dump_keys(self) -> Iterator[str]:
         """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
-        for digest in self._ids:
+        for digest, _ in self._ids:
             yield "=" + digest.hex()
         for kind, said in self._said.items():
-            for digest, time in said.items():
+            for digest, value in said:
+                time = _decode_time(value)
                 yield f"~{kind}~{digest.hex()}~" + ("" if time is None else repr(time))
 
     def has_id(self, id: str) -> bool:
         """Whether a prompt with this id was added before."""
-        return _digest(id) in self._ids
+        return self._ids.find_value(_digest(id)) is not None
 
     def has_prompt(self, prompt: Prompt, copies: bool = False) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
@@ -98,40 +103,48 @@ class SeenPrompts:
         if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
         words = normalise_text(prompt.text)
-        if copies and _digest(prompt.cwd, words) in self._said["copy"]:
+        if copies and self._said["copy"].find_value(_digest(prompt.cwd, words)) is not None:
             return True
         return self._said_once(prompt, _digest(prompt.session, words))
 
     def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
         id, key = _digest(prompt.id), _digest(prompt.session, normalise_text(prompt.text))
-        if id in self._ids or self._said_once(prompt, key):
+        if self._ids.find_value(id) is not None or self._said_once(prompt, key):
             return False
-        self._ids.add(id)
+        self._ids.put(id)
         self._remember(_class(prompt), key, prompt.time)
         return True
 
     def _said_once(self, prompt: Prompt, key: bytes) -> bool:
         for kind in _SAME_AS[_class(prompt)]:
-            said = self._said[kind]
-            if key in said and _near(said[key], prompt.time):
+            value = self._said[kind].find_value(key)
+            if value is not None and _near(_decode_time(value), prompt.time):
                 return True
         return False
 
     def add_prompt(self, prompt: Prompt, copies: bool = False) -> None:
         """Add this prompt."""
-        self._ids.add(_digest(prompt.id))
+        self._ids.put(_digest(prompt.id))
         words = normalise_text(prompt.text)
         self._remember(_class(prompt), _digest(prompt.session, words), prompt.time)
         if copies:
             self._remember("copy", _digest(prompt.cwd, words), prompt.time)
 
     def _remember(self, kind: str, key: bytes, time: float | None) -> None:
-        said = self._said[kind]
-        said.pop(key, None)
-        said[key] = time
-        if len(said) > _KEPT:
-            del said[next(iter(said))]
+        self._said[kind].put(key, _TIME.pack(nan if time is None else time))
+
+
+def _keep_newest(said: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    if len(said) <= _KEPT:
+        return said
+    newest = sorted(said.items(), key=lambda one: _decode_time(one[1]) or 0.0)
+    return dict(newest[-_KEPT:])
+
+
+def _decode_time(value: bytes) -> float | None:
+    (time,) = _TIME.unpack(value)
+    return None if isnan(time) else time
 
 
 def _near(said: float | None, time: float | None) -> bool:
