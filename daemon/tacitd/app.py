@@ -57,7 +57,7 @@ from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
-from tacitd.model_factory import make_claude_factory
+from tacitd.model_factory import load_own_sessions, make_claude_factory
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused, check_removed, note_removed
 from tacitd.schedule import Schedule
@@ -320,7 +320,7 @@ def _join_parts(
         clock,
         lambda call: activities.add("asked", *describe_call(call)),
     )
-    own_sessions = {str(record.get("session", "")) for record in layout.open_log("own-sessions.jsonl").read()}
+    own_sessions = load_own_sessions(layout, clock)
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions)
     model = make_model(config, budget)

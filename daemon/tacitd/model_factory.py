@@ -22,6 +22,25 @@ from tacitd.state.layout import StateLayout
 from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import Paths
 
+OWN_SESSIONS_KEPT = 60 * 86_400.0
+"""Seconds. The client keeps a transcript for 30 days, and it keeps none of these calls unless an old version ignores that."""
+OWN_SESSIONS_LARGE = 256 << 10
+"""Bytes: a shorter log is left alone."""
+
+
+def load_own_sessions(layout: StateLayout, clock: Clock) -> set[str]:
+    """The session ids of tacitd's own calls. A long log is shortened to those of the last 60 days, measured from its newest
+    record or from now, whichever is earlier. If that fails, it stays long. Raises OSError if it cannot be read."""
+    log = layout.open_log("own-sessions.jsonl")
+    records = list(log.read())
+    newest = max((at for one in records if isinstance(at := one.get("at"), int | float)), default=0.0)
+    since = min(newest, clock.now()) - OWN_SESSIONS_KEPT
+    kept = [one for one in records if not isinstance(at := one.get("at"), int | float) or at >= since]
+    if log.size > OWN_SESSIONS_LARGE and len(kept) < len(records):
+        with suppress(OSError, TacitdError):
+            log.compact(kept)
+    return {str(one.get("session", "")) for one in kept}
+
 
 def make_claude_factory(
     work: Path,
@@ -72,7 +91,7 @@ def borrow_model(paths: Paths, environ: Mapping[str, str]) -> Iterator[Model]:
         layout, clock, stopping = StateLayout(paths.state_dir), SystemClock(), threading.Event()
         work = make_private_dir(paths.state_dir / "model") / "work"
         budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)
-        own_sessions = {str(one.get("session", "")) for one in layout.open_log("own-sessions.jsonl").read()}
+        own_sessions = load_own_sessions(layout, clock)
         model = make_claude_factory(work, environ, clock, stopping, layout, own_sessions)(config, budget)
         try:
             yield model

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from loguru import logger
 
+from tacitd.clock import SystemClock
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite
@@ -86,8 +87,13 @@ class HandlerRunner:
         pool.submit(lambda: self._run_assignment(assignment, settle, pending))
 
     def stop(self, grace: float = GRACE) -> None:
-        """Start nothing more, and give running handlers `grace` seconds. Later outcomes are dropped, as after a crash."""
-        late = [name for name, pool in self._pools.items() if not pool.stop(grace)]
+        """Start nothing more, and give running handlers `grace` seconds, all together. Later outcomes are dropped, as
+        after a crash."""
+        clock = SystemClock()
+        end = clock.monotonic() + grace
+        late = [
+            name for name, pool in self._pools.items() if not pool.stop(max(0.0, end - clock.monotonic()))
+        ]
         with self._gate:
             self._closed = True
         if late:

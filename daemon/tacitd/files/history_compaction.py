@@ -32,7 +32,7 @@ from tacitd.files.operations import (
     RewriteFile,
     WriteFile,
 )
-from tacitd.files.transaction_records import Transaction
+from tacitd.files.transaction_records import MEASURED, Transaction
 from tacitd.text.markdown import clean_line
 
 LARGE = 256 << 10
@@ -59,7 +59,7 @@ def compact_records(
         if id in needed:
             if record.get("state") != "part":
                 yield _reduce_record(record, needed[id])
-        elif id not in folded.dropped:
+        elif id not in folded.dropped and record.get("state") != MEASURED:
             yield record
 
 

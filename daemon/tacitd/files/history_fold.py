@@ -15,6 +15,7 @@ from tacitd.files.operations import Effect, Operation, RewriteFile, WriteFile
 from tacitd.files.provenance import LineHistory, fold_transaction
 from tacitd.files.transaction_records import (
     PendingTransaction,
+    StoredCause,
     Transaction,
     complete_transaction,
     read_intent,
@@ -32,6 +33,8 @@ class FoldedHistory:
         """By id, the open transactions and those that this version cannot read, with the reason."""
         self.parts: dict[str, tuple[Effect, ...]] = {}
         """By id, the effects of the first operations of an open transaction, which are not repeated."""
+        self.measured_size = 0
+        """Bytes of the log when a compaction was last considered; 0: never."""
         self._ids: dict[str, str] = {}
         """Key to id, of what is done."""
         self._unreadable: dict[str, str] = {}
@@ -56,7 +59,7 @@ class FoldedHistory:
     def complete(self, done: Transaction) -> None:
         """Add a transaction whose done record is written."""
         self._forget_open(done.id)
-        lean = _without_texts(done)
+        lean = _make_lean(done)
         self._ids[done.key] = done.id
         self._done[done.id] = lean
         self._by_root.setdefault(done.root, {})[done.id] = lean
@@ -118,6 +121,8 @@ class FoldedHistory:
                 self.drop(id)
             case "part":
                 pass
+            case "measured":
+                self.measured_size = int(record.get("size", 0))
             case _:  # a newer version ended it in a way that this one does not know
                 self._unreadable.pop(id, None)
                 self._forget_open(id)
@@ -128,9 +133,11 @@ class FoldedHistory:
         self.parts.pop(id, None)
 
 
-def _without_texts(done: Transaction) -> Transaction:
-    """The transaction without the text of generated files: it is long, and nothing reads it once it is written."""
-    return replace(done, operations=tuple(_without_text(each) for each in done.operations))
+def _make_lean(done: Transaction) -> Transaction:
+    """The transaction without the text of generated files, which nothing reads once it is written, and with its cause as
+    JSON: a year has thousands of them."""
+    operations = tuple(_without_text(each) for each in done.operations)
+    return replace(done, operations=operations, cause=StoredCause(done.cause))
 
 
 def _without_text(operation: Operation) -> Operation:

@@ -13,6 +13,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -98,7 +99,7 @@ class Operation(ABC):
             value = record.get(field.name, field.default)
             if not isinstance(value, str):
                 raise ValueError(f"operation {cls.name!r} without a {field.name}")
-            values[field.name] = Path(value) if field.name == "path" else value
+            values[field.name] = share_path(value) if field.name == "path" else value
         return cls(**values)
 
     @abstractmethod
@@ -324,6 +325,12 @@ _CLASSES: tuple[type[Operation], ...] = (
     AppendBlock,
 )
 _BY_NAME: dict[str, type[Operation]] = {each.name: each for each in _CLASSES}
+
+
+@lru_cache(4096)
+def share_path(text: str) -> Path:
+    """The path with this text, the same object each time: the records of a year name few paths, each many times."""
+    return Path(text)
 
 
 def group_by_file(operations: Sequence[Operation]) -> Iterator[tuple[Operation, ...]]:

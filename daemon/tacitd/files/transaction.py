@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,7 @@ from tacitd.files.transaction_records import (
     Transaction,
     done_record,
     intent_record,
+    measured_record,
     part_record,
 )
 from tacitd.files.undo import UNDONE, find_chain_end, find_undo_conflicts, plan_undo
@@ -269,16 +271,18 @@ class History:
     def compact_log(self, *, large: int = LARGE) -> bool:
         """Shorten a log of more than `large` bytes, as history_compaction.py says. Returns whether it was worth it.
 
-        Raises OSError and LogDamagedError; the log is then unchanged.
+        To find that out takes as long as to shorten it. So the log keeps the size that was found, and until it has grown
+        by a third there is nothing to gain. Raises OSError and LogDamagedError; the log is then unchanged.
         """
         with self._lock:
             size = self._log.size
-            if size <= large:
+            if size <= large or size * WORTHWHILE < self._fold().measured_size:
                 return False
             left = sum(len(encode_record(each)) + 1 for each in self._compacted_records())
             if left > size * WORTHWHILE:
+                self._append(measured_record(size))
                 return False
-            self._log.compact(self._compacted_records())
+            self._log.compact(chain(self._compacted_records(), [measured_record(left)]))
             return True
 
     def _compacted_records(self) -> Iterator[Mapping[str, Any]]:

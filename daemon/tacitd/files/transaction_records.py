@@ -8,13 +8,19 @@ with milliseconds. Reading and appending the log is in transaction.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
+
 from tacitd.clock import parse_utc, utc_millis
-from tacitd.files.operations import NOTHING, Effect, Operation, read_effect, read_operation
+from tacitd.files.log import encode_record
+from tacitd.files.operations import NOTHING, Effect, Operation, read_effect, read_operation, share_path
+
+MEASURED = "measured"
+"""The state in a record that is no transaction's: how long the log was when it was last shortened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +41,30 @@ class Transaction:
     """One for each operation: what it did, or, for an intent, what it was expected to do."""
     written: tuple[Path, ...] = ()
     """The files that were changed."""
+
+
+class StoredCause(Mapping[str, Any]):
+    """The cause of a finished transaction as its JSON, which takes a fifth of the memory. It is decoded at each use."""
+
+    __slots__ = ("_data",)
+
+    def __init__(self, cause: Mapping[str, Any]) -> None:
+        self._data = encode_record(cause)
+
+    def __getitem__(self, key: str) -> Any:
+        return _decode(self._data)[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_decode(self._data))
+
+    def __len__(self) -> int:
+        return len(_decode(self._data))
+
+    def __repr__(self) -> str:
+        return repr(_decode(self._data))
+
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +105,11 @@ def done_record(done: Transaction, now: str) -> dict[str, Any]:
     }
 
 
+def measured_record(size: int) -> dict[str, Any]:
+    """The record that a log of `size` bytes was shortened, or not worth shortening. It is no transaction's."""
+    return {"state": MEASURED, "size": size}
+
+
 def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:
     """The effects of the operations that are done. They are not repeated, so a line that a person has removed since is
     not put back."""
@@ -89,10 +124,10 @@ def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
 
 def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
     """The intent, or a Pending with the reason if a newer version wrote something that this one does not know."""
-    id, key, root = str(record.get("id")), str(record.get("key")), Path(str(record.get("root")))
+    id, key, root = str(record.get("id")), str(record.get("key")), share_path(str(record.get("root")))
     try:
         operations = tuple(read_operation(each) for each in record["ops"])
-        also = tuple(Path(each) for each in record.get("also", ()))
+        also = tuple(share_path(each) for each in record.get("also", ()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return PendingTransaction(id, key, root, f"cannot be read: {error}", "a newer version wrote it")
     at = parse_utc(record.get("at")) or 0.0
@@ -105,7 +140,7 @@ def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
 
 def complete_transaction(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
     """Given an intent and its done record, return the finished transaction."""
-    written = tuple(Path(str(each)) for each in record.get("written", ()))
+    written = tuple(share_path(str(each)) for each in record.get("written", ()))
     return replace(begun, state="done", effects=_effects(record, begun.operations), written=written)
 
 

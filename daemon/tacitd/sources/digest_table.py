@@ -21,7 +21,9 @@ class DigestTable:
     Thread-safe. A lookup takes the lock only if blocks have to be sorted in.
     """
 
-    def __init__(self, width: int = 0, thin: Callable[[dict[bytes, bytes]], dict[bytes, bytes]] = dict) -> None:
+    def __init__(
+        self, width: int = 0, thin: Callable[[dict[bytes, bytes]], dict[bytes, bytes]] = dict
+    ) -> None:
         """`thin`: given all digests with their values when they are packed, returns those that are kept."""
         self._lock = threading.Lock()
         self._size = DIGEST + width

@@ -364,7 +364,7 @@ class LearningState:
 
     def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:
         kept = self.left_out.setdefault(root, {})
-        for text in (*data.get("put", ()), *data.get("used", ())):
+        for text in (*data.get("put", ()), *data.get("used", ())) if kept else ():
             kept.pop(normalise_text(text), None)
         for one in data.get("left_out_facts", ()):
             key = normalise_text(one["fact"])

@@ -24,8 +24,11 @@ class FactIndex:
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts: list[str | None] = []
         """None: the line at this place was removed."""
-        self._same: dict[Hashable, list[int]] = {}
-        self._contrary: dict[Hashable, list[int]] = {}
+        self._same: dict[int, list[int]] = {}
+        """Places by the hashes of keys, which take a fraction of the keys' memory. Equal hashes of other keys do no harm:
+        what is found is compared."""
+        self._contrary: dict[int, list[int]] | None = None
+        """None until a contrary is first asked for."""
         self._places: dict[str, list[int]] = {}
         for text in texts:
             self.add(text)
@@ -54,19 +57,28 @@ class FactIndex:
 
     def find_reversal(self, fact: str) -> str | None:
         """The first line that is this fact with its negation or its two sides changed (SPEC S-26)."""
+        if self._contrary is None:
+            self._contrary = {}
+            for at, text in enumerate(self._texts):
+                if text is not None:
+                    _note_keys(self._contrary, _contrary_keys(text), at)
         found = self._lookup(self._contrary, _contrary_keys(fact))
         return next((text for text in found if is_reversal(fact, text)), None)
 
     def _note(self, text: str, at: int) -> None:
         self._places.setdefault(text, []).append(at)
-        for key in set(_same_keys(text)):
-            self._same.setdefault(key, []).append(at)
-        for key in set(_contrary_keys(text)):
-            self._contrary.setdefault(key, []).append(at)
+        _note_keys(self._same, _same_keys(text), at)
+        if self._contrary is not None:
+            _note_keys(self._contrary, _contrary_keys(text), at)
 
-    def _lookup(self, index: dict[Hashable, list[int]], keys: Iterable[Hashable]) -> Iterator[str]:
-        places = sorted({at for key in keys for at in index.get(key, ())})
+    def _lookup(self, index: dict[int, list[int]], keys: Iterable[Hashable]) -> Iterator[str]:
+        places = sorted({at for key in keys for at in index.get(hash(key), ())})
         return (text for at in places if (text := self._texts[at]) is not None)
+
+
+def _note_keys(index: dict[int, list[int]], keys: Iterable[Hashable], at: int) -> None:
+    for key in set(map(hash, keys)):
+        index.setdefault(key, []).append(at)
 
 
 def _same_keys(text: str) -> Iterator[Hashable]:

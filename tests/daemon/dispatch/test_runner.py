@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import errno
+import threading
 from pathlib import Path
 
 from support_engine import Scene
 from support_paid import Asking, paid
+from tacitd.dispatch.runner import HandlerRunner
+from tacitd.dispatch.workers import Work
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
 
@@ -77,3 +80,24 @@ def test_old_calls_become_one_total(tmp_path: Path) -> None:
     records = list(scene.app.budget._log.read())
     assert before == 1 and [r["state"] for r in records] == ["total", "begun", "ended"]
     assert scene.app.budget.get_spending(scene.clock.now()).calls_total == 2
+
+
+def test_all_workers_have_one_time_to_end() -> None:
+    """RELIABILITY 14: several busy handlers do not add up to more than a service manager waits for."""
+    given: list[float] = []
+
+    class Busy:
+        def submit(self, work: Work) -> None:
+            pass
+
+        def stop(self, grace: float) -> bool:
+            given.append(grace)
+            threading.Event().wait(0.05)
+            return False
+
+    runner = HandlerRunner(
+        {}, lambda work: None, route_messages=lambda consumer, commit: None, mark_discarded=lambda call: None
+    )
+    runner._pools |= {name: Busy() for name in "abc"}
+    runner.stop(10.0)
+    assert len(given) == 3 and given[0] - given[2] >= 0.1

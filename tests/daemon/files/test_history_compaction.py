@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,45 @@ def test_a_crash_or_an_error_at_any_call_loses_nothing(
             assert at > 4 and len(sizes) == 2
             return
     raise AssertionError("a compaction takes more calls than were tried")
+
+
+def test_a_start_does_not_measure_again_what_has_not_grown(root: Path) -> None:
+    """Finding out that a log cannot be shortened takes as long as to shorten it, so it is done once for each growth."""
+    running = history(root)
+    for number in range(20):
+        running.run_transaction(
+            root, [PutLine(root / "LEARNED.md", "A", f"line {number}", "T")], {}, f"key {number}"
+        )
+    log = Log(root.parent / "state" / "history.jsonl")
+    reads: list[int] = []
+
+    def read() -> Any:
+        reads.append(1)
+        return Log.read(log)
+
+    for _ in range(3):
+        again = History(log, FakeClock(wall=NOW))
+        log.read = read  # type: ignore[method-assign]
+        assert not again.compact_log(large=0)
+    first = len(reads)
+    assert first <= 5, (
+        "the first one folds the log and measures it with two readings; the others only fold it"
+    )
+    assert len(again.list_transactions()) == 20
+
+
+def test_the_causes_of_a_year_take_little_memory() -> None:
+    """RELIABILITY "memory": a finished transaction is kept with its cause as JSON, and each path once."""
+    step = (PutLine(LEARNED, "A", "line", "T"), Effect("put"))
+    made = [record for number in range(400) for record in records(f"t{number}", NOW, step)]
+    for record in made[::2]:
+        record["cause"] = {"prompts": [f"{record['id']}-{number}" for number in range(20)]}
+    whole = [json.dumps(record) for record in made]
+    tracemalloc.start()
+    try:
+        folded = FoldedHistory(map(json.loads, whole))
+        used = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert used < 400 * 1900
+    assert folded.list_transactions(None)[7].cause["prompts"][3] == "t7-3"
