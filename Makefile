@@ -47,10 +47,11 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Run the benchmarks of docs/performance.md: reading, from an append to the handler, the status.
+bench: install ## Run the benchmarks of docs/performance.md: reading, from an append to the handler, the status, a tenth of a year.
 	$(BIN)/python benchmarks/reader.py --size 1GB
 	$(BIN)/python benchmarks/latency.py
 	$(BIN)/python benchmarks/status.py
+	$(BIN)/python benchmarks/year.py --days 36
 
 docs: install ## Regenerate the generated pages.
 	$(BIN)/python docs/generate.py
