@@ -23,14 +23,13 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from loguru import logger  # noqa: E402
 
-import support_daemon  # noqa: E402
 from simulated_year import SimulatedUse  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
 
-FACTS = 5
-"""How many facts are timed; the median counts."""
 START_LIMIT = 600.0
 """Seconds after which a start counts as hanging."""
+FACTS = 5
+"""How many facts are timed; the median counts."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -54,7 +53,7 @@ class YearFigures:
 
 def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     """Start the daemon, measure it, and stop it."""
-    daemon.start()
+    daemon.start(START_LIMIT)
     assert daemon.process is not None
     pid = daemon.process.pid
     start_cpu, (rss, peak) = _read_cpu(pid), _read_memory(pid)
@@ -116,7 +115,6 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--keep", type=Path, help="an empty directory for the state, which is kept")
     options = parser.parse_args(argv)
     logger.remove()
-    support_daemon.PATIENCE = START_LIMIT
     with tempfile.TemporaryDirectory() as folder:
         place = options.keep or Path(folder)
         (place / "fresh").mkdir(parents=True)

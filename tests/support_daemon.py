@@ -122,8 +122,8 @@ class Daemon:
 
     # the process
 
-    def start(self, **settings: str) -> None:
-        """Run `tacitd run` and return when it answers. `settings` hold from now on."""
+    def start(self, seconds: float = PATIENCE, /, **settings: str) -> None:
+        """Run `tacitd run` and return when it answers, within `seconds`. `settings` hold from now on."""
         self.environ |= {f"TACITD_{name}": value for name, value in settings.items()}
         assert self.process is None
         self.process = self.spawn("run")
@@ -135,7 +135,7 @@ class Daemon:
                 return bool(self.call("ping"))
             return False
 
-        until(answers, PATIENCE, self.said)
+        until(answers, seconds, self.said)
 
     def spawn(self, *arguments: str, output: str = "output") -> subprocess.Popen[bytes]:
         """Start the program without waiting for it. Its output goes to a file."""

@@ -326,7 +326,7 @@ def test_a_start_does_not_measure_again_what_has_not_grown(root: Path) -> None:
     assert first <= 5, (
         "the first one folds the log and measures it with two readings; the others only fold it"
     )
-    assert len(again.list_transactions()) == 20
+    assert len(running.list_transactions()) == 20
 
 
 def test_the_causes_of_a_year_take_little_memory() -> None:
