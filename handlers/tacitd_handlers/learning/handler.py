@@ -308,6 +308,9 @@ class LearningHandler(BaseHandler):
             case "mirror", Project() as project:
                 self._mirrors.keep_in_step(project, tools)
                 return Done(data=self._check_removals(project, tools))
+            case "unfinished-mirrors", _:
+                self._post_mirrors(self._mirrors.list_unfinished(), tools)
+                return Done()
             case "recover", _:
                 self._recover(tools)
                 return Done()
@@ -333,7 +336,10 @@ class LearningHandler(BaseHandler):
         for project in self._known_projects(tools):
             if self._has_facts(project.root) and not tools.has_live_session(project):
                 tools.post(Due(SYNTHESIZE, project))
-        for root in self._mirrors.list_roots():
+        self._post_mirrors(self._mirrors.list_roots(), tools)
+
+    def _post_mirrors(self, roots: Iterable[Path], tools: Tools) -> None:
+        for root in roots:
             if root.is_dir():
                 tools.post(Due(MIRROR, Project(root, git.git_dir(root) is not None)))
 

@@ -434,7 +434,8 @@ def test_a_mirror_that_cannot_be_changed_is_named(
         assert bench.status["rules_problems"] == [
             f"{bench.mirror()} could not be changed now: it may be open in an editor"
         ]
-    bench.notice()
+    bench.due("unfinished-mirrors")
+    bench.play_posted()
     assert bench.shown() == [PNPM, SHORT] and bench.status["rules_problems"] == []
 
 

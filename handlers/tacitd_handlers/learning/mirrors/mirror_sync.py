@@ -36,7 +36,12 @@ from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey, survey_
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import plan_withdrawal
 from tacitd_handlers.learning.mirrors.nested_agents import NestedAgents, loads_source
 from tacitd_handlers.learning.mirrors.own_lines import find_own_lines
-from tacitd_handlers.learning.mirrors.possible_texts import adopt_texts, announce_plan, settle_record
+from tacitd_handlers.learning.mirrors.possible_texts import (
+    UNCHANGED,
+    adopt_texts,
+    announce_plan,
+    settle_record,
+)
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
 from tacitd_handlers.learning.removals import MIRROR_EDIT
 from tacitd_handlers.learning.visibility import (
@@ -215,6 +220,11 @@ class Mirrors:
     def list_roots(self) -> list[Path]:
         """The projects that have mirrors, or had."""
         return [record.root for record in self._records.list_known()]
+
+    def list_unfinished(self) -> list[Path]:
+        """The projects with a mirror that could not be changed when it was to be, such as one that an editor had open."""
+        known = self._records.list_known()
+        return [record.root for record in known if any(one.endswith(UNCHANGED) for one in record.problems)]
 
     def list_problems(self) -> list[str]:
         """Why mirrors are not written or not read, for a person."""

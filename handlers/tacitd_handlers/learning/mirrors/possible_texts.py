@@ -19,6 +19,9 @@ from tacitd_handlers.learning.mirrors.mirror_plan import MirrorPlan
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import ABSENT, find_tree
 
+UNCHANGED = "could not be changed now: it may be open in an editor"
+"""The end of the problem of a mirror that is to be tried again soon."""
+
 
 def announce_plan(record: MirrorRecord, plan: MirrorPlan) -> None:
     """Note which texts the mirrors may have while a plan is carried out, and its problems."""
@@ -43,7 +46,7 @@ def settle_record(record: MirrorRecord, project: Project) -> None:
         tree = find_tree(path, trees)
         found = inspect_mirror(path, tree, record.texts_of(path)) if tree is not None else ABSENT
         if tree is not None and _is_unchanged(found, texts):
-            record.problems.append(f"{path} could not be changed now: it may be open in an editor")
+            record.problems.append(f"{path} {UNCHANGED}")
         if found.state == "ours" and found.data != OLD_POINTER.encode():
             record.written[path] = [(found.data or b"").decode("utf-8", "replace")]
         elif found.state == "absent" and (tree is None or "" in texts):
