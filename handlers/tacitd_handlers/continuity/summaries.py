@@ -85,7 +85,9 @@ class SummaryMaker:
             return Done()
         key = f"summary:{now.session}:{upto}"
         # The key changes when the session goes on; what was paid for with it is counted for each prompt.
-        parts = tuple(dict.fromkeys(f"summary:{one.id}" for record in records for one in record.prompts))
+        ids = [one.id for record in records for one in record.prompts]
+        ids += [record.uuid for record in records if record.plan]
+        parts = tuple(f"summary:{id}" for id in dict.fromkeys(ids))
         prompt = summary_input.build_prompt(found.parts, now.items)
         ask = ModelRequest(prompt, "fast", key, parts=parts or (key,), purpose="session")
         asked_at = tools.clock.now()

@@ -44,6 +44,8 @@ class ProfileIntent:
     """Of profile-meta.json before the change: the digest of each entry by its path, and of `lastDecay` by ""."""
     learned: Mapping[str, LearnedValue]
     """What is learned after the change."""
+    planned: float | None = None
+    """When it was planned, if it is finished late: seconds since 1970, UTC."""
 
     @classmethod
     def from_plan(cls, now: ProfileSnapshot, plan: ProfilePlan, after: Json, exists: bool) -> ProfileIntent:
@@ -64,6 +66,23 @@ class ProfileIntent:
         """Return the intent that repeats operations which a save from an older buffer undid. `at`: seconds since 1970."""
         base, since = _values(profile, ops), profile.get("lastUpdated")
         return cls(ops, meta, None, utc_millis(at), since, base, _digests(meta), learned)
+
+    def move_to(self, at: str) -> ProfileIntent:
+        """Return the intent as one that is carried out now: `lastUpdated`, and the changelog's entry, have the time `at`."""
+        old = (self.entry or {}).get("timestamp")
+        learned = {
+            path: replace(one, stamp=at) if one.stamp and one.stamp == old else one
+            for path, one in self.learned.items()
+        }
+        entry = {**self.entry, "timestamp": at} if self.entry is not None else None
+        return replace(self, at=at, entry=entry, learned=learned, planned=self.planned_at)
+
+    @property
+    def planned_at(self) -> float:
+        """When it was planned: seconds since 1970, UTC."""
+        if self.planned is not None:
+            return self.planned
+        return parse_utc((self.entry or {}).get("timestamp")) or parse_utc(self.at) or 0.0
 
     def join_meta(self, current: Json | None) -> Json:
         """Return the new profile-meta.json. An entry that another program changed, added or removed since stays so."""
@@ -92,6 +111,7 @@ class ProfileIntent:
             "base": dict(self.base),
             "metaBefore": dict(self.meta_before),
             "learned": {path: one.as_data() for path, one in self.learned.items()},
+            "planned": self.planned,
         }
 
     @classmethod
@@ -113,6 +133,7 @@ class ProfileIntent:
                 data.get("base", {}),
                 before if isinstance(before, dict) else {},  # an earlier version kept one digest
                 learned,
+                data.get("planned"),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
@@ -165,9 +186,8 @@ def find_newer(intent: ProfileIntent, meta: Json, log: Sequence[Mapping[str, Any
     dropped: set[str] = set()
     added: dict[str, frozenset[str]] = {}
     taken: dict[str, frozenset[str]] = {}
-    planned = parse_utc((intent.entry or {}).get("timestamp")) or parse_utc(intent.at) or 0.0
     for row in log:
-        if (parse_utc(row.get("timestamp")) or 0.0) <= planned:
+        if (parse_utc(row.get("timestamp")) or 0.0) <= intent.planned_at:
             continue
         gone = row.get("removed")
         names = [str(one) for one in gone] if isinstance(gone, list) else []

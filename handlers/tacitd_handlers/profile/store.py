@@ -273,8 +273,8 @@ class ProfileStore:
             return beside
         newer = find_newer(intent, self.read_metadata(), self._read_changelog())
         since = self.read_profile().get("lastUpdated")
-        if intent.ops and since != intent.at:  # it is written now
-            intent = replace(intent, at=choose_stamp(self.clock.now(), since))
+        if intent.ops and since != intent.at and not newer.is_done:  # it is written now
+            intent = intent.move_to(choose_stamp(self.clock.now(), since))
             beside = replace(beside, intent=intent.as_data())
             self._save_memory(beside)
         return self._carry_out(beside, intent, newer)

@@ -325,6 +325,20 @@ def test_a_late_intent_that_was_written_is_not_written_again(box: Box, other: Bo
         assert {"tools": {"editor": "helix"}} in [one["changes"] for one in box.changelog], step
 
 
+def test_what_is_finished_late_is_known_to_the_other_machine(box: Box, other: Box) -> None:
+    """P-17, P-30: the entry of the changelog has the time of the write, so nothing is waited for."""
+
+    def change(disk: FaultyDisk) -> None:
+        open_store(box, disk).learn_finding(PartialProfile({"tools.editor": "vim"}), "s", "x")
+
+    for step in crash_steps(box, lambda: box.learn(work__role="dev"), change):
+        box.clock.advance(3600)
+        box.store.finish_pending()
+        other.learn(tools__editor="helix")
+        assert box.profile["tools"] == {"editor": "helix"}, step
+        assert box.store.find_own_paths() == frozenset(), step
+
+
 def test_what_a_person_put_back_after_a_crash_stays(box: Box, other: Box) -> None:
     """P-17: the crash left the profile written; a person undid that by hand, and the other machine wrote something else."""
 
