@@ -106,7 +106,8 @@ def compare_processes(runs: int) -> None:
 
 
 def compare_prompts(client: Path, runs: int) -> None:
-    """Print the rows of one client: the median of a prompt without hooks, with them, and with them and no daemon."""
+    """Print the row of one client: the median of a prompt without hooks, with hooks that run `true`, with ours, and with ours
+    and no daemon. The second is what the client itself takes to run hooks."""
     from real_stream import StreamClient  # pyright: ignore[reportMissingImports]
     from real_world import Machine  # pyright: ignore[reportMissingImports]
 
@@ -121,13 +122,17 @@ def compare_prompts(client: Path, runs: int) -> None:
                 first.ask("hello")  # `hooks install` then knows which client is used
             assert machine.cli("hooks", "install").returncode == 0
             off = ("--settings", json.dumps({"disableAllHooks": True}))
+            other = env | {"CLAUDE_CONFIG_DIR": str(machine.root / "other")}
+            replace_commands(settings, machine.root / "other/settings.json")
             with ExitStack() as stack:
                 plain = stack.enter_context(StreamClient(client, machine.project, env, off))
+                trivial = stack.enter_context(StreamClient(client, machine.project, other))
                 hooked = stack.enter_context(StreamClient(client, machine.project, env))
-                plain.ask("warm up")
-                hooked.ask("warm up")
-                times = [(plain.ask(f"p {n}"), hooked.ask(f"h {n}")) for n in range(runs)]
-            without, with_hooks = (statistics.median(one) * 1000 for one in zip(*times, strict=True))
+                clients = (plain, trivial, hooked)
+                for one in clients:
+                    one.ask("warm up")
+                times = [[one.ask(f"p {n}") for one in clients] for n in range(runs)]
+            without, least, with_hooks = (statistics.median(one) * 1000 for one in zip(*times, strict=True))
             machine.stop()
             with StreamClient(client, machine.project, env) as dead:
                 dead.ask("warm up")
@@ -138,10 +143,21 @@ def compare_prompts(client: Path, runs: int) -> None:
                 else client
             )
             print(
-                f"{name!s:10} {without:8.1f} ms without, {with_hooks:8.1f} with hooks, {alone:8.1f} no daemon"
+                f"{name!s:10} {without:8.1f} ms without, {least:8.1f} with `true`, {with_hooks:8.1f} with hooks, "
+                f"{alone:8.1f} no daemon"
             )
         finally:
             machine.finish()
+
+
+def replace_commands(settings: Path, target: Path) -> None:
+    """Write these settings to another file, with `true` in place of each hook's command."""
+    document = json.loads(settings.read_text())
+    for groups in document["hooks"].values():
+        for group in groups:
+            group["hooks"] = [one | {"command": "true"} for one in group["hooks"]]
+    target.parent.mkdir()
+    target.write_text(json.dumps(document))
 
 
 def main() -> None:

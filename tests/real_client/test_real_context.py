@@ -217,18 +217,24 @@ def test_a_failed_call_gets_the_lesson_that_fits(machine: Machine) -> None:
 
 @pytest.mark.parametrize("way_out", ["/exit", "TERM", "CLOSE", "KILL"])
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
-def test_an_ended_session_is_learned_in_every_way_out(machine: Machine, way_out: str) -> None:
-    """With the hook of the end within ten seconds on a machine that is not busy. Killed, no hook runs: after the idle time."""
+def test_an_ended_session_is_learned_in_every_way_out(
+    machine: Machine, way_out: str, request: pytest.FixtureRequest
+) -> None:
+    """With the hook of the end within ten seconds on a machine that is not busy. Killed, no hook runs: after the idle time.
+
+    2.0.76 runs no hook when its terminal closes, and does not wait for its hooks when a signal ends it.
+    """
     need_terminal()
-    if way_out == "KILL":
+    is_hooked = way_out == "/exit" or (way_out != "KILL" and "2.0.76" not in request.node.name)
+    if not is_hooked:
         machine.restart(SESSION__IDLE="10s")
     type_and_leave(machine, PNPM, way_out)
     busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     took = is_learned(machine, 2 * PATIENCE)
     logging.getLogger(__name__).info("%s: %.1f s at %.1f times the cores' load", way_out, took, busy)
     ended = [event for _, event in machine.fired()].count("SessionEnd")
-    assert ended == (0 if way_out == "KILL" else 1)
-    assert way_out == "KILL" or took < 10 * busy, f"{took:.1f} s at {busy:.1f} times the cores' load"
+    assert not is_hooked or (ended == 1 and took < 10 * busy), f"{took:.1f} s at {busy:.1f} times the load"
+    assert way_out != "KILL" or ended == 0
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
