@@ -21,6 +21,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tacitd.files.disk import is_regular
+
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
 
@@ -125,8 +127,8 @@ def read_head(root: Path) -> str:
         return ""
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
-        return "reftable:" + hashlib.sha256(_read(tables).encode()).hexdigest()[:40]
-    said = _read(found.git_dir / "HEAD").strip()
+        return "reftable:" + hashlib.sha256(read_small_file(tables).encode()).hexdigest()[:40]
+    said = read_small_file(found.git_dir / "HEAD").strip()
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
 
 
@@ -212,7 +214,7 @@ def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
     found = _repository_at(root)
     if found is None:
         return False
-    config = _read(found.common_dir / "config")
+    config = read_small_file(found.common_dir / "config")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256", config, re.I | re.M) is not None
     forms = {data, data.replace(b"\r\n", b"\n")}
     return any(run(["cat-file", "-e", _blob_id(form, sha256=sha256)], root) == 0 for form in forms)
@@ -231,13 +233,13 @@ def _repository_at(root: Path) -> Repository | None:
 
 def _from_file(here: Path, mark: Path) -> Repository | None:
     """Given a `.git` file, return its repository: of a linked work tree, a submodule or a separate git directory."""
-    said = _read(mark)
+    said = read_small_file(mark)
     if not said.startswith("gitdir:"):
         return None
     own = _resolved(here, said.removeprefix("gitdir:").strip())
     if not (own / "HEAD").is_file():
         return None
-    shared = _read(own / "commondir").strip()
+    shared = read_small_file(own / "commondir").strip()
     common = _resolved(own, shared) if shared else own
     if common == own or not _is_registered(here, own, common):
         # Trigger: `commondir` names a repository that does not list this work tree. Why: a hostile archive may name any
@@ -249,7 +251,7 @@ def _from_file(here: Path, mark: Path) -> Repository | None:
 
 def _is_registered(here: Path, own: Path, common: Path) -> bool:
     """Whether `own` is an entry in `common`'s list of work trees and names `here` as its work tree."""
-    back = _read(own / "gitdir").strip()
+    back = read_small_file(own / "gitdir").strip()
     return own.parent == common / "worktrees" and bool(back) and _resolved(own, back) == here / ".git"
 
 
@@ -257,7 +259,9 @@ def _belongs(found: Repository) -> bool:
     """Whether the git directory that a `.git` file names is inside this work tree or points back to it."""
     if found.common_dir != found.git_dir or found.common_dir.is_relative_to(found.here):
         return True
-    named = re.search(r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', _read(found.git_dir / "config"), re.I | re.M)
+    named = re.search(
+        r'^\s*worktree\s*=\s*"?([^"\n]*?)"?\s*$', read_small_file(found.git_dir / "config"), re.I | re.M
+    )
     return named is not None and _resolved(found.git_dir, named[1].replace("\\\\", "\\")) == found.here
 
 
@@ -266,10 +270,10 @@ def _resolve(found: Repository, ref: str) -> str:
     if ".." in ref.split("/") or ref.startswith("/"):
         return ""
     for directory in (found.git_dir, found.common_dir):
-        said = _read(directory / ref).strip()
+        said = read_small_file(directory / ref).strip()
         if said:
             return _commit_id(said)
-    for line in _read(found.common_dir / "packed-refs", 64 * _SMALL).splitlines():
+    for line in read_small_file(found.common_dir / "packed-refs", 64 * _SMALL).splitlines():
         commit, _, name = line.partition(" ")
         if name == ref:
             return _commit_id(commit)
@@ -284,13 +288,14 @@ def _resolved(base: Path, text: str) -> Path:
     return Path(os.path.realpath(base / text))
 
 
-def _read(path: Path, limit: int = _SMALL) -> str:
-    """The first `limit` bytes of a file as text; "" if it is not a readable regular file."""
+def read_small_file(path: Path, limit: int = _SMALL) -> str:
+    """Return the first `limit` bytes of a file as text; "" if it is not a readable regular file. Does not wait for a FIFO."""
     try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as source:
-            return os.fsdecode(source.read(limit))
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            return os.fsdecode(os.pread(fd, limit, 0)) if is_regular(os.fstat(fd)) else ""
+        finally:
+            os.close(fd)
     except (OSError, ValueError):
         return ""
 

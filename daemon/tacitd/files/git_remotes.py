@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from tacitd.files.git import Repository
+from tacitd.files.git import Repository, read_small_file
 
 _SECTION = re.compile(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]')
 _ANY_SECTION = re.compile(r"^\s*\[")
@@ -23,12 +23,7 @@ _LIMIT = 1 << 20
 
 def read_remote(repository: Repository) -> str:
     """Return the normalised address of a repository's remote `origin`, otherwise of its first remote; "" without one."""
-    try:
-        with (repository.common_dir / "config").open("rb") as file:
-            text = os.fsdecode(file.read(_LIMIT))
-    except (OSError, ValueError):
-        return ""
-    urls = _list_urls(text)
+    urls = _list_urls(read_small_file(repository.common_dir / "config", _LIMIT))
     url = urls.get("origin") or next((urls[name] for name in sorted(urls)), "")
     return normalise_remote(url, repository.top)
 

@@ -10,7 +10,7 @@ import os
 from itertools import islice
 from pathlib import Path
 
-from tacitd.files.git import find_repository
+from tacitd.files.git import find_repository, read_small_file
 
 LIMIT = 200
 """Maximum number of entries that are read."""
@@ -40,11 +40,8 @@ def list_linked_worktrees(root: Path) -> list[Path]:
 
 def _top_of(entry: Path) -> Path | None:
     """The top level that an entry names; None if it cannot be read."""
+    named = read_small_file(entry / "gitdir", _PATH_LIMIT).strip()
     try:
-        if not (entry / "gitdir").is_file():
-            return None
-        with (entry / "gitdir").open("rb") as file:
-            named = os.fsdecode(file.read(_PATH_LIMIT)).strip()
         # It may be relative (worktree.useRelativePaths).
         return Path(os.path.realpath(entry / named)).parent if named else None
     except (OSError, ValueError):

@@ -10,7 +10,8 @@ import re
 from collections.abc import Collection
 
 # After a letter or a digit it is an address. In a path it is a part of a name, unless the character before it is escaped.
-_WORD = re.compile(r"(?<![^\W_])(?:(?<![.+/@-])|(?<=\\[.+/@-]))@\S+")
+# Backslashes before the `@` belong to the word: one of them would escape the first backtick of the span.
+_WORD = re.compile(r"\\+@\S+|(?<![^\W_])(?:(?<![.+/@-])|(?<=\\[.+/@-]))@\S+")
 _SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
 _RUN = re.compile(r"`+")
 
@@ -50,7 +51,7 @@ def _quote_words(text: str, length: int) -> str:
     made, at = "", 0
     for found in _WORD.finditer(text):
         word = found[0].rstrip(".,;:!?)") if len(found[0].rstrip(".,;:!?)")) > 1 else found[0]
-        pad = " " if length > 1 else ""
+        pad = " " if length > 1 or "`" in word else ""
         made = _join(_join(made, text[at : found.start()]), "`" * length + pad + word + pad + "`" * length)
         at = found.start() + len(word)
     return _join(made, text[at:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,13 @@ def test_a_config_that_cannot_be_read_has_no_remote(tmp_path: Path) -> None:
     assert read_remote(found) == ""
     (tmp_path / "a/.git/config").mkdir()
     assert read_remote(found) == ""
+
+
+@pytest.mark.timeout(10)
+def test_a_configuration_that_is_a_fifo_is_no_address(tmp_path: Path) -> None:
+    """An unpacked archive may contain one; reading it would wait for a writer."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    os.mkfifo(tmp_path / ".git/config")
+    repository = find_repository(tmp_path)
+    assert repository is not None and read_remote(repository) == ""

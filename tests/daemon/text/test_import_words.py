@@ -23,10 +23,12 @@ from tacitd.text.import_words import list_runs, quote_imports
         ("`a`@x and `b`", "`a` `@x` and `b`"),
         ("@`", "`` @` ``"),
         ("@`a` b", "@`a` b"),
+        ("@``", "` @`` `"),
         ("an open ` and @x", "an open ` and `` @x ``"),
         ("a `` b ` c @x", "a `` b ` c ``` @x ```"),
         ("packages/@acme/ui and ./@x and HEAD@{1}", "packages/@acme/ui and ./@x and HEAD@{1}"),
         ("escaped \\.@x", "escaped \\.`@x`"),
+        ("escaped \\@x and \\\\@y", "escaped `\\@x` and `\\\\@y`"),
         ("no span \\` @x `", "no span \\` `` @x `` `"),
         ('<a href="`"> @x `', '<a href="`"> `` @x `` `'),
         ("alone @ and @.", "alone @ and `@.`"),
@@ -51,7 +53,8 @@ def test_each_word_is_in_a_span_that_no_other_backtick_touches(line: str) -> Non
     """Whatever the backticks of the text are, the client finds no `@` at the beginning of a part or after white space."""
     shown = quote_imports(line, starts_block=False)
     length = next(n for n in range(1, 50) if n not in list_runs(line))
-    inside = rf"(?<!`)`{{{length}}}(?!`) ?.*?(?<!`)`{{{length}}}(?!`)"
+    # After a backslash, a backtick does not begin a span.
+    inside = rf"(?<![`\\])(?:\\\\)*`{{{length}}}(?!`) ?.*?(?<!`)`{{{length}}}(?!`)"
     rest = re.sub(inside, "=", shown)
     assert not re.search(r"(?:^|[\s`*\\<])@\S", rest), (shown, rest)
     assert [x for x in shown.split("`") if x.strip()] or not line.strip(" `")

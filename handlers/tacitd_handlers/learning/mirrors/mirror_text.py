@@ -56,7 +56,8 @@ def has_lines(text: str) -> bool:
 def show_line(line: str, unit: MirrorUnit, data: SourceText) -> str:
     """Return a line of a part of this source as the mirror shows it: without comments and imports."""
     if unit.is_code:
-        return line
+        # Whether the client takes it for code depends on more than is parsed here: on lists, quotes and HTML around it.
+        return quote_imports(line, data.runs, starts_block=False)
     shown = strip_comments(line).replace("<!--", "&lt;!--")
     return quote_imports(shown.rstrip(), data.runs, starts_block=unit.starts_block)
 
