@@ -23,9 +23,9 @@ from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.sources.position import Position, position_at
 
-GRACE = 12.0
+GRACE = 11.0
 """Seconds that a handler gets to finish when the daemon stops: longer than its model call gets (8 s, then 2 s between
-SIGTERM and SIGKILL), so that no child process outlives the daemon."""
+SIGTERM and SIGKILL), so that no child process outlives the daemon. What remains of 15 s is for the rest of the stop."""
 
 Settled = Outcome | FileBusy | PendingWrite
 """What became of an assignment."""

@@ -8,10 +8,12 @@ from pathlib import Path
 
 from support_engine import Scene
 from support_paid import Asking, paid
-from tacitd.dispatch.runner import HandlerRunner
+from tacitd.dispatch.runner import GRACE, HandlerRunner
 from tacitd.dispatch.workers import Work
 from tacitd.events import Event
 from tacitd.handler import Done, Later, Outcome
+from tacitd.model.claude import STOP_GRACE
+from tacitd.model.process import GRACE as CHILD_GRACE
 
 
 def test_an_answer_lost_in_a_crash_is_paid_for_once_more(tmp_path: Path) -> None:
@@ -101,3 +103,8 @@ def test_all_workers_have_one_time_to_end() -> None:
     runner._pools |= {name: Busy() for name in "abc"}
     runner.stop(10.0)
     assert len(given) == 3 and given[0] - given[2] >= 0.1
+
+
+def test_a_stop_waits_longer_than_a_call_and_shorter_than_it_may_take() -> None:
+    """RELIABILITY 14: 15 s for the whole stop, of which a loaded machine needs up to 4 s besides the waiting."""
+    assert STOP_GRACE + CHILD_GRACE < GRACE <= 11.0
