@@ -17,7 +17,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,11 @@ RunGit = Callable[[Sequence[str], Path], int | None]
 ReadGit = Callable[[Sequence[str], Path], bytes | None]
 """The same, but returns what git prints; None also if its exit code is not 0."""
 
+VERSION_LIMIT = 8 << 20
+"""Bytes of one version of a file that is read from the repository."""
 _SMALL = 1 << 20
+_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+"""What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
 _SAFE = [
     option
     for setting in (
@@ -152,8 +156,9 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
 
 
 def _execute(
-    arguments: Sequence[str], directory: Path, output: int
+    arguments: Sequence[str], directory: Path, output: int, given: bytes = b""
 ) -> subprocess.CompletedProcess[bytes] | None:
+    """`given`: its standard input."""
     program = _program()
     if program is None:
         return None
@@ -162,7 +167,7 @@ def _execute(
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
-            stdin=subprocess.DEVNULL,
+            input=given,
             stdout=output,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT,
@@ -209,7 +214,7 @@ def list_tracked(
 def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
     """Whether the repository has these bytes as a blob: then git wrote the file, not a person.
 
-    Text with Windows newlines is also tried with plain ones (`core.autocrlf`).
+    Text with Windows newlines is also tried with plain ones (`core.autocrlf`), and text with `$Id: …$` as git stores it.
     """
     found = _repository_at(root)
     if found is None:
@@ -217,7 +222,57 @@ def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
     config = read_small_file(found.common_dir / "config")
     sha256 = re.search(r"^\s*objectformat\s*=\s*sha256", config, re.I | re.M) is not None
     forms = {data, data.replace(b"\r\n", b"\n")}
+    forms |= {normalize_ident(form) for form in forms}
     return any(run(["cat-file", "-e", _blob_id(form, sha256=sha256)], root) == 0 for form in forms)
+
+
+def normalize_ident(data: bytes) -> bytes:
+    """The text with `$Id$` for each `$Id: …$`, as git stores a file with the attribute `ident`."""
+    return _IDENT.sub(b"$Id$", data)
+
+
+def read_versions(root: Path, path: Path, revisions: Iterable[str]) -> dict[str, bytes] | None:
+    """Return the bytes that a file of this work tree has in each of these revisions that contains it; "" is the index.
+
+    None if git fails, or if a version is larger than VERSION_LIMIT.
+    """
+    name = path.relative_to(root).as_posix()
+    asked = [one for one in dict.fromkeys(revisions) if "\n" not in one + name]
+    told = _ask_objects(root, "--batch-check", [f"{one}:{name}" for one in asked])
+    if told is None:
+        return None
+    found: dict[str, str] = {}
+    for revision, line in zip(asked, told.splitlines(), strict=True):
+        id, _, rest = line.decode("utf-8", "replace").partition(" ")
+        kind, _, size = rest.partition(" ")
+        if kind == "blob" and size.isdecimal():
+            if int(size) > VERSION_LIMIT:
+                return None
+            found[revision] = id
+    blobs = _read_blobs(root, list(dict.fromkeys(found.values())))
+    return {revision: blobs[id] for revision, id in found.items()} if blobs is not None else None
+
+
+def _read_blobs(root: Path, ids: Sequence[str]) -> dict[str, bytes] | None:
+    if not ids:
+        return {}
+    told = _ask_objects(root, "--batch", ids)
+    if told is None:
+        return None
+    blobs: dict[str, bytes] = {}
+    for id in ids:
+        head, _, told = told.partition(b"\n")
+        size = head.rpartition(b" ")[2]
+        if not size.isdigit():
+            return None
+        blobs[id], told = told[: int(size)], told[int(size) + 1 :]
+    return blobs
+
+
+def _ask_objects(root: Path, option: str, names: Sequence[str]) -> bytes | None:
+    given = "".join(f"{name}\n" for name in names)
+    done = _execute(["cat-file", option], root, subprocess.PIPE, os.fsencode(given))
+    return done.stdout if done is not None and done.returncode == 0 else None
 
 
 def _blob_id(data: bytes, *, sha256: bool) -> str:

@@ -28,6 +28,9 @@ from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
 
 READ_LIMIT = 1 << 20
 """Bytes. tacitd copies some 40,000; what is longer is not read."""
+NOT_WRITTEN = "was not written by this tacitd"
+REVISIONS = ("HEAD", "", "FETCH_HEAD", "ORIG_HEAD")
+"""Where git has what it brought last: a commit, the index, what was fetched, what HEAD was before a merge or reset."""
 OLD_POINTER = "@../../LEARNED.md\n"
 """What earlier versions wrote instead of a mirror: an import, which only works at the project's root."""
 
@@ -114,7 +117,7 @@ def inspect_mirror(path: Path, tree: Path, written: Sequence[str]) -> FoundMirro
         return FoundMirror("foreign", why=f"{path} is not a text of tacitd's")
     if written:
         return FoundMirror("edited", data)
-    return FoundMirror("foreign", data, f"{path} was not written by this tacitd")
+    return FoundMirror("foreign", data, f"{path} {NOT_WRITTEN}")
 
 
 def _find_obstacle(path: Path, tree: Path) -> str | None:
@@ -149,12 +152,44 @@ def _mode_of(path: Path) -> int | None:
 
 def why_not_ours(project: Project, tree: Path, path: Path) -> str:
     """Why git forbids to write or read this mirror; "" if it does not. It asks `git`."""
+    match is_mirror_tracked(project, tree, path):
+        case None:
+            return f"git cannot say whether it tracks {path}"
+        case True:
+            return f"git tracks {path}: remove it with `git rm --cached`"
+        case False:
+            return ""
+
+
+def is_mirror_tracked(project: Project, tree: Path, path: Path) -> bool | None:
+    """Whether git tracks this mirror; None if it cannot say now. It asks `git`."""
     if not project.git:
-        return ""
+        return False
     tracked = git.list_tracked(tree, path.parent, re.sub(r"([\\*?\[\]])", r"\\\1", path.name))
-    if tracked is None:
-        return f"git cannot say whether it tracks {path}"
-    return f"git tracks {path}: remove it with `git rm --cached`" if path.name.casefold() in tracked else ""
+    return None if tracked is None else path.name.casefold() in tracked
+
+
+def came_through_git(
+    project: Project, tree: Path, path: Path, data: bytes, written: Sequence[str]
+) -> bool | None:
+    """Whether git wrote an untracked mirror, at least in part; None if it cannot say now. It asks `git`.
+
+    Git tracked it then, such as before `git rm --cached` or `git reset`. `written`: the texts that tacitd wrote last.
+    """
+    if not project.git or not data.strip():
+        return False
+    if git.knows_blob(tree, data):
+        return True
+    versions = git.read_versions(tree, path, REVISIONS)
+    if versions is None:
+        return None
+    known = {line for text in written for line in _list_lines(text.encode("utf-8", "replace"))}
+    theirs = {line for version in versions.values() for line in _list_lines(version)}
+    return bool((_list_lines(data) - known) & theirs)
+
+
+def _list_lines(data: bytes) -> set[bytes]:
+    return {line.strip() for line in git.normalize_ident(data).splitlines()}
 
 
 def is_settled(project: Project, tree: Path) -> bool:

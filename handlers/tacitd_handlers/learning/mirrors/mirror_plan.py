@@ -31,9 +31,12 @@ from tacitd_handlers.learning.mirrors.mirror_edits import (
     to_source,
 )
 from tacitd_handlers.learning.mirrors.mirror_files import (
+    NOT_WRITTEN,
     FoundMirror,
     MirrorTarget,
+    came_through_git,
     inspect_mirror,
+    is_mirror_tracked,
     is_settled,
     why_not_ours,
 )
@@ -59,6 +62,8 @@ class MirrorPlan:
     problems: list[str] = field(default_factory=list)
     held: set[Path] = field(default_factory=set)
     """Mirrors with a person's edit that cannot be moved now. They are left as they are."""
+    forgotten: set[Path] = field(default_factory=set)
+    """Mirrors that git wrote. What tacitd wrote there does not count any more: they are tacitd's again when they are gone."""
 
 
 def plan_edits(survey: MirrorSurvey, plan: MirrorPlan) -> None:
@@ -79,7 +84,7 @@ def _read_edit(
     if not is_settled(survey.project, target.tree):
         plan.held.add(target.path)
         return None
-    if why := why_not_ours(survey.project, target.tree, target.path):
+    if why := _why_not_persons(survey, target, found, plan):
         plan.held.add(target.path)
         plan.problems.append(why)
         return None
@@ -90,6 +95,25 @@ def _read_edit(
         plan.held.add(target.path)
         plan.problems.append(f"{target.path}: {error.what}")
         return None
+
+
+def _why_not_persons(survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror, plan: MirrorPlan) -> str:
+    """Why a mirror's text is not a person's edit of tacitd's; "" if it is."""
+    project, tree, path = survey.project, target.tree, target.path
+    if is_mirror_tracked(project, tree, path):
+        # Trigger: git tracks it. Why: git may change it, and it stays there when git does not track it any more. Outcome:
+        # nothing is concluded from it, now or later.
+        plan.forgotten.add(path)
+    if why := why_not_ours(project, tree, path):
+        return why
+    match came_through_git(project, tree, path, found.data or b"", survey.record.texts_of(path)):
+        case None:
+            return f"git cannot say whether it wrote {path}"
+        case True:
+            plan.forgotten.add(path)
+            return f"{path} {NOT_WRITTEN}"
+        case False:
+            return ""
 
 
 def _move_edit(
@@ -192,7 +216,9 @@ def _plan_change(
             if text is not None and found.data == text.encode():
                 plan.adopted[path] = text
             elif text is not None:
-                plan.problems.append(found.why)
+                tracked = found.data is not None and is_mirror_tracked(survey.project, target.tree, path)
+                why = why_not_ours(survey.project, target.tree, path) if tracked else found.why
+                plan.problems.append(why)
             return
         case "absent" if text is None or (written and not again):
             return

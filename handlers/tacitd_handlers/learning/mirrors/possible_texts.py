@@ -25,6 +25,8 @@ UNCHANGED = "could not be changed now: it may be open in an editor"
 
 def announce_plan(record: MirrorRecord, plan: MirrorPlan) -> None:
     """Note which texts the mirrors may have while a plan is carried out, and its problems."""
+    for path in plan.forgotten:
+        record.written.pop(path, None)
     removed = dict.fromkeys((one.path for one in plan.changes if one.path not in plan.texts), "")
     if not plan.edits:  # otherwise an edit would be forgotten by a crash before its transaction
         adopt_texts(record, plan.adopted)
