@@ -134,3 +134,66 @@ def test_git_s_own_form_of_a_file_is_known(bench: MirrorBench) -> None:
     untrack_unseen(bench.root, clone, name, lambda: None)
     bench.notice(mirror)
     assert "$Id: " in mirror.read_text() and bench.bullets == [PNPM, SHORT]
+
+
+# --- a line that git brought needs trust ------------------------------------------------------------------------
+
+
+def fetch(bench: MirrorBench, clone: Path) -> None:
+    git(bench.root, "fetch", "-q", str(clone), "HEAD:theirs")
+
+
+def squash(bench: MirrorBench, clone: Path) -> None:
+    """HEAD does not move."""
+    fetch(bench, clone)
+    git(bench.root, "merge", "-q", "--squash", "theirs")
+
+
+def squash_and_reset(bench: MirrorBench, clone: Path) -> None:
+    squash(bench, clone)
+    git(bench.root, "reset", "-q")
+
+
+def pull_and_untrack(bench: MirrorBench, clone: Path) -> None:
+    """The file is not tracked any more when tacitd looks."""
+    pull(bench.root, clone)
+    git(bench.root, "rm", "-q", "--cached", "LEARNED.md")
+
+
+def merge_and_commit_untracked(bench: MirrorBench, clone: Path) -> None:
+    """No commit that git names has the line any more."""
+    fetch(bench, clone)
+    (bench.root / ".git/FETCH_HEAD").unlink()
+    git(bench.root, "merge", "-q", "--ff-only", "theirs")
+    git(bench.root, "rm", "-q", "--cached", "LEARNED.md")
+    git(bench.root, "commit", "-qm", "untrack")
+
+
+def undo_a_merge(bench: MirrorBench, clone: Path) -> None:
+    fetch(bench, clone)
+    (bench.root / ".git/FETCH_HEAD").unlink()
+    git(bench.root, "merge", "-q", "--ff-only", "theirs")
+    git(bench.root, "reset", "-q", "HEAD~1")
+
+
+@pytest.mark.parametrize(
+    "bring", [squash, squash_and_reset, pull_and_untrack, merge_and_commit_untracked, undo_a_merge]
+)
+@pytest.mark.parametrize("mark", ["", " $Id$"])
+def test_a_line_that_git_brought_is_not_shown(
+    bench: MirrorBench, bring: Callable[[MirrorBench, Path], None], mark: str
+) -> None:
+    """Also if the person added a line before tacitd looked, so that git does not have the file as it is."""
+    git(bench.root, "add", "-f", "LEARNED.md")
+    git(bench.root, "commit", "-qm", "mine")
+    bench.notice()
+    text = f"{bench.learned}- {EVIL}{mark}\n"
+    bring(bench, make_stranger(bench, "LEARNED.md", text, **{".gitattributes": "LEARNED.md ident\n"}))
+    with bench.files.learned_file.open("a", encoding="utf-8") as file:
+        file.write(f"- {MINE}\n")
+    bench.notice()
+    bench.start_session()
+    assert EVIL in bench.learned and EVIL not in bench.mirror().read_text()
+    assert bench.shown()[:2] == [PNPM, SHORT] and bench.status["untrusted"].keys() == {str(bench.root)}
+    if bring in (squash, squash_and_reset):
+        assert bench.shown() == [PNPM, SHORT, MINE]

@@ -8,15 +8,14 @@ the person trusts the project.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Set
 from pathlib import Path
-from typing import Literal
 
 from tacitd.events import Project
 from tacitd.files import git
+from tacitd_handlers.learning.mirrors.mirror_files import REVISIONS
 from tacitd_handlers.learning.mirrors.mirror_record import LINES_LIMIT, SourceRecord
-from tacitd_handlers.learning.mirrors.mirror_units import SourceText, UnitKind
-
-Origin = Literal["here", "git", "unknown"]
+from tacitd_handlers.learning.mirrors.mirror_units import MirrorUnit, SourceText, UnitKind, parse_source
 
 
 def hash_line(words: str) -> str:
@@ -25,22 +24,19 @@ def hash_line(words: str) -> str:
 
 
 def note_lines(
-    before: SourceRecord | None, data: SourceText, *, origin: Origin, head: str, first: bool
+    before: SourceRecord | None, data: SourceText, brought: Set[str] | None, head: str
 ) -> SourceRecord:
     """Return the record of a source after a look at it.
 
-    `origin`: where new lines come from; "unknown": they are judged at the next look. `first`: what a line counts as that
-    the file had before it was looked at for the first time.
+    `brought`: the hashes of lines that are a stranger's unless they are known already; None: new lines are judged at the
+    next look.
     """
     now = list_hashes(data)
     lines = dict(before.lines) if before is not None else {}
     if len(lines) > LINES_LIMIT:
         lines = {key: here for key, here in lines.items() if key in now}
-    new = now - lines.keys()
-    if before is None:
-        lines.update(dict.fromkeys(sorted(new), first))
-    elif origin != "unknown":
-        lines.update(dict.fromkeys(sorted(new), origin == "here"))
+    if brought is not None:
+        lines |= {key: key not in brought for key in sorted(now - lines.keys())}
     return SourceRecord(lines, head)
 
 
@@ -55,18 +51,28 @@ def has_new_lines(before: SourceRecord | None, data: SourceText) -> bool:
     return not list_hashes(data) <= known.keys()
 
 
-def find_origin(project: Project, tree: Path, path: Path, data: bytes, head_then: str) -> Origin:
-    """Where the new lines of a source come from. `tree`: the work tree that contains it.
+def find_brought(
+    project: Project, tree: Path, path: Path, data: bytes, parts: SourceText, head_then: str
+) -> Set[str] | None:
+    """Return the hashes of those lines of a source that git may have brought; None if git cannot say now.
 
-    Git brings lines only into a file that it tracks. It did if HEAD moved since the last look, if a merge or the like is
-    under way, or if git has the file's content already.
+    `tree`: the work tree that contains it. All lines may be git's if the file is or was tracked and HEAD moved since the last
+    look or a merge or the like is under way, or if git has the file's content already. Otherwise those are that a version of
+    the file in git has: a person may have typed others into a file that git wrote.
     """
     if not project.git:
-        return "here"
+        return frozenset()
     tracked = git.list_tracked(tree, path.parent, path.name)
-    if tracked is None:
-        return "unknown"
-    if path.name.casefold() not in tracked:
-        return "here"
+    versions = git.read_versions(tree, path, (*REVISIONS, head_then))
+    if tracked is None or versions is None:
+        return None
+    is_in_git = path.name.casefold() in tracked or versions.keys() & {"HEAD", head_then}
     moved = git.read_head(tree) != head_then or git.in_progress(tree)
-    return "git" if moved or git.knows_blob(tree, data) else "here"
+    if (is_in_git and moved) or git.knows_blob(tree, data):
+        return list_hashes(parts)
+    theirs = {_words_in_git(unit) for text in set(versions.values()) for unit in parse_source(text).units}
+    return {hash_line(unit.words) for unit in parts.units if _words_in_git(unit) in theirs}
+
+
+def _words_in_git(unit: MirrorUnit) -> bytes:
+    return git.normalize_ident(unit.words.encode("utf-8", "replace"))

@@ -6,7 +6,7 @@ Nothing is written here except into the record that the caller saves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
@@ -15,7 +15,7 @@ from tacitd.files import git
 from tacitd.files.operations import AppendBlock, Operation, PutLine, SwapLine
 from tacitd.files.transaction import History
 from tacitd_handlers.learning.mirrors.line_sources import (
-    find_origin,
+    find_brought,
     has_new_lines,
     hash_line,
     list_hashes,
@@ -202,13 +202,11 @@ def _note_source(
     before = record.sources.get(str(target.source))
     head = git.read_head(home) if project.git else ""
     if data is None or (before is not None and not has_new_lines(before, parts)):
-        seen = note_lines(before, SourceText(), origin="here", head=head, first=False)
+        seen = note_lines(before, SourceText(), frozenset(), head)
     elif before is None:
-        first = known_before and find_origin(project, home, target.source, data, head) == "here"
-        seen = note_lines(None, parts, origin="here", head=head, first=first)
+        brought = find_brought(project, home, target.source, data, parts, head) if known_before else None
+        seen = note_lines(None, parts, list_hashes(parts) if brought is None else brought, head)
     else:
-        origin = find_origin(project, home, target.source, data, before.head)
-        seen = note_lines(before, parts, origin=origin, head=head, first=False)
-        if origin == "unknown":
-            seen = replace(seen, head=before.head)
+        brought = find_brought(project, home, target.source, data, parts, before.head)
+        seen = note_lines(before, parts, brought, head if brought is not None else before.head)
     record.sources[str(target.source)] = seen
