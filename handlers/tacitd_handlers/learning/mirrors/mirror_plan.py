@@ -194,6 +194,9 @@ def plan_changes(
         if target.path in plan.held or target.source not in sources:
             continue
         text = survey.render_target(target, sources, make_empty=make_empty)
+        if text is not None and (why := survey.why_shown(target)):
+            plan.problems.append(f"{target.path} is left out, because git would show it: {why}")
+            text = None
         _plan_change(survey, target, found, text, plan, again=again, hidden=hidden)
     for path in survey.leftovers:
         tree = next(tree for tree in reversed(survey.trees) if path.is_relative_to(tree))

@@ -67,6 +67,8 @@ class MirrorSurvey:
     problems: list[str]
     needless: Callable[[MirrorTarget], bool]
     """Whether the client loads the source of a mirror by itself, so that the mirror would show its lines twice."""
+    why_shown: Callable[[MirrorTarget], str]
+    """Why git would show a mirror in spite of the exclude file; "" if it would not."""
     parse: ParseOnce
     _texts: dict[tuple[bytes, str], str] = field(default_factory=dict)
 
@@ -154,12 +156,13 @@ def survey_project(
     shared: bool,
     known_before: bool,
     needless: Callable[[MirrorTarget], bool] = lambda target: False,
+    why_shown: Callable[[MirrorTarget], str] = lambda target: "",
 ) -> MirrorSurvey:
     """Look at a project, and note new lines of its sources in the record.
 
     `operations`: what is about to be carried out on the sources. `shared`: the sources are shared through git, so each
     linked work tree mirrors its own. `known_before`: tacitd wrote in the project before mirrors existed, so what git does
-    not track there is from here. `needless`: as in `MirrorSurvey`. Raises OSError.
+    not track there is from here. `needless`, `why_shown`: as in `MirrorSurvey`. Raises OSError.
     """
     trees, parse = list_trees(project), ParseOnce()
     own = find_own_lines(history, project, operations)
@@ -184,7 +187,19 @@ def survey_project(
         for target in targets
     }
     return MirrorSurvey(
-        project, trees, own, targets, leftovers, sources, found, record, trusted, problems, needless, parse
+        project,
+        trees,
+        own,
+        targets,
+        leftovers,
+        sources,
+        found,
+        record,
+        trusted,
+        problems,
+        needless,
+        why_shown,
+        parse,
     )
 
 

@@ -24,7 +24,12 @@ from tacitd.files.operations import Operation, apply_all, group_by_file
 from tacitd.files.transaction_records import Transaction
 from tacitd.files.worktrees import worktree_list
 from tacitd.handler import Degradation, Tools
-from tacitd_handlers.learning.mirrors.mirror_hiding import build_hiding, list_outside, why_shown_by_git
+from tacitd_handlers.learning.mirrors.mirror_hiding import (
+    IncludedMirrors,
+    build_hiding,
+    list_outside,
+    why_shown_by_git,
+)
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
 from tacitd_handlers.learning.mirrors.mirror_plan import (
     MirrorPlan,
@@ -75,6 +80,7 @@ class Mirrors:
         self._trusted = TrustedProjects(Log(home / LOG, disk), clock)
         self._known_before = frozenset(known_before)
         self._nested = NestedAgents()
+        self._included = IncludedMirrors()
         self._records.list_known()  # now, because `status` must not wait for the disk
         self._lock = threading.Lock()
         self._changing: dict[Path, threading.RLock] = {}
@@ -254,6 +260,7 @@ class Mirrors:
             needless=lambda target: (
                 loads_source(target, tools.client_home) and self._nested.loads_them(project, tools)
             ),
+            why_shown=lambda target: self._included.explain(project, target.tree, target.path),
         )
         record.withheld = len(survey.list_withheld(survey.main))
         record.asks = trust == "unasked"
