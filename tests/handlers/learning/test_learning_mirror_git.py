@@ -103,6 +103,7 @@ def test_a_mirror_that_git_tracked_is_no_edit(
     ours = mirror.read_text()
     clone = make_stranger(bench, name, forge(mirror, EVIL))
     bring(tree, clone, name, lambda: bench.notice(mirror))
+    theirs = ""
     for _ in range(2):
         bench.notice(mirror)
         theirs = mirror.read_text()
