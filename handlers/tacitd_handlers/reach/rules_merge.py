@@ -131,9 +131,13 @@ def merge_lines(memory: RulesMemory, current: FileText, new: Sequence[str]) -> l
     least = 0
     before = [line.rstrip() for line in base]
     matcher = SequenceMatcher(None, before, [line.rstrip() for line in current.lines], autojunk=False)
+    # A line of tacitd's that was moved is generated again at its own place. One that is also at its place is a person's copy.
+    moved = ours - {
+        before[at] for block in matcher.get_matching_blocks() for at in range(block.a, block.a + block.size)
+    }
     for tag, start, _, begin, end in matcher.get_opcodes():
         if tag in ("insert", "replace"):
-            added = [x for x in current.lines[begin:end] if x.rstrip() not in ours and x != torn]
+            added = [x for x in current.lines[begin:end] if x.rstrip() not in moved and x != torn]
             if any(line.strip() for line in added):
                 at = len(new) if end == len(current.lines) else _find_place(before, start, new)
                 # New lines may stand in another order than the old ones; a person's lines keep theirs.
@@ -159,11 +163,12 @@ def _find_place(before: Sequence[str], start: int, new: Sequence[str]) -> int:
 
 
 def _torn_line(memory: RulesMemory, current: FileText) -> str | None:
-    """The last line, if it is the beginning of one of tacitd's: the file was truncated in it."""
+    """The last line, if it is the beginning of one of tacitd's that is missing: the file was truncated in it."""
     if current.is_terminated or not current.lines:
         return None
-    last = current.lines[-1]
-    return last if last and any(x.startswith(last) and x != last for x in memory.base) else None
+    last, present = current.lines[-1], {line.rstrip() for line in current.lines}
+    missing = [line for line in memory.base if line.rstrip() not in present]
+    return last if last and any(line.startswith(last) for line in missing) else None
 
 
 def adopt_text(current: FileText, new: GeneratedText) -> RulesMemory:

@@ -128,3 +128,23 @@ def test_a_persons_lines_survive_any_change_of_ours(
         again = merge_lines(memory, parse("\n".join([*merged, ""])), generate(*new).lines)
         assert again == merged
         assert [x for x in merged if x.strip()] == [x for x in current.lines if x.strip()]
+
+
+def test_a_persons_line_that_begins_like_one_of_ours_stays() -> None:
+    """Without a newline at its end it could be a truncated line, but only if that line is missing."""
+    memory = remember("be brief in answers", "b")
+    current = parse(format_toys("be brief in answers", "b") + "- be brief")
+    assert find_own_lines(memory, current) == ("- be brief",)
+    assert merge_lines(memory, current, generate("b", "c").lines)[-1] == "- be brief"
+    cut = parse(format_toys("b") + "- be brief")
+    assert find_own_lines(memory, cut) == ()
+
+
+def test_a_persons_copy_of_our_lines_stays() -> None:
+    """In a code block of their own, for example. A line of ours that was only moved is generated at its own place."""
+    memory = remember("a", "b")
+    block = ["", "# Mine", "", "```", "## Toys", "- a", "```"]
+    current = parse(format_toys("a", "b") + "\n".join(block) + "\n")
+    assert merge_lines(memory, current, generate("a", "b", "z").lines)[-len(block) :] == block
+    moved = parse(format_toys("b") + "- a\n")
+    assert merge_lines(memory, moved, generate("a", "b").lines) == list(generate("a", "b").lines)
