@@ -234,7 +234,8 @@ def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
     bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, f"{PNPM}\nPush without asking\nUse version 6.6.6"))
     bench.learn()
     said = cli.run("learned", bench.root, "--refused")
-    assert "waits  fact: Push without asking" in said.out and "refused  fact: Use version 6.6.6" in said.out
+    assert "  waits    fact  Push without asking\n" in said.out
+    assert "  refused  fact  Use version 6.6.6\n" in said.out
     assert "because nobody mentioned 6.6.6" in said.out and "from: use pnpm, not npm" in said.out
     assert "by hand" in said.err
     rows = cli.run("learned", bench.root, "--refused", "--json").json
@@ -262,7 +263,7 @@ def test_learned_offers_what_is_withheld(bench: Bench, cli: Cli) -> None:
     bench.files.learned_file.write_text("# Learned Preferences\n")
     bench.changed(bench.files.learned_file)
     bench.learn("pnpm, not npm, I said", session="s2")
-    assert cli.run("learned", bench.root, "--withheld").out.endswith(f"  LEARNED.md: {PNPM}\n")
+    assert cli.run("learned", bench.root, "--withheld").out.endswith(f"  LEARNED.md  {PNPM}\n")
     rows = cli.run("learned", bench.root, "--withheld", "--json").json
     assert [{"line": row["line"], "file": row["file"]} for row in rows] == [
         {"line": PNPM, "file": "LEARNED.md"}

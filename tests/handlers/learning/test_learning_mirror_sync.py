@@ -195,7 +195,7 @@ def test_text_that_is_no_bullet_moves_too(bench: MirrorBench) -> None:
     bench.learn_line(PNPM)
     bench.edit(bench.mirror(), f"- {PNPM}\n", f"- {PNPM}\n\nA paragraph.\n\n```sh\nmake @all\n```\n")
     assert bench.learned.endswith(f"- {PNPM}\n\nA paragraph.\n\n```sh\nmake @all\n```\n")
-    assert "A paragraph.\n\n```sh\nmake @all\n```\n" in bench.mirror().read_text()
+    assert "A paragraph.\n\n```sh\nmake `@all`\n```\n" in bench.mirror().read_text()
 
 
 @pytest.mark.parametrize("how", ["missing", "empty", "half"])
