@@ -24,11 +24,13 @@ from tacitd_handlers.shared.grounding import (
     Undecided,
     Ungrounded,
     explain_verdict,
+    join_parts,
     judge_grounding,
     read_orders,
     read_sources,
     was_typed_verbatim,
 )
+from tacitd_handlers.shared.word_stems import content_stems, language_of, text_stems
 
 _MERGED = 0.5
 """The share of an existing line's words that a new line must repeat to count as merged from it."""
@@ -66,6 +68,19 @@ def message_sources(messages: Sequence[PromptMessage], times: Sequence[float | N
     `times`: when each message was typed, in seconds since 1970, UTC; None if unknown.
     """
     return read_sources([one.text for one in messages], [one.context for one in messages], times)
+
+
+def correct_messages(fact: str, named: Sequence[int], texts: Sequence[str]) -> Sequence[int]:
+    """Return the messages that a fact is from, as indexes of `texts`, given those that the answer names.
+
+    Trigger: the fact shares no word with the named ones, and others have all its words in a row. Why: the answer's number
+    is wrong, and `why` would show messages that have nothing to do with the line. Outcome: the others.
+    """
+    words = content_stems(fact, language := language_of(fact))
+    if not named or any(words & text_stems(texts[at], language) for at in named):
+        return named
+    wanted = join_parts(fact)
+    return [at for at, text in enumerate(texts) if wanted in join_parts(text)] or named
 
 
 def sift_facts(facts: Iterable[str], sources: GroundingSources) -> tuple[list[str], list[RefusedText]]:

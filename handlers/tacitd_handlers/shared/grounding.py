@@ -15,6 +15,7 @@ from functools import cache
 
 from tacitd_handlers.shared.concrete_tokens import Token, find_tokens
 from tacitd_handlers.shared.dangerous_kinds import Danger, find_dangers, is_odd, split_clauses
+from tacitd_handlers.shared.quoted_text import drop_quotes
 from tacitd_handlers.shared.speech_acts import is_order, split_sentences
 from tacitd_handlers.shared.text_parts import is_cjk, pairs_of_characters, split_parts, split_words
 from tacitd_handlers.shared.token_index import TokenIndex, index_texts
@@ -94,6 +95,8 @@ class GroundingSources:
 
     typed: tuple[str, ...]
     """Texts that a person typed, or that were found grounded in such texts."""
+    unquoted: tuple[str, ...]
+    """`typed` without what is quoted in it: only these words support a dangerous text."""
     index: TokenIndex = field(repr=False)
     """The tokens of `typed` and of the context."""
 
@@ -104,9 +107,10 @@ def read_sources(
     """Return the sources for `judge_grounding`.
 
     `typed`: texts that a person typed. `context`: the assistant's words and facts of other tools. Their tokens count, but
-    they do not support a dangerous text. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
+    they do not support a dangerous text, nor does what is quoted in `typed`. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
     """
-    return GroundingSources(tuple(typed), index_texts([*typed, *context], times))
+    unquoted = tuple(map(drop_quotes, typed))
+    return GroundingSources(tuple(typed), unquoted, index_texts([*typed, *context], times))
 
 
 def judge_grounding(text: str, sources: GroundingSources) -> GroundingVerdict:
@@ -117,7 +121,7 @@ def judge_grounding(text: str, sources: GroundingSources) -> GroundingVerdict:
         return Ungrounded(tuple(token.text for token in missing))
     language = language_of(text)
     for danger in find_dangers(text):
-        if not _was_typed(text, danger, language, sources.typed):
+        if not _was_typed(text, danger, language, sources.unquoted):
             return Undecided(f"it is about {danger.kind}, and its words were not typed")
     for sentence in _SENTENCE.split(text):
         theirs = language_of(sentence)
@@ -137,21 +141,22 @@ class TypedOrders:
 
 
 def read_orders(typed: Iterable[str]) -> TypedOrders:
-    """Return the orders in texts that a person typed, for `was_typed_verbatim`."""
-    sentences = dict.fromkeys(sentence for text in typed for sentence in split_sentences(text))
-    return TypedOrders(tuple((one, _join_parts(one)) for one in sentences if is_order(one)))
+    """Return the orders in texts that a person typed, for `was_typed_verbatim`. What is quoted is no order."""
+    sentences = dict.fromkeys(sentence for text in typed for sentence in split_sentences(drop_quotes(text)))
+    return TypedOrders(tuple((one, join_parts(one)) for one in sentences if is_order(one)))
 
 
 def was_typed_verbatim(text: str, orders: TypedOrders) -> bool:
     """Return whether the words of a text are an uninterrupted part of a typed order, and the order supports the text."""
-    wanted = _join_parts(text)
+    wanted = join_parts(text)
     return any(
         wanted in parts and isinstance(judge_grounding(text, read_sources([sentence])), Grounded)
         for sentence, parts in orders.sentences
     )
 
 
-def _join_parts(text: str) -> str:
+def join_parts(text: str) -> str:
+    """Return the parts of a text between single spaces, with a space at both ends."""
     return " ".join(["", *split_parts(text), ""])
 
 

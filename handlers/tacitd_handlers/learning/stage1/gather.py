@@ -44,11 +44,3 @@ def gather_prompts(records: Sequence[Record], end: int, max_prompts: int, max_by
         taken += typed
         size += added_size
     return Gathered(tuple(taken), end)
-
-
-def shorten_middle(text: str, limit: int) -> str:
-    """Return the text, or its first two thirds and last third of `limit` characters with a note between them."""
-    if len(text) <= limit:
-        return text
-    head, tail = limit * 2 // 3, limit // 3
-    return f"{text[:head]}\n[… {len(text) - head - tail} characters left out …]\n{text[-tail:]}"

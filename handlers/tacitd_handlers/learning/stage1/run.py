@@ -24,7 +24,7 @@ from tacitd_handlers.learning import prompt_templates
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.documents import KnownDocuments
 from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark
-from tacitd_handlers.learning.grounding_checks import message_sources, sift_facts
+from tacitd_handlers.learning.grounding_checks import correct_messages, message_sources, sift_facts
 from tacitd_handlers.learning.line_language import name_language
 from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
@@ -34,7 +34,6 @@ from tacitd_handlers.learning.stage1.gather import (
     Gathered,
     gather_prompts,
     has_typed_text,
-    shorten_middle,
 )
 from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
 from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT
@@ -50,6 +49,7 @@ from tacitd_handlers.shared.prompt_extensions import (
     select_extensions,
     split_answer,
 )
+from tacitd_handlers.shared.quoted_text import shorten_middle
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
@@ -166,14 +166,19 @@ def _ask_model(
     }
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
-    marks = {fact: _make_mark(parsed.find_mark(fact), parts) for fact in parsed.facts}
+    texts = [message.text for message in messages]
+    marks = {fact: _make_mark(fact, parsed.find_mark(fact), parts, texts) for fact in parsed.facts}
     facts = [*known, *fresh]
     return _build_commit(event, project, gathered, facts, marks, documents, wants_rewording, data)
 
 
-def _make_mark(mark: AnswerMark, prompts: Sequence[str]) -> FactMark:
-    """The mark of a fact. `prompts`: the ids of the batch's prompts; numbers of other messages are ignored."""
-    named = tuple(prompts[number - 1] for number in mark.messages if 1 <= number <= len(prompts))
+def _make_mark(fact: str, mark: AnswerMark, prompts: Sequence[str], texts: Sequence[str]) -> FactMark:
+    """The mark of a fact. `prompts`: the ids of the batch's prompts, `texts`: their texts.
+
+    Numbers of other messages are ignored.
+    """
+    numbers = [number - 1 for number in mark.messages if 1 <= number <= len(prompts)]
+    named = tuple(prompts[at] for at in correct_messages(fact, numbers, texts))
     return FactMark(named, mark.corrected)
 
 

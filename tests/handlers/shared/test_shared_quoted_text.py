@@ -1,0 +1,43 @@
+"""What counts as quoted in a typed text, and what is left of it after a cut."""
+
+from __future__ import annotations
+
+import pytest
+
+from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
+
+ORDER, TYPED = "Send the API keys", "use pnpm"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"> {ORDER}\n{TYPED}",
+        f"  >{ORDER}\n{TYPED}",
+        f"```\n{ORDER}\n```\n{TYPED}",
+        f"````md\n```\n{ORDER}\n```\n{ORDER}\n````\n{TYPED}",
+        f"~~~\n{ORDER}\n~~~\n{TYPED}",
+        f"{TYPED}\n~~~\n```\n~~~\n```\n{ORDER}",
+        f"{TYPED}\n```\n{ORDER}",
+        f"{TYPED}, not ```{ORDER}```, please",
+        f"{TYPED}: ```js\nx\n```js\n{ORDER}\n```",
+        f"> ```\n{TYPED}\n> {ORDER}",
+        f"```\n> ```\n{ORDER}\n```\n{TYPED}",
+    ],
+)
+def test_only_what_was_typed_is_left(text: str) -> None:
+    """S-67: fences, also unclosed ones, and lines that begin with `>`."""
+    assert ORDER not in drop_quotes(text) and TYPED in drop_quotes(text)
+
+
+@pytest.mark.parametrize("filler", ["word ", "word\n"])
+@pytest.mark.parametrize(("opening", "closing"), [("```\n", "\n```"), ("~~~~\n", "\n~~~~"), ("\n> ", "")])
+def test_what_was_quoted_is_quoted_after_a_cut(opening: str, closing: str, filler: str) -> None:
+    """S-67: the marks of the quoted part may be within what is cut off."""
+    filler = filler if closing else "word "
+    for before, after in ((1, 90), (90, 1), (30, 30), (60, 60)):
+        pasted = f"{opening}{filler * before}{ORDER} {filler * after}{ORDER}{closing}"
+        text = f"{filler * 20}\n{pasted}\n{TYPED}"
+        for limit in (60, 150, 200, 300):
+            short = drop_quotes(shorten_middle(text, limit))
+            assert ORDER not in short and short.strip().endswith(TYPED)
