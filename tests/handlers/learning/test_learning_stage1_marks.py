@@ -127,6 +127,23 @@ def test_marks_are_stored_beside_the_facts(bench: Bench) -> None:
     assert json.loads(bench.files.raw_file.read_text())["marks"] == made["marks"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "prompts"),
+    [
+        (f"[1] {PNPM}", ["u2"]),
+        (f"[1, 2] {PNPM}", ["u1", "u2"]),
+        ("[1] Use pnpm in all packages", ["u1"]),
+        ("[2] Make the login page blue", ["u2"]),
+    ],
+)
+def test_a_wrong_number_is_corrected(bench: Bench, answer: str, prompts: list[str]) -> None:
+    """S-36: only if the fact's words are those of another message and none of the named one's."""
+    bench.answer((EXTRACTION, answer))
+    records = [bench.record("the login page must be blue"), bench.record(f"please {PNPM.lower()}")]
+    bench.play(bench.grew(*records, due=True))
+    assert json.loads(bench.files.raw_file.read_text())["marks"] == [{"of": prompts}]
+
+
 def test_an_answer_without_marks_still_works(bench: Bench) -> None:
     """S-01: a model that ignores the marks; the raw line has no field for them."""
     bench.answer((EXTRACTION, f"- {PNPM}\n- {SHORT}"))

@@ -75,10 +75,12 @@ def test_a_relative_date_has_its_day(fact: str, shown: str) -> None:
         ((0, 3, 99), "Use pnpm instead of npm", [PNPM]),
         ((), "Use pnpm instead of npm", [PNPM]),
         ((), "Something else", []),
+        ((2,), "use pnpm, never npm.", [PNPM]),
+        ((2, 1), PNPM, [TABS, PNPM]),
     ],
 )
 def test_from_names_the_facts_of_a_line(numbers: tuple[int, ...], line: str, found: list[str]) -> None:
-    """Numbers that do not exist are ignored; without a number, shared words tell."""
+    """Numbers that do not exist are ignored; without a number, shared words tell. An equal fact is never left out."""
     facts = number_facts([raw(PNPM, TABS)], {PNPM, TABS}, {})
     assert [fact.text for fact in FactSources(facts).find_facts(line, numbers)] == found
 

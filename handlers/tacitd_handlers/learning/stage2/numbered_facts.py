@@ -126,17 +126,17 @@ class FactSources:
                 self._index.setdefault(word, []).append(at)
 
     def find_facts(self, line: str, numbers: Sequence[int]) -> tuple[NumberedFact, ...]:
-        """Return the facts that a line is made from: those that FROM names, otherwise the new one that says the same,
-        otherwise new ones that share words with it.
+        """Return the facts that a line is made from: those that FROM names, otherwise new ones that share words with it.
 
-        Numbers of facts that do not exist are ignored. () if nothing tells.
+        A line that says the same as a new fact is made from it, even if FROM names others only. Numbers of facts that do not exist are ignored. () if nothing tells.
         """
         named = tuple(self._facts[number - 1] for number in numbers if 1 <= number <= len(self._facts))
-        if named:
-            return named
         same = normalise_text(line)
         if same in self._equal:
-            return (self._facts[self._equal[same]],)
+            equal = self._facts[self._equal[same]]
+            return named if equal in named else (equal,)
+        if named:
+            return named
         words = set(same.split())
         near = sorted({at for word in words for at in self._index.get(word, ())})
         return tuple(self._facts[at] for at in near if _is_shared(self._words[at], words))
