@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 _COPIED = re.compile(
-    r"(?:\[\d{1,3}\]\s*|(?:\*\*|__)?(?:Corrected|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)"
+    r"(?:[\[【]\d{1,3}[\]】]\s*|(?:\*\*|__)?(?:Corrected|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)",
+    re.IGNORECASE,
 )
 _NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
 _CORRECTED = re.compile(

@@ -38,7 +38,7 @@ _NONE = re.compile(
 _SAID = re.compile(r"^(?:output|answer|result|facts?)\s*:\s*", re.IGNORECASE)
 _REFUSAL = re.compile(
     r"""(?:i[’']?m|i\ am)\ (?:really\ |very\ |so\ )?(?:sorry|afraid|unable|not\ able)\b
-      | sorry\b.{0,12}\bi\b | i\ apologi[sz]e\b | as\ an\ ai\b
+      | sorry\b.{0,12}\bi\b | i\ apologi[sz]e\b | as\ an\ ai(?:[,.:;-]|\ (?:large\ |language\ )*(?:model|assistant|agent|system|i)\b)
       | i\ (?:can(?:no|[’'])?t|can\ not|won[’']?t|do\ not|don[’']?t)\ (?:(?:help|assist|comply|fulfil|proceed)\b
           |(?:do|process|extract|provide|perform|access|see|find|identify|have|complete|answer|determine)\b
            [^\n]{0,40}\b(?:that|this|facts?|preferences?|opinions?|messages?|conversation|request|information|instructions?|anything|enough)\b)

@@ -21,7 +21,13 @@ def typed(text: str, context: str = "", kind: PromptKind = "typed") -> Prompt:
 def test_an_assent_says_nothing_new(text: str) -> None:
     """S-01: exactly one of the words, in any of the languages."""
     assert has_nothing_to_learn([typed(text)])
-    assert has_nothing_to_learn([typed(text), typed("ok", "I fixed the test.")])
+    for statement in (
+        "I fixed the test.",
+        "Ich habe den Test repariert.",
+        "テストを直しました。",
+        "我修好了测试。",
+    ):
+        assert has_nothing_to_learn([typed(text), typed("ok", statement)])
 
 
 @pytest.mark.parametrize(
@@ -39,6 +45,21 @@ def test_everything_else_is_sent(text: str) -> None:
     [
         ("Shall I always use tabs?", "typed"),
         ("タブにしますか？", "typed"),
+        ("今後もpnpmを使いますか。", "typed"),
+        ("どちらがよいか教えてください。", "typed"),
+        ("你要一直用pnpm吗", "typed"),
+        ("항상 pnpm을 쓸까요", "typed"),
+        ("Let me know which you prefer: always tabs, or spaces.", "typed"),
+        ("Tell me whether I may use tabs everywhere.", "typed"),
+        ("I can always use pnpm from now on (y/n)", "typed"),
+        ("Options:\nA) tabs\nB) spaces", "typed"),
+        ("Sag mir, ob ich immer pnpm nehmen soll.", "typed"),
+        ("Dime si uso siempre pnpm.", "typed"),
+        ("Dis-moi si je garde pnpm.", "typed"),
+        ("Fammi sapere se uso sempre pnpm.", "typed"),
+        ("Me avise se devo usar pnpm.", "typed"),
+        ("Laat me weten of ik pnpm moet gebruiken.", "typed"),
+        ("Скажи, использовать ли всегда pnpm.", "typed"),
         ("", "answers"),
         ("", "reject-words"),
     ],

@@ -9,6 +9,7 @@ import pytest
 from support_learning import EXTRACTION, PNPM, SHORT, Bench
 from tacitd.handler import Done
 from tacitd_handlers.learning.stage1.parse import AnswerMark, ParsedFacts, parse_facts
+from tacitd_handlers.shared.answer_screening import Unusable
 
 CORRECTED, AGAIN = AnswerMark((3,), corrected=True), AnswerMark((3,), again=True)
 
@@ -37,6 +38,11 @@ CORRECTED, AGAIN = AnswerMark((3,), corrected=True), AnswerMark((3,), again=True
         ("[1] Use pnpm\n[3] use pnpm.", ("Use pnpm",), {"Use pnpm": AnswerMark((1, 3))}),
         ("[1] NONE\n[2] none.", (), {}),
         ("[1] NONE\n[2] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((2,))}),
+        ("[3] Again: Use pnpm", ("Use pnpm",), {"Use pnpm": AGAIN}),
+        ("AGAIN: [3] Use pnpm", ("Use pnpm",), {"Use pnpm": AGAIN}),
+        ("Corrected: [3] use pnpm", ("Use pnpm",), {"Use pnpm": CORRECTED}),
+        ("【3】 Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((3,))}),
+        ("[3] AGAIN use pnpm", ("AGAIN use pnpm",), {"AGAIN use pnpm": AnswerMark((3,))}),
         ("Again and again, use pnpm", ("Again and again, use pnpm",), {}),
         ("[] Use pnpm", ("[] Use pnpm",), {}),
     ],
@@ -44,6 +50,29 @@ CORRECTED, AGAIN = AnswerMark((3,), corrected=True), AnswerMark((3,), again=True
 def test_marks_are_taken_off(answer: str, facts: tuple[str, ...], marks: dict[str, AnswerMark]) -> None:
     """S-01: facts are free of marks, whatever a model puts around them."""
     assert parse_facts(answer) == ParsedFacts(facts, marks=marks)
+
+
+def test_again_without_a_colon_marks_only_a_known_line() -> None:
+    """S-01: in capitals, and in front of the words of a line that is written."""
+    known = ["Use pnpm, never npm"]
+    for answer in ("[3] AGAIN Use pnpm, never npm", "AGAIN - [3] Use pnpm, never npm"):
+        assert parse_facts(answer, known=known) == ParsedFacts((known[0],), marks={known[0]: AGAIN})
+    for fact in ("AGAIN runs a command twice", "Again use pnpm, never npm"):
+        assert parse_facts(fact, known=known) == ParsedFacts((fact,))
+
+
+@pytest.mark.parametrize(
+    "first", ["I'm unable to use sudo on this machine", "As an AI startup we keep all data in the EU"]
+)
+def test_a_fact_that_begins_like_a_refusal(first: str) -> None:
+    """S-03: an answer with a marked fact is no refusal."""
+    assert parse_facts(f"{first}\n[1] Use ruff") == ParsedFacts(
+        (first, "Use ruff"), marks={"Use ruff": AnswerMark((1,))}
+    )
+    sorry = parse_facts("I'm sorry, I can't help with the rest.\n[1] Use ruff")
+    assert isinstance(sorry, ParsedFacts) and sorry.facts == ("Use ruff",) and sorry.commentary == 1
+    for answer in ("I'm unable to extract anything.\n[1] NONE", "I'm sorry, I can't help with that."):
+        assert isinstance(parse_facts(answer), Unusable)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +88,9 @@ def test_marks_are_taken_off(answer: str, facts: tuple[str, ...], marks: dict[st
         "The conversation store is append-only",
         "This text is shown to customers, write it in German",
         "Note that the above limit is per tenant",
+        "These messages are queued in Kafka",
+        "The messages are stored in new preferences table",
+        "The request is rejected if the user wrote no message; these messages are logged",
     ],
 )
 def test_a_true_fact_is_no_chatter(fact: str) -> None:

@@ -45,6 +45,7 @@ EXAMPLE = (
          (ProposedLine("LEARNED.md", "Use pnpm", "", "Use npm"),)),
         ("FILE: LEARNED.md\nFACT: [2] AGAIN: Use pnpm (an existing line, 2026-11-20)\nREPLACES: Use npm\nREPLACES: Use yarn (an existing line)",
          (ProposedLine("LEARNED.md", "Use pnpm", "", "Use npm", (), ("Use yarn",)),)),
+        ("FILE: LEARNED.md\nFACT: 【2】 Again: Use pnpm", (ProposedLine("LEARNED.md", "Use pnpm"),)),
         ("FILE: LEARNED.md\nFACT: Corrected invoices are new invoices (an existing rule)",
          (ProposedLine("LEARNED.md", "Corrected invoices are new invoices (an existing rule)"),)),
         ("NONE", ()), ("- **NONE**", ()), ("", ()), ("No new or updated preferences.", ()),

@@ -34,7 +34,24 @@ _ASSENTS = frozenset(
 )
 _SIGNS = " \t\r\n.,!…。！、👍🙏✅"
 _COMMAND = re.compile(r"/[\w:-]+")
-_QUESTION = re.compile(r"[?？؟]")
+_QUESTION = re.compile(
+    r"[?？؟]|\b(?:y|yes|j|ja|s|sí|sì|o|oui|sim|да|д)\s*/\s*(?:n|no|nein|nee|non|não|нет|н)\b|^\s*\(?a[.)]\s|"
+    r"\b(?:let me know|tell me|confirm|which|whether|prefer|choose|choice|pick|options?|should i|shall i|may i|do you|would you|want me to|"
+    r"if you (?:want|like|wish|agree)|if you[’']d|up to you|your call|say|reply|answer)\b|"
+    r"\b(?:sag\w*|bescheid|welche\w*|möchtest|möchten sie|willst|wollen sie|soll ich|sollen wir|bevorzug\w*|lieber|wähl\w*|optionen|option|bestätig\w*|lass\w* mich wissen)\b|"
+    r"\b(?:dime|dígame|avísame|avisa|hazme saber|prefier\w*|quier[ea]s?|cuál\w*|elig\w*|elija|opci\w*|confirm\w*)\b|"
+    r"\b(?:di(?:s|tes)[- ]moi|fai(?:s|tes)[- ]moi savoir|préf\w*|veux|voulez|souhait\w*|quel\w*|lequel|laquelle|chois\w*|dois-je|est-ce que)\b|"
+    r"\b(?:dimmi|mi dica|fammi sapere|prefer\w*|vuoi|vuole|quale|scegl\w*|opzion\w*|conferma\w*)\b|"
+    r"\b(?:diga|diz|me avis\w*|avise|deixe-me saber|quer|queres|qual|quais|escolh\w*|opç\w*)\b|"
+    r"\b(?:laat \w+ weten|vertel\w*|zeg\w*|wil je|wilt u|welke?|voorkeur|liever|kies\w*|optie\w*|zal ik|moet ik|bevestig\w*)\b|"
+    r"\b(?:ли|скаж\w*|сообщ\w*|дай(?:те)? знать|выб(?:е|и)р\w*|как(?:ой|ая|ое|ие|ую)|предпоч\w*|хотите|хочешь|подтверд\w*|вариант\w*)\b|"
+    r"か[なねよ]?(?=[\s。．.、,!！)）」』]|$)|でしょう|教えて|選んで|選択|どちら|どれ|確認して|"
+    r"[吗嗎呢吧么麼](?=[\s。．.，,!！;；)）]|$)|告诉我|告訴我|选择|選擇|哪|是否|要不要|还是|還是|确认|"
+    r"(?:까요?|나요|가요|래요?|니|냐)(?=[\s。.,!)]|$)|알려|말씀|선택|어느|어떤",
+    re.MULTILINE,
+)
+"""What a question contains, in the languages of the assents, also without a question mark. It is wide: a batch that is
+taken for an answer without being one is only sent."""
 
 
 def has_nothing_to_learn(prompts: Iterable[Prompt]) -> bool:
@@ -42,8 +59,12 @@ def has_nothing_to_learn(prompts: Iterable[Prompt]) -> bool:
     return all(_is_assent(prompt) for prompt in prompts)
 
 
+def _is_question(context: str) -> bool:
+    return _QUESTION.search(compose_text(context).casefold()) is not None
+
+
 def _is_assent(prompt: Prompt) -> bool:
-    if prompt.kind in ("answers", "reject-words") or _QUESTION.search(prompt.context):
+    if prompt.kind in ("answers", "reject-words") or _is_question(prompt.context):
         return False
     text = prompt.text.strip()
     words = " ".join(compose_text(text).casefold().strip(_SIGNS).split())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
@@ -28,7 +28,7 @@ from tacitd_handlers.shared.answer_screening import (
     repeats_prompt,
     strip_marks,
 )
-from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.tidy import tidy_fact
 
 ANSWER_LIMIT = 8192
@@ -49,13 +49,22 @@ _ABOUT_THE_TASK = re.compile(
     re.IGNORECASE,
 )
 """What the facts, preferences or the messages of the prompt are called. A fact about messages of a program is none of it."""
+_HANDLED = re.compile(
+    r"(?:the|these) (?:messages?|requests?|inputs?|texts?) (?:is|are) "
+    r"(?!(?:un)?related\b|focus\w*|limited\b|concerned\b|directed\b|intended\b|based\b)(?:\w+ed|sent|kept)\b",
+    re.IGNORECASE,
+)
+"""What a program does with messages: "the messages are stored in the new preferences table" is a fact."""
+_SORRY = re.compile(r"(?:i[’']?m|i am) (?:\w+ )?sorry\b|sorry\b|i apologi[sz]e\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"messages? \d{1,3}\W*", re.IGNORECASE)
 """The heading that the prompt puts above each message; a model may repeat it."""
 _NUMBERS = re.compile(
-    r"(?:(?:\*\*|__)?\[\s*(?P<numbers>\d{1,3}(?:\s*,\s*\d{1,3})*)\s*\]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>\d{1,3})\s*:)(?:\*\*|__)?[:\s]*(?=\S)",
+    r"(?:(?:\*\*|__)?[\[【]\s*(?P<numbers>\d{1,3}(?:\s*,\s*\d{1,3})*)\s*[\]】]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>\d{1,3})\s*:)(?:\*\*|__)?[:\s]*(?=\S)",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)")
+_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
+_BARE_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s+(?:[–—-]\s+)?(?=\S)")
+"""AGAIN without a colon. It is a mark only in front of a known line, otherwise the first word of a fact."""
 _ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE)
 
 
@@ -93,10 +102,13 @@ class ParsedFacts:
         return self.marks.get(fact, AnswerMark())
 
 
-def parse_facts(answer: str, given: str = "", additions: Sequence[str] = ()) -> ParsedFacts | Unusable:
+def parse_facts(
+    answer: str, given: str = "", additions: Sequence[str] = (), known: Sequence[str] = ()
+) -> ParsedFacts | Unusable:
     """Return the facts in an answer, or why it cannot be used.
 
-    `given` is the text of the messages that the prompt contains, `additions` the lines that prompt extensions added to it.
+    `given` is the text of the messages that the prompt contains, `additions` the lines that prompt extensions added to it,
+    `known` the lines that are written already.
     NONE in any spelling and an empty answer mean that there are no facts. An echo of the prompt, a refusal, prose and
     JSON are Unusable, so that the batch is asked again instead of being taken as empty.
     """
@@ -112,13 +124,14 @@ def parse_facts(answer: str, given: str = "", additions: Sequence[str] = ()) -> 
     after_none = is_none(candidates[0])
     lines = [line for line in candidates if not _is_heading(line)]
     kept = [line for line in lines if not _is_commentary(line, after_none)]
-    return _collect_facts(kept, len(lines) - len(kept))
+    return _collect_facts(kept, len(lines) - len(kept), known)
 
 
 def _why_unusable(answer: str, given: str, additions: Sequence[str]) -> str:
     if len(answer) > ANSWER_LIMIT:
         return f"the answer is longer than {ANSWER_LIMIT} characters"
-    if is_refusal(answer):
+    # An answer with a marked fact was given: its first line may be a fact too, "I'm unable to use sudo on this machine".
+    if is_refusal(answer) and not any(map(_has_fact, answer.splitlines())):
         return "the model declined or asked back"
     if repeats_prompt(answer, [*list_instructions("extraction"), *sentences_of(additions)], given):
         return "the answer repeats the prompt"
@@ -128,12 +141,12 @@ def _why_unusable(answer: str, given: str, additions: Sequence[str]) -> str:
     return ""
 
 
-def _collect_facts(lines: list[str], commentary: int) -> ParsedFacts:
+def _collect_facts(lines: list[str], commentary: int, known: Sequence[str]) -> ParsedFacts:
     kept: dict[str, str] = {}
     marks: dict[str, AnswerMark] = {}
     withheld = 0
     for line in lines:
-        text, mark = _split_marks(line)
+        text, mark = _split_marks(line, known)
         if not any(char.isalnum() for char in text) or is_none(text):
             continue
         # The line is checked too: if shortening cut a secret, the shortened text would not match the pattern.
@@ -147,15 +160,20 @@ def _collect_facts(lines: list[str], commentary: int) -> ParsedFacts:
     return ParsedFacts(facts, withheld, given, commentary)
 
 
-def _split_marks(line: str) -> tuple[str, AnswerMark]:
-    """Return the fact in a line of the answer, and its marks."""
+def _split_marks(line: str, known: Sequence[str]) -> tuple[str, AnswerMark]:
+    """Return the fact in a line of the answer, and its marks, in whatever order they are."""
     text, messages = _split_numbers(line)
     text, corrected = split_corrected(tidy_fact(text))
-    found = _AGAIN.match(text)
-    if found is None:
-        return text, AnswerMark(messages, corrected)
-    text, corrected_too = split_corrected(tidy_fact(text[found.end() :]))
-    return text, AnswerMark(messages, corrected or corrected_too, again=True)
+    mark = AnswerMark(messages, corrected)
+    found = _AGAIN.match(text) or _BARE_AGAIN.match(text)
+    if found is not None:
+        rest, more = _split_marks(text[found.end() :], known)
+        if _AGAIN.match(text) or find_equal(rest, known) is not None:
+            return rest, replace(mark.merge(more), again=True)
+    elif corrected and _has_number(text):
+        rest, more = _split_marks(text, known)
+        return rest[:1].upper() + rest[1:], mark.merge(more)
+    return text, mark
 
 
 def _split_numbers(line: str) -> tuple[str, tuple[int, ...]]:
@@ -168,6 +186,12 @@ def _split_numbers(line: str) -> tuple[str, tuple[int, ...]]:
 
 def _has_number(line: str) -> bool:
     return bool(_split_numbers(line)[1])
+
+
+def _has_fact(line: str) -> bool:
+    """Whether the line has the number of a message, and a fact: "[1] NONE" has none."""
+    text, messages = _split_numbers(line)
+    return bool(messages) and not is_none(text) and not is_refusal(text)
 
 
 def _is_json(line: str) -> bool:
@@ -209,4 +233,8 @@ def _is_commentary(line: str, after_none: bool) -> bool:
         return False
     if after_none and _ABOUT_NONE.search(text) is not None:
         return True
-    return _TALK.match(text) is not None and _ABOUT_THE_TASK.search(text) is not None
+    if _HANDLED.match(text) is not None:
+        return False
+    if is_refusal(text) and _SORRY.match(text) is not None:
+        return True
+    return (_TALK.match(text) is not None or is_refusal(text)) and _ABOUT_THE_TASK.search(text) is not None

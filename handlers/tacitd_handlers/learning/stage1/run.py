@@ -138,7 +138,10 @@ def _ask_model(
     # A model may answer a question that was not asked; that part of the answer is not a fact either.
     split = split_answer(answer.text, installed)
     additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
-    parsed = parse_facts(split.answer, "\n".join(message.text for message in messages), additions)
+    given = "\n".join(message.text for message in messages)
+    # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
+    documented = documents.list_known_lines()
+    parsed = parse_facts(split.answer, given, additions, documented)
     if isinstance(parsed, Unusable):
         return Later(
             f"the model's answer cannot be used: {parsed.reason}", "the model is asked again", blame="work"
@@ -146,8 +149,6 @@ def _ask_model(
     beginnings = [shorten_middle(message.text, WORDS_LIMIT) for message in messages]
     data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": beginnings}
     sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
-    # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
-    documented = documents.list_known_lines()
     forgotten = read_forgotten(tools.home, project.root)
     wanted = [fact for fact in parsed.facts if not forgotten.covers(fact)]
     known = [fact for fact in wanted if find_equal(fact, documented) is not None]
