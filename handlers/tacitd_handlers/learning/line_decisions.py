@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Due, Project
 from tacitd.files import git
 from tacitd.files.log import Log
@@ -107,7 +107,11 @@ class _LineDecision:
         append_decision(self._tools.home, made, self._tools.disk)
         what = "never learned again"
         if self._item.state == "stored":
-            done = self._run([TakeLine(self._path, self._item.text)], "forget")
+            try:
+                done = self._run([TakeLine(self._path, self._item.text)], "forget")
+            except TacitdError:
+                self.record("restore")  # the file was not changed, so nothing is forgotten
+                raise
             append_decision(self._tools.home, replace(made, done=done), self._tools.disk)
             what = f"removed from {self._name_file()}, and {what}"
         return Decided(what, texts)

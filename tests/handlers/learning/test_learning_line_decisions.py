@@ -319,3 +319,16 @@ def test_a_decision_that_a_crash_cut_in_two_is_made_again(
     assert bench.bullets == []
     decide(bench, find(bench, PNPM, "forgotten"), "restore")
     assert bench.bullets == [PNPM]
+
+
+def test_a_refused_forget_forgets_nothing(bench: Bench) -> None:
+    """The file leads out of the project: the line stays, and is not listed as forgotten beside it."""
+    bench.learn()
+    item = find(bench, PNPM)
+    outside = bench.root.parent / "elsewhere.md"
+    bench.files.learned_file.rename(outside)
+    bench.files.learned_file.symlink_to(outside)
+    with pytest.raises(FileRefusedError):
+        decide(bench, item, "drop")
+    assert PNPM in outside.read_text()
+    assert not [one for one in list_items(bench) if one.state == "forgotten"]
