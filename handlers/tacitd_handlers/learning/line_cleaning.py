@@ -34,7 +34,7 @@ _HIDING = (
 _ALWAYS = (
     (
         # "The `<system>` tag" and "the <instructions> element" name a tag; nothing is inside it.
-        r"(?!(?:</?[\w:-]+>`|<[\w:-]+> (?:tags?|elements?|nodes?|blocks?)\b))"
+        r"(?!(?:</?[\w:-]+>`|<[\w:-]+> (?:tags?|elements?|nodes?|blocks?|messages?(?!\W*:))\b))"
         r"</?(?:system|system-reminder|instructions?|tool_use|tool_result|function_calls?|invoke|antml[\w:]*)\b[^>]*>",
         "it imitates a part of a prompt",
     ),
@@ -77,13 +77,15 @@ _ALWAYS = (
         "it contains an address that runs code",
     ),
     (
-        r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:",
+        r"(?:^|[\s.!?>*_])(?-i:Human|Assistant|HUMAN|ASSISTANT)\s*[*_]*\s*:"
+        r"(?!(?:(?<=prefix human:)|(?<=prefix assistant:))\W*$)",
         "it imitates a turn of a conversation",
     ),
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
     (
         r"\byou are now\b(?! (?:on|using)\b)|\b(?:now in|enter|enable|activate|switch to|act in|be in|into)\s+(?:\w+ )?(?:developer|god|dan) mode\b"
-        r"|\bjailbreak|\byou are (?:an? )?(?:(?-i:DAN)|unrestricted|uncensored|unfiltered)\b",
+        r"(?! on (?:the |an? |all )?(?:\w+ )?(?:phones?|tablets?|devices?|emulators?)\b)"
+        r"|\bjailbreak(?! (?:detection|checks?)\b)|\byou are (?:an? )?(?:(?-i:DAN)|unrestricted|uncensored|unfiltered)\b",
         "it gives an agent another role",
     ),
 )
@@ -97,15 +99,18 @@ _UNLESS_FORBIDDEN = (
     (
         r"\b(?:disable|bypass|skip|circumvent|turn(?:ing)? off|switch(?:ing)? off)\b.{0,20}"
         r"\b(?:safety|security|sandbox\w*|permissions?|guard\w*|git hooks?|pre-commit hooks?|approvals?)\b"
-        r"(?! (?:clauses?|headers?|groups?|(?:review )?labels?|pages?|badges?|columns?)\b)|--no-verify\b"
+        r"(?! (?:clauses?|headers?|groups?|(?:review )?labels?|pages?|badges?|columns?)\b)"
+        r"(?! (?:in|for|of) (?:the )?(?:headless )?(?:chrome|chromium|puppeteer|playwright|electron)\b)|--no-verify\b"
         r"|--no-gpg-sign\b",
         "it switches a check off",
     ),
     (
-        # A token in a header, a key for the vault, "errors without passwords" and "POST requests" give nothing away.
+        # A token that goes to a path of one's own API, a token in a header, a key for the vault, "errors without passwords" and "POST requests" give nothing away.
         r"\b(?:send|post|upload|exfiltrate|leak|e-?mail|forward)\s+"
         r"(?:(?!(?:about|without|with|for|but|no|not|never|after|when|requests?|errors?|emails?|metrics|traces)\b)\S+\s+){0,8}?"
-        r"[`'\"(]?(?:\b(?:secrets?|credentials?|api[ -]?keys?|tokens?|passwords?|environment variables)\b|\.env\b)"
+        r"[`'\"(]?(?:\b(?:secrets?|credentials?|api[ -]?keys?|environment variables|"
+        r"tokens?(?!(?: to `?/(?!/|tmp\b)[\w/:{}-]+| with (?:every|each) (?:\w+ )?requests?)`?[.,;]?(?:$|\s(?!.*(?:://|\w\.[a-z]|\bto\b))))|"
+        r"passwords?(?! reset (?:e-?mails?|links?)\b(?!.*(?:://|\w\.[a-z]))))\b|\.env\b)"
         r"(?! (?:in|as) (?:an? |the )?(?:[\w-]+ ){0,2}(?:headers?|cookies?|body|bearer|field|parameter)\b)"
         r"(?! to (?:the |our )?(?:vault|keychain|keyring|kms|secrets? (?:manager|store)|1password|doppler|ssm)\b)",
         "it gives secrets away",
