@@ -191,6 +191,29 @@ def test_replaces_of_a_persons_line_is_a_conflict() -> None:
     assert [(each.path, each.line) for each in decision.conflicts] == [("LEARNED.md", "Use npm")]
 
 
+def test_a_second_replaces_of_a_persons_line_is_a_conflict() -> None:
+    """S-26, S-28: the user's line is offered for a decision, wherever it is named."""
+    item = ProposedLine("LEARNED.md", "Use pnpm", "", "Use npm", (), ("Use yarn in web", "Use yarn in web"))
+    one = PlacedLine(item, "LEARNED.md", "Coding", "Use pnpm")
+    files = {"LEARNED.md": ["Use npm", "Use yarn in web"]}
+    decision = decide_operations([one], files, ours={"LEARNED.md": {"Use npm"}})
+    assert [type(each) for each in decision.operations] == [PlannedSwap]
+    assert [(each.path, each.line) for each in decision.conflicts] == [("LEARNED.md", "Use yarn in web")]
+
+
+def test_a_prohibition_that_guards_data_is_not_replaced_by_another_subject() -> None:
+    """S-26: both lines stand."""
+    old = "Never drop tables in production"
+    for new, kind in (
+        ("Use Postgres tables in production", PlannedPut),
+        ("Never drop prod tables", PlannedSwap),
+    ):
+        decision = decide_operations(
+            [_placed(new, replaces=old)], {"LEARNED.md": [old]}, ours={"LEARNED.md": {old}}
+        )
+        assert [type(each) for each in decision.operations] == [kind]
+
+
 def test_two_replaces_of_one_line() -> None:
     """S-26: the first one replaces it; the second one is put in addition."""
     two = [_placed("Use pnpm", replaces="Use npm"), _placed("Use yarn in web", replaces="Use npm")]

@@ -30,6 +30,13 @@ EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook co
 _KEY = re.compile(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|FROM|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
+_FROM_BEHIND = re.compile(
+    r"(.*\S)\s+(?:\*\*|__)?FROM(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*([\d\s,\[\]–-]*\d[\s\]]*)"
+)
+"""A FACT with its FROM on the same line."""
+_NUMBER = re.compile(r"(?<!\d)(\d{1,5})(?:\]?\s*[-–]\s*\[?(\d{1,5}))?(?!\d)")
+_RANGE = 1000
+"""Maximum length of a range of numbers. A longer one counts as its two ends."""
 _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact existing line")
 
 
@@ -69,13 +76,12 @@ class _Draft:
         if not self.file or not self.fact or is_none(self.fact):
             return None
         replaces = strip_copied_marks(self.replaces or "")
-        numbers = dict.fromkeys(int(one) for one in re.findall(r"(?<!\d)\d{1,5}(?!\d)", self.sources or ""))
         return ProposedLine(
             self.file,
             strip_copied_marks(self.fact),
             self.section or "",
             "" if is_none(replaces) else replaces,
-            tuple(numbers),
+            _read_numbers(self.sources or ""),
             tuple(strip_copied_marks(one) for one in self.merges if one and not is_none(one)),
         )
 
@@ -116,7 +122,10 @@ def _split_drafts(lines: Iterable[str]) -> list[_Draft]:
         found = _KEY.match(line)
         if found:
             value = strip_marks(re.sub(r"(?:\*\*|__)\s*$", "", found[2]))
-            current = _add_key(current, found[1], value, drafts)
+            behind = _FROM_BEHIND.fullmatch(value) if found[1] == "FACT" else None
+            current = _add_key(current, found[1], behind[1] if behind else value, drafts)
+            if behind:
+                current = _add_key(current, "FROM", behind[2], drafts)
             continues = found[1] == "FACT"
         # A model may wrap a long fact: one indented line after FACT continues it.
         elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
@@ -136,7 +145,7 @@ def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
     if key == "FILE":
         done.append(draft)
         return _Draft(file=value)
-    if key == "REPLACES" and draft.replaces is not None and draft.fact is not None:
+    if key == "REPLACES" and draft.replaces is not None:
         return replace(draft, merges=(*draft.merges, value))
     field = {"FACT": "fact", "FROM": "sources", "SECTION": "section", "REPLACES": "replaces"}[key]
     if getattr(draft, field) is not None:
@@ -151,6 +160,15 @@ def _add_key(draft: _Draft, key: str, value: str, done: list[_Draft]) -> _Draft:
             return replace(draft, sources=value)
         case _:
             return replace(draft, replaces=value)
+
+
+def _read_numbers(text: str) -> tuple[int, ...]:
+    """Given what FROM says, return its numbers without repetitions: "2, 5" has two, "2-5" has four."""
+    numbers: dict[int, None] = {}
+    for found in _NUMBER.finditer(text):
+        first, last = int(found[1]), int(found[2] or found[1])
+        numbers |= dict.fromkeys(range(first, last + 1) if 0 <= last - first < _RANGE else (first, last))
+    return tuple(numbers)
 
 
 def _is_echo(

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from tacitd_handlers.learning.data_prohibitions import guards_data
+from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
 from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal
@@ -143,14 +143,14 @@ def _find_conflicts(
     """Return the lines of the user's that REPLACES names."""
     found: list[Conflict] = []
     for one in placed:
-        named = strip_marks(one.item.replaces)
-        for path, lines in files.items() if named else ():
-            mine = {strip_marks(line) for line in ours.get(path, ())}
-            theirs = find_equal(named, [line for line in lines if strip_marks(line) not in mine])
-            if theirs is not None and find_equal(named, mine) is None:
-                found.append(Conflict(one, path, theirs))
-                break
-    return tuple(found)
+        for named in filter(None, map(strip_marks, (one.item.replaces, *one.item.merges))):
+            for path, lines in files.items():
+                mine = {strip_marks(line) for line in ours.get(path, ())}
+                theirs = find_equal(named, [line for line in lines if strip_marks(line) not in mine])
+                if theirs is not None and find_equal(named, mine) is None:
+                    found.append(Conflict(one, path, theirs))
+                    break
+    return tuple(dict.fromkeys(found))
 
 
 def _replaceable(
@@ -262,10 +262,10 @@ class _PlanState:
         """The line of ours that this one updates, with its file: the one that REPLACES names, otherwise its contrary.
 
         REPLACES reaches the line's own file first, then the folders' files, then LEARNED.md. A contrary counts only in the
-        same file. A folder's exception never replaces a rule of the whole project.
+        same file. A folder's exception never replaces a rule of the whole project. What guards data: `may_be_replaced`.
         """
         path, line = self._find_candidate(placed, strip_marks(placed.item.replaces))
-        if line is not None:
+        if line is not None and may_be_replaced(line, placed.line):
             return path, line
         own = self._candidates.get(placed.path)
         return placed.path, own.find_reversal(placed.line) if own is not None else None
