@@ -18,7 +18,7 @@ def run_cancellable(work: Callable[[Event], T]) -> T | None:
     Any other exception in the waiting thread (a signal that ends the program) ends the call first, so that no child of
     the model outlives the terminal.
     """
-    cancel = Event()
+    cancel, ended = Event(), Event()
     results: list[T] = []
     errors: list[BaseException] = []
 
@@ -27,19 +27,22 @@ def run_cancellable(work: Callable[[Event], T]) -> T | None:
             results.append(work(cancel))
         except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
             errors.append(error)
+        finally:
+            ended.set()
 
     thread = threading.Thread(target=run, name="tutor-work", daemon=True)
-    thread.start()
+    # Not `Thread.join`: until Python 3.13, an exception in it marks a thread that still runs as ended.
     try:
-        while thread.is_alive():
-            thread.join(0.1)
+        thread.start()
+        while not ended.wait(0.1):
+            pass
     except KeyboardInterrupt:
         cancel.set()
-        thread.join(LAST_WAIT)
+        ended.wait(LAST_WAIT)
         return None
     except BaseException:
         cancel.set()
-        thread.join(LAST_WAIT)
+        ended.wait(LAST_WAIT)
         raise
     if errors:
         raise errors[0]

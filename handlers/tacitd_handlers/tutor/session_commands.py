@@ -196,6 +196,9 @@ def _ended_by_signals() -> Iterator[None]:
     """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program in an orderly way."""
 
     def leave(number: int, frame: FrameType | None) -> None:
+        # A closed terminal may send two of them. The second must not interrupt what the first ends: a call of the model.
+        for one in (signal.SIGHUP, signal.SIGTERM):
+            signal.signal(one, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
     if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
