@@ -122,7 +122,11 @@ class SessionTexts:
         return self._client
 
     def _look_up_client(self) -> None:
-        used = self._source.list_clients(self._clock.now() - RECENT)
+        try:
+            used = self._source.list_clients(self._clock.now() - RECENT)
+        except OSError as error:  # a directory was removed meanwhile; it is looked up again later
+            logger.debug("the client's version is not known: {}", error.strerror)
+            return
         self._client = next((one.version for one in used if one.version), self._client)
 
 
