@@ -87,15 +87,16 @@ def signals_of(pid: int, field: str) -> int:
 
 
 def is_prepared(pid: int) -> bool:
-    """Whether the program has reached its first line: SIGUSR1 no longer has the default action.
+    """Whether the program has reached its first line: it has a handler for SIGUSR1.
 
-    Until the program is executed, the new process has the command line and the signal handlers of this one.
+    Until the program is executed, the new process has the command line and the signal handlers of this one; what this one
+    ignores, it ignores also then.
     """
     bit = 1 << (signal.SIGUSR1 - 1)
     with suppress(OSError):
         if Path(f"/proc/{pid}/cmdline").read_bytes() == Path("/proc/self/cmdline").read_bytes():
             return False
-    return bool((signals_of(pid, "SigCgt") | signals_of(pid, "SigIgn")) & bit)
+    return bool(signals_of(pid, "SigCgt") & bit)
 
 
 def spawn_prepared(daemon: Daemon, *arguments: str) -> subprocess.Popen[bytes]:

@@ -172,7 +172,12 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
 
 def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
     """DESIGN "Service": USR1 writes all stacks to the log, 0600."""
-    log = tmp_path / "tacitd.log"
-    with stacks_on_usr1(log):
-        signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
+    log, before = tmp_path / "tacitd.log", signal.getsignal(signal.SIGUSR1)
+    try:
+        with stacks_on_usr1(log):
+            signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
+    finally:
+        signal.signal(
+            signal.SIGUSR1, before
+        )  # it stays ignored, and processes of later tests would inherit that
     assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
