@@ -9,6 +9,7 @@ from types import FrameType
 
 import pytest
 
+from support_waiting import PATIENCE
 from tacitd_handlers.tutor.cancellable_work import run_cancellable
 
 
@@ -21,7 +22,7 @@ class Work:
 
     def run(self, cancel: threading.Event) -> str:
         os.kill(os.getpid(), self.number)
-        assert cancel.wait(20)
+        assert cancel.wait(PATIENCE)
         threading.Event().wait(0.3)
         self.is_clean = True
         return "answer"
