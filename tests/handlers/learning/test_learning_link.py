@@ -211,6 +211,7 @@ def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
 
 def test_learned_lists_lines_and_where_they_come_from(bench: Bench, cli: Cli) -> None:
     """`learned` works without a daemon, from any directory of the project."""
+    bench.clock.jump(SystemClock().now() - bench.clock.now())  # the command uses the machine's clock
     (bench.root / "src").mkdir()
     both = lines(PNPM) + "\n\n" + lines(SHORT, file="src/AGENTS.md")
     bench.answer((SYNTHESIS, both), (EXTRACTION, f"{PNPM}\n{SHORT}"))
