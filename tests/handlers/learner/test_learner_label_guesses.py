@@ -166,7 +166,7 @@ def test_L_11_words_that_fit_each_gap_better_settle_it(desk: Desk, skill: Teachi
     assert desk.state.aliases == gaps and not desk.state.held
 
 
-TAGS = ("edge:off_by_one", "edge:empty_input", "edge:empty_one", "pattern:input_base")
+TAGS: tuple[str, ...] = ("edge:off_by_one", "edge:empty_input", "edge:empty_one", "pattern:input_base")
 WORDS = ("off", "one", "empty", "input", "base", "again")
 
 
