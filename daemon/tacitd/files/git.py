@@ -238,11 +238,11 @@ def read_versions(root: Path, path: Path, revisions: Iterable[str]) -> dict[str,
     """
     name = path.relative_to(root).as_posix()
     asked = [one for one in dict.fromkeys(revisions) if "\n" not in one + name]
-    told = _ask_objects(root, "--batch-check", [f"{one}:{name}" for one in asked])
-    if told is None:
+    printed = _ask_objects(root, "--batch-check", [f"{one}:{name}" for one in asked])
+    if printed is None:
         return None
     found: dict[str, str] = {}
-    for revision, line in zip(asked, told.splitlines(), strict=True):
+    for revision, line in zip(asked, printed.split(b"\n"), strict=False):
         id, _, rest = line.decode("utf-8", "replace").partition(" ")
         kind, _, size = rest.partition(" ")
         if kind == "blob" and size.isdecimal():
@@ -256,16 +256,16 @@ def read_versions(root: Path, path: Path, revisions: Iterable[str]) -> dict[str,
 def _read_blobs(root: Path, ids: Sequence[str]) -> dict[str, bytes] | None:
     if not ids:
         return {}
-    told = _ask_objects(root, "--batch", ids)
-    if told is None:
+    printed = _ask_objects(root, "--batch", ids)
+    if printed is None:
         return None
     blobs: dict[str, bytes] = {}
     for id in ids:
-        head, _, told = told.partition(b"\n")
+        head, _, printed = printed.partition(b"\n")
         size = head.rpartition(b" ")[2]
         if not size.isdigit():
             return None
-        blobs[id], told = told[: int(size)], told[int(size) + 1 :]
+        blobs[id], printed = printed[: int(size)], printed[int(size) + 1 :]
     return blobs
 
 

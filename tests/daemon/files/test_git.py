@@ -319,3 +319,12 @@ def test_a_submodules_own_configuration_is_not_run_either(repo: Path) -> None:
     assert git.list_tracked(repo, repo / "sub", "*") == frozenset()
     assert git.is_tracked(repo, repo / "a.md")
     assert not ran.exists()
+
+
+def test_versions_of_a_file_with_an_odd_name(repo: Path) -> None:
+    """git repeats the name of what it does not find; a carriage return in it does not end the line."""
+    path = repo / "a\rb.md"
+    assert git.read_versions(repo, path, ["HEAD", "", "FETCH_HEAD"]) == {}
+    path.write_text("one\n")
+    _git(repo, "add", "a\rb.md")
+    assert git.read_versions(repo, path, ["HEAD", "", "FETCH_HEAD"]) == {"": b"one\n"}
