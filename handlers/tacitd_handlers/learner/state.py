@@ -17,7 +17,7 @@ from tacitd_handlers.learner.rules.lifecycle import Weakness
 
 VERSION = 1
 SessionKey = tuple[str, ...]
-"""Stamp, problem, mode and session id. Without the id, as in older states, it stands for all sessions of the three."""
+"""Stamp, problem, mode and session id. Without the id, as in older states, it matches all sessions of the three."""
 
 
 @dataclass(frozen=True, slots=True)
