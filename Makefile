@@ -53,7 +53,7 @@ bench: install ## Run the benchmarks of docs/performance.md: reading, from an ap
 	$(BIN)/python benchmarks/status.py
 	$(BIN)/python benchmarks/year.py --days 36
 
-docs: install ## Regenerate the generated pages.
+docs: install ## Regenerate the generated pages, and the plugin's commands.
 	$(BIN)/python docs/generate.py
 
 real-client: install ## Run the tests with the real Claude Code from npm, against a stand-in API.

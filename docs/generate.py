@@ -1,4 +1,5 @@
-"""Generates configuration.md from the settings' models, and commands.md and the manual pages from the help texts.
+"""Generates configuration.md from the settings' models, commands.md and the manual pages from the help texts, and the Claude
+Code plugin's commands from the texts in the handlers' folders.
 
     python docs/generate.py
 
@@ -25,6 +26,7 @@ from tacitd.plugins import GROUP, FoundPlugins, find_plugins
 
 HERE = Path(__file__).parent
 MAN = HERE / "man"
+SLASH_COMMANDS = HERE.parent / "plugin" / "commands"
 NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\n"
 
 CONFIGURATION = """# Configuration
@@ -205,20 +207,38 @@ def manual_pages() -> dict[str, str]:
     return made
 
 
+def slash_commands() -> dict[str, str]:
+    """The commands of the Claude Code plugin by file name: the files of the handlers' folders `slash_commands`.
+
+    They are copied because the client installs the plugin's folder alone. Raises ValueError if two have one name.
+    """
+    made: dict[str, str] = {}
+    for path in sorted((HERE.parent / "handlers").glob("*/*/slash_commands/*.md")):
+        if path.name in made:
+            raise ValueError(f"two handlers have a command {path.name}")
+        made[path.name] = path.read_text(encoding="utf-8")
+    return made
+
+
 PAGES = {"configuration.md": configuration, "commands.md": commands}
 
 
 def main() -> None:
-    """Write every page. A manual page of a command that is gone is removed."""
+    """Write every page and command. A manual page or a plugin's command that is gone is removed."""
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
-    pages = manual_pages()
-    MAN.mkdir(exist_ok=True)
-    for old in MAN.glob("*.1"):
-        if old.name not in pages:
+    _write_folder(MAN, manual_pages())
+    _write_folder(SLASH_COMMANDS, slash_commands())
+
+
+def _write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Make a folder have exactly these files."""
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        if old.name not in files:
             old.unlink()
-    for name, text in pages.items():
-        (MAN / name).write_text(text, encoding="ascii")
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

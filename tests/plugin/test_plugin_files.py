@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import generate
 from support_sources import ROOT
 from tacitd import __version__
 from tacitd.sources.claude_code.hook_entries import PLUGIN, PROGRAM
@@ -57,6 +58,12 @@ def test_it_has_the_commands_and_the_skill() -> None:
         assert "description: " in front, path
     forget = (ROOT / "plugin/commands/forget.md").read_text(encoding="utf-8").split("---\n")[1]
     assert "tacitd forget" not in forget, "the client must ask before something is removed"
+
+
+def test_its_commands_are_those_of_the_handlers() -> None:
+    """HOUSE "A plugin is a folder": the text of a command is in the folder of the handler that it is about; here is a copy."""
+    copies = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "plugin/commands").iterdir()}
+    assert copies == generate.slash_commands(), "run `make docs`"
 
 
 # --- the script of the hooks --------------------------------------------------------------------------------
