@@ -103,7 +103,7 @@ def answered(machine: Machine, times: int) -> None:
 
 @pytest.mark.parametrize("way_out", ["/exit", "KILL"])
 def test_typed_words_become_learned_lines(machine: Machine, way_out: str) -> None:
-    """The issue's main job: typed words, learned lines; nothing of the daemon's shows up at the person's.
+    """Typed words become learned lines; nothing of the daemon's shows up at the person's.
 
     SPEC S-60 to S-63. `KILL`: no SessionEnd, and `sessions/<pid>.json` is left behind (CLAUDE_CODE 4.1, fact 18).
     """

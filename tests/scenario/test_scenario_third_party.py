@@ -80,7 +80,7 @@ class Installed:
 
 
 def test_a_plugin_of_another_package_has_every_hook(tmp_path: Path) -> None:
-    """Issue 10, 3: its command, setting, section, explanation and status line are like ours; its own test passes."""
+    """Its command, setting, section, explanation and status line are like ours; its own test passes."""
     box = Installed(tmp_path)
     assert box.tacitd("run", "--once").returncode in (0, 75)  # the first start: what is older is not read
     box.type("Which port does the server use?")

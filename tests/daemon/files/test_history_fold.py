@@ -54,7 +54,7 @@ def synthesize(running: History, root: Path, number: int) -> None:
 
 
 def test_a_synthesis_reads_the_log_once(root: Path) -> None:
-    """Issue 10, "history folded once": the same process reads it once, whatever it asks and appends."""
+    """The same process reads it once, whatever it asks and appends."""
     for number in range(3):
         put(history(root), root, number)
     disk = CountingDisk()

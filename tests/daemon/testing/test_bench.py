@@ -69,7 +69,7 @@ PLUGIN = Plugin(
 
 
 def test_words_go_through_the_real_engine(tmp_path: Path) -> None:
-    """Issue 10, 5: typed, gathered, committed; `sync` makes it due at once; a restart gets the commits back."""
+    """Typed, gathered, committed; `sync` makes it due at once; a restart gets the commits back."""
     clock = FakeClock()
     with HandlerBench(tmp_path, PLUGIN, clock=clock) as bench:
         bench.type("one", "two")

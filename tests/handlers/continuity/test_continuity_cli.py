@@ -50,7 +50,7 @@ def begin(world: World, id: str = "abcdef12-3456") -> str:
 
 @pytest.mark.usefixtures("far_west")
 def test_list_and_show(run: Run, world: World) -> None:
-    """The issue: `sessions list`, and `show ID` with an id or its beginning."""
+    """`sessions list`, and `show ID` with an id or its beginning."""
     world.clock.wall = 1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before in EST5
     assert run("list").stdout == ""
     id = begin(world)
@@ -167,7 +167,7 @@ def test_resume(run: Run, world: World) -> None:
 
 
 def test_the_text_is_short() -> None:
-    """The issue: at most 30 lines, with the number of lines left out; odd values are left out."""
+    """At most 30 lines, with the number of lines left out; odd values are left out."""
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     notes = [f"n{n}" for n in range(20)]
     document: Json = {"summary": "S.", "tasks": tasks, "decisions": [], "context": notes, "lastActiveAt": "?"}
@@ -193,7 +193,7 @@ def test_an_earlier_session_with_the_same_tasks_is_not_repeated(run: Run, world:
 
 
 def test_show_has_everything(run: Run, world: World) -> None:
-    """The issue: `show` prints rationale, alternatives, notes of tasks and notes of several lines."""
+    """`show` prints rationale, alternatives, notes of tasks and notes of several lines."""
     id = begin(world)
     run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
     run("task", "Release", "--notes", "ask Ann")
@@ -235,7 +235,7 @@ ODD = [
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
 def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, object]) -> None:
-    """The issue, bad input: JSON that is not a session is reported with place and reason; other sessions are listed."""
+    """JSON that is not a session is reported with place and reason; other sessions are listed."""
     id = begin(world)
     good = world.file(id)
     path = world.put("other", good | {"sessionId": "other", "summary": "Odd."} | odd)
@@ -252,7 +252,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
 
 
 def test_a_session_that_ends_with_a_question_of_50_kb(run: Run, world: World) -> None:
-    """The issue, bad input: the end of the question is shown, marked as cut, beside everything else."""
+    """The end of the question is shown, marked as cut, beside everything else."""
     id = begin(world)
     world.say(id, "word " * 10_000 + "right?")
     world.settle()
@@ -351,7 +351,7 @@ def test_an_unreadable_session_of_nobody(run: Run, world: World) -> None:
 
 
 def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
-    """The issue, bad input: a file that is not valid enough to be written can still be read."""
+    """A file that is not valid enough to be written can still be read."""
     id = begin(world)
     task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
     world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})
@@ -362,7 +362,7 @@ def test_what_is_looked_at_need_not_be_whole(run: Run, world: World) -> None:
 
 
 def test_null_for_no_parts(run: Run, world: World) -> None:
-    """The issue, bad input: some programs write null for what is absent."""
+    """Some programs write null for what is absent."""
     id = begin(world)
     found = world.file(id)
     found["tasks"][0]["children"] = found["tasks"][0]["blockedBy"] = None

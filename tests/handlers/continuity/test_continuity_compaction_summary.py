@@ -92,7 +92,7 @@ def test_other_shapes_of_the_same(change: Callable[[str], str]) -> None:
 
 
 def test_another_language() -> None:
-    """The issue, bad input: the model translates the headings, and the client's sentences stay English."""
+    """The model translates the headings, and the client's sentences stay English."""
     names = {
         "Primary Request and Intent": "Hauptanliegen", "Key Technical Concepts": "Technische Konzepte",
         "Files and Code Sections": "Dateien", "Errors and fixes": "Fehler", "Problem Solving": "Lösungen",
@@ -184,13 +184,13 @@ def test_a_long_sentence_is_kept() -> None:
 
 
 def test_headings_in_two_languages() -> None:
-    """The issue, bad input: the model translates some of the headings."""
+    """The model translates some of the headings."""
     text = BODY.replace("Current Work", "Aktuelle Arbeit").replace("Optional Next Step", "Nächster Schritt")
     assert shorten_compaction(BEFORE + text + AFTER) == TAKEN
 
 
 def test_a_summary_of_200_kb() -> None:
-    """The issue, bad input: its last parts are read, and the result stays short and whole."""
+    """Its last parts are read, and the result stays short and whole."""
     text = BODY.replace("   - ISO 8601\n", "   - ISO 8601 and much more of it\n" * 6500)
     assert len(text) > 200_000
     made = shorten_compaction(BEFORE + text + AFTER)

@@ -22,7 +22,7 @@ def test_an_id_leads_nowhere_else(world: World, id: str) -> None:
 
 
 def test_a_broken_file_is_left_alone_and_said(world: World) -> None:
-    """The issue, bad input: half a file is not changed, and is a degradation; after the repair nothing is lost."""
+    """Half a file is not changed, and is a degradation; after the repair nothing is lost."""
     world.type("s1", "go")
     world.settle()
     path = world.store.session_path("s1")

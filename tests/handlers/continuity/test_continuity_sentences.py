@@ -124,7 +124,7 @@ def test_a_question_comes_with_its_options() -> None:
 
 
 def test_a_question_of_50_kb() -> None:
-    """The issue, bad input: one sentence of 50 KB keeps its end, marked as cut; of many sentences the last stay whole."""
+    """One sentence of 50 KB keeps its end, marked as cut; of many sentences the last stay whole."""
     said = end_of_text("word " * 10_000 + "right?")
     assert said.startswith("…word") and said.endswith("right?") and len(said) <= SAID
     said = end_of_text("それで" * 6000 + "よいですか？")
@@ -134,7 +134,7 @@ def test_a_question_of_50_kb() -> None:
 
 
 def test_of_a_long_summary_the_first_sentences_go() -> None:
-    """The issue: at most three sentences; too many or too long ones lose whole sentences, the first ones first."""
+    """At most three sentences; too many or too long ones lose whole sentences, the first ones first."""
     assert clean_summary("A one. B two. C three. D four.", SUMMARY, 3) == "B two. C three. D four."
     long = f"{'Did much ' * 50}. It stands. The key is missing."
     assert clean_summary(long, SUMMARY, 3) == long.replace(" .", " .").strip()

@@ -244,7 +244,7 @@ def test_a_crash_leaves_no_old_note_of_the_state(world: World, monkeypatch: pyte
 
 
 def test_an_empty_list_after_a_restart_takes_no_task_away(world: World) -> None:
-    """The issue: a restarted client has an empty task list, although the tasks are still open."""
+    """A restarted client has an empty task list, although the tasks are still open."""
     world.type("s1", "go")
     world.use(
         "s1",
@@ -381,7 +381,7 @@ def test_two_sessions_in_one_transcript(world: World) -> None:
 
 
 def test_the_golden_session_loads_and_comes_back(world: World) -> None:
-    """The issue, "It must show" 1: the seed's example, key order kept, two spaces."""
+    """The seed's example, key order kept, two spaces."""
     golden = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
     document = json.loads(golden.read_text())
     assert check_session(document, "golden") is document
@@ -419,7 +419,7 @@ def last_todos(path: Path) -> dict[str, list[tuple[str, str]]]:
 @pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS names no transcripts")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_sessions_equal_the_last_todo_write(world: World, path: Path) -> None:
-    """The issue, "It must show" 2: real sessions of other people, replayed through the engine with a scripted model."""
+    """Real sessions of other people, replayed through the engine with a scripted model."""
     world.copy(path)
     world.end()
     world.settle(7 * 3600)

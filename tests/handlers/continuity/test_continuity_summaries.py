@@ -23,7 +23,7 @@ SETTINGS = ContinuitySettings()
     [(5, 100, 1, True), (4, 100, 9, False), (0, LONG, 1, True), (9, LONG, 0, False), (5, 0, 1, False)],
 )
 def test_what_is_worth_a_summary(turns: int, size: int, prompts: int, worth: bool) -> None:
-    """SPEC P-26, the issue: five turns or 20 KB that are new, whatever the number of prompts; never a program's session."""
+    """SPEC P-26: five turns or 20 KB that are new, whatever the number of prompts; never a program's session."""
     now = TranscriptProgress("s", turns=turns, prompts=prompts, size=size)
     assert is_worth_a_summary(now, SETTINGS) is worth
     asked = replace(now, asked_turns=turns, asked_size=size)
@@ -32,7 +32,7 @@ def test_what_is_worth_a_summary(turns: int, size: int, prompts: int, worth: boo
 
 
 def test_what_the_client_writes_for_itself_makes_no_session_long(world: World) -> None:
-    """The issue, money: client 2.1.328 writes 150 KB for one prompt and its answer; that is not a long session."""
+    """Client 2.1.328 writes 150 KB for one prompt and its answer; that is not a long session."""
     for number in range(10):
         snapshot = {"type": "prompt-snapshot", "sessionId": "s1", "snapshot": "x" * 15_000, "number": number}
         world.append("s1", snapshot)
@@ -47,7 +47,7 @@ def test_what_the_client_writes_for_itself_makes_no_session_long(world: World) -
 
 
 def test_one_an_hour() -> None:
-    """The issue, money: an hour between two summaries of a session; a clock that jumped back does not block it for years."""
+    """An hour between two summaries of a session; a clock that jumped back does not block it for years."""
     now = TranscriptProgress("s", asked_at=NOW)
     assert not is_pause_over(now, NOW + PAUSE - 1)
     assert is_pause_over(now, NOW + PAUSE)
@@ -92,7 +92,7 @@ def test_open_calls_survive_a_pause(world: World) -> None:
 
 
 def test_the_next_one_comes_an_hour_later(world: World) -> None:
-    """The issue, money: what is new within the hour waits for the job, also where the session ended meanwhile."""
+    """What is new within the hour waits for the job, also where the session ended meanwhile."""
     work(world)
     world.settle()
     world.settle(700)
@@ -111,7 +111,7 @@ def test_the_next_one_comes_an_hour_later(world: World) -> None:
 
 
 def test_a_compaction_asks_at_once(world: World) -> None:
-    """The issue: at a compaction the client's own summary is there at once, and the model is asked for decisions."""
+    """At a compaction the client's own summary is there at once, and the model is asked for decisions."""
     work(world)
     text = "Summary:\n1. Primary Request and Intent:\n   A parser.\n8. Current Work:\n   Week dates."
     record = world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
@@ -152,7 +152,7 @@ def test_a_restart_forgets_no_pause(world: World) -> None:
 
 
 def test_an_unusable_answer_waits_an_hour(tmp_path: Path) -> None:
-    """The issue, money: after an answer that cannot be used, a pause asks again an hour later, three times at most."""
+    """After an answer that cannot be used, a pause asks again an hour later, three times at most."""
     world = World(tmp_path, default="NONE")
     work(world)
     world.settle()
@@ -168,7 +168,7 @@ def test_an_unusable_answer_waits_an_hour(tmp_path: Path) -> None:
 
 
 def test_where_nothing_may_be_written(tmp_path: Path) -> None:
-    """The issue, money: a project that was excluded after the session grew is not asked about."""
+    """A project that was excluded after the session grew is not asked about."""
     world = World(tmp_path)
     work(world)
     world.settle()

@@ -52,7 +52,7 @@ def test_one_call_gives_summary_and_decisions(world: World) -> None:
 
 
 def test_nothing_new_is_not_asked_about_again(world: World) -> None:
-    """The issue, money: a continued session is summarised from the end of its last summary; others are not."""
+    """A continued session is summarised from the end of its last summary; others are not."""
     session(world)
     world.end()
     world.restart()
@@ -69,7 +69,7 @@ def test_nothing_new_is_not_asked_about_again(world: World) -> None:
 
 
 def test_a_short_session_is_not_asked_about(world: World) -> None:
-    """The issue, money: a call needs `continuity.min_turns` answers or 20 KB of transcript."""
+    """A call needs `continuity.min_turns` answers or 20 KB of transcript."""
     session(world, 4)
     world.end()
     assert world.model.asked == []
@@ -212,7 +212,7 @@ def test_an_open_editor_loses_no_summary(world: World, monkeypatch: pytest.Monke
 
 
 def test_an_unusable_answer_is_not_paid_for_twice_in_an_hour(tmp_path: Path) -> None:
-    """The issue, money: at a session's end an unusable answer counts as the paid one of this hour."""
+    """At a session's end an unusable answer counts as the paid one of this hour."""
     world = World(tmp_path, default="NONE")
     session(world)
     world.end()

@@ -196,7 +196,7 @@ def test_the_answer_to_a_portion_is_not_too_long() -> None:
 
 
 def test_a_synthesis_does_not_read_the_history_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Issue 10, "history folded once": the log was read when the handler was opened, and once is enough."""
+    """The log was read when the handler was opened, and once is enough."""
     read: list[Path] = []
     real = RealDisk.open_read
 

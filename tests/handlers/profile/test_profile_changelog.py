@@ -28,7 +28,7 @@ def check_entry(one: dict[str, Any]) -> None:
 
 
 def test_the_seeds_lines_are_entries() -> None:
-    """The issue, "It must show" 1; SPEC P-18, P-21: with and without milliseconds."""
+    """SPEC P-18, P-21: with and without milliseconds."""
     found = changelog.read_entries(GOLDEN / "changelog.jsonl")
     assert len(found) == 4
     for one in found:
@@ -104,7 +104,7 @@ def test_garbage_is_put_aside(tmp_path: Path) -> None:
 
 
 def test_a_changelog_of_100_megabytes(tmp_path: Path) -> None:
-    """The issue, bad input: it is read in bounded memory and pruned. Shortened to 10 MB."""
+    """It is read in bounded memory and pruned. Shortened to 10 MB."""
     import tracemalloc
 
     block = json.dumps(entry(1, "y" * 900)) + "\n"
@@ -119,7 +119,7 @@ def test_a_changelog_of_100_megabytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("clock", [0.0, 4.1e9])
 def test_a_clock_that_is_not_believed_prunes_nothing(box: Box, clock: float) -> None:
-    """The issue, bad input: a clock in 1970 or 2100."""
+    """A clock in 1970 or 2100."""
     from tacitd.events import Due
 
     box.learn(tools__editor="vi")

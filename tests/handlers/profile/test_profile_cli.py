@@ -33,7 +33,7 @@ def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 def test_set_show_remove_clear(run: Run, box: Box) -> None:
-    """The issue, commands: set replaces a list, JSON below custom, remove takes an element or a path, clear all."""
+    """Set replaces a list, JSON below custom, remove takes an element or a path, clear all."""
     run("set", "work.languages", "Python, Rust")
     run("set", "interests", '["type safety"]')
     run("set", "codePreferences.tone", "direct")
@@ -152,7 +152,7 @@ def test_meta_and_status_show_what_was_kept(run: Run, box: Box) -> None:
 
 
 def test_decay(run: Run, box: Box) -> None:
-    """The issue: `decay` removes now, `--dry-run` only prints."""
+    """`decay` removes now, `--dry-run` only prints."""
     box.learn(tools__editor="vi")
     box.clock.advance(100 * DAY)
     assert run("decay", "--dry-run").stdout == "tools.editor\n"

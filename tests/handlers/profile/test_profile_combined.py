@@ -91,7 +91,7 @@ def test_one_call_for_both(whole: Whole) -> None:
 
 @pytest.mark.parametrize("said", ["PROFILE: {}", "", "{}", 'PROFILE: {"work": {', "PROFILE: none"])
 def test_nothing_for_the_profile_is_no_error(whole: Whole, said: str) -> None:
-    """The issue: `{}`, nothing and broken JSON do not change the facts, and cause no further call."""
+    """`{}`, nothing and broken JSON do not change the facts, and cause no further call."""
     whole.said = said
     whole.type("s1", "please use pnpm, never npm; I write TypeScript, in helix")
     whole.end()

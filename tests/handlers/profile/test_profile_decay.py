@@ -107,7 +107,7 @@ def test_a_clock_that_is_not_believed(now: float, known: float | None, doubted: 
 
 
 def test_times_of_another_clock_become_now() -> None:
-    """The issue, "a clock in 2100": times that it wrote do not stop decay for ever."""
+    """Times that it wrote do not stop decay for ever."""
     meta = doc(0.8, 4.1e9)
     mended = metas.clamp_future(meta, T0)
     assert metas.read_confidences(mended)["bio"].since == pytest.approx(T0, abs=0.001)

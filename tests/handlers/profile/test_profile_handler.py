@@ -60,7 +60,7 @@ def test_nothing_usable_is_no_error(box: Box, data: dict[str, object]) -> None:
 
 
 def test_a_broken_profile_waits_and_is_said(box: Box) -> None:
-    """The issue, bad input: the finding waits, status lists the file, and after the repair nothing is lost."""
+    """The finding waits, status lists the file, and after the repair nothing is lost."""
     path = box.put("profile.json", "{")
     box.start()
     outcome = box.told("t1", {"tools": {"editor": "vi"}})
@@ -232,7 +232,7 @@ def here(box: Box, monkeypatch: pytest.MonkeyPatch) -> Box:
 
 
 def test_the_context_is_short_and_leaves_out_what_has_faded(here: Box) -> None:
-    """The issue: at most 12 lines, within the budget, without values whose confidence is under 0.1."""
+    """At most 12 lines, within the budget, without values whose confidence is under 0.1."""
     assert build_section(ContextRequest(Path("/"), 9000)) == ""
     here.learn(tools__editor="vi", work__languages=("Go", "Rust"))
     here.store.set_value("custom.note", "a\nb\x1b[0m")

@@ -229,7 +229,7 @@ class Saving(FaultyDisk):
 
 @pytest.mark.parametrize("saved", ["helix", "emacs"])
 def test_a_save_in_the_middle_is_the_persons(box: Box, saved: str) -> None:
-    """The issue, bad input: saved between our read and our write, also with the value that is about to be written."""
+    """Saved between our read and our write, also with the value that is about to be written."""
     box.learn(tools__editor="vim")
     at = box.store
     at.disk = Saving(box, tools__editor=saved)
@@ -244,7 +244,7 @@ def test_a_save_in_the_middle_is_the_persons(box: Box, saved: str) -> None:
 
 
 def test_an_element_saved_in_the_middle_is_the_persons(box: Box) -> None:
-    """The issue, bad input: the same for a list; our other element is added, the person's is theirs."""
+    """The same for a list; our other element is added, the person's is theirs."""
     box.learn(interests=("chess",))
     at = box.store
     at.disk = Saving(box, interests=["chess", "tea"])

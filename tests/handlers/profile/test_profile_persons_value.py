@@ -113,7 +113,7 @@ class Person:
 @examples(180)
 @given(steps=STEPS)
 def test_the_persons_value_stays_always(steps: list[tuple[str, int, Any]]) -> None:
-    """SPEC P-17, the issue's "It must show" 2: edits and commands with values that tacitd wrote before, on two machines,
+    """SPEC P-17: edits and commands with values that tacitd wrote before, on two machines,
     between sightings, restarts, decay, and crashes at any step of the disk whose changes are finished late."""
     root = Path(tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
     try:

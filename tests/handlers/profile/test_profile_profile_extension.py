@@ -39,7 +39,7 @@ SPLITS: list[tuple[str, Any, str]] = [
 
 @pytest.mark.parametrize(("answer", "found", "left"), SPLITS)
 def test_split(answer: str, found: Any, left: str) -> None:
-    """The issue: `{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
+    """`{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
     assert profile_extension.extract_finding(answer) == (found, left)
 
 

@@ -40,7 +40,7 @@ def test_lines_are_in_the_seeds_order_without_the_biography(tmp_path: Path) -> N
 
 
 def test_a_value_that_faded_below_a_third_is_left_out(tmp_path: Path) -> None:
-    """The issue: 0.3 or more. A person's own value does not decay."""
+    """0.3 or more. A person's own value does not decay."""
     rules, store, clock = make(tmp_path)
     store.learn_finding(parse_finding({"tools": {"editor": "vi"}}), "s", "1")
     store.set_value("work.role", "nurse")

@@ -34,7 +34,7 @@ def golden(box: Box) -> Box:
 
 @pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
 def test_the_seeds_examples_come_back_byte_for_byte(name: str) -> None:
-    """The issue, "It must show" 1: no loss, key order kept, two spaces."""
+    """No loss, key order kept, two spaces."""
     text = (GOLDEN / name).read_bytes()
     compact = json_document.parse_document(
         json_document.dump_document(json_document.parse_document(text, Path(name)), text), Path(name)
@@ -220,7 +220,7 @@ def test_a_profile_that_is_not_understood_is_left_alone(box: Box, text: str, rea
      '{"preferences": [{"path": "bio", "firstSeen": "x", "lastSeen": "x", "confidence": 2, "seenCount": 1}]}'],
 )  # fmt: skip
 def test_a_meta_that_is_not_understood_is_left_alone(box: Box, meta: str) -> None:
-    """The issue, bad input: an error that names the file; nothing is lost, and the profile can still be read."""
+    """An error that names the file; nothing is lost, and the profile can still be read."""
     box.put("profile.json", {"bio": "x"})
     box.put("profile-meta.json", meta)
     with pytest.raises(FileRefusedError, match=r"profile-meta\.json"):
@@ -230,7 +230,7 @@ def test_a_meta_that_is_not_understood_is_left_alone(box: Box, meta: str) -> Non
 
 
 def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
-    """The issue, bad input: entries without a value are dropped, values without an entry are a person's."""
+    """Entries without a value are dropped, values without an entry are a person's."""
     box.learn(tools__editor="vi", work__role="dev")
     (box.directory / "profile.json").unlink()
     box.learn(bio="no", interests=("go",))
