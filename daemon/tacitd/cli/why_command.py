@@ -99,6 +99,7 @@ def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[
     yield f"{id}{escape_output(one['what'])}"
     root = f"{one['root']}/" if one.get("root") else ""
     at = f", {format_moment(one['at'], now)}" if one["at"] else ""
+    at += f", restored {format_moment(one['restored'], now)}" if one.get("restored") else ""
     yield f"    {escape_output(root + one['where'])}{at}"
     for session in one["sessions"]:
         yield f"    from session {escape_output(str(session))}"

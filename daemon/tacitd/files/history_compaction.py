@@ -17,7 +17,7 @@ is written.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from tacitd.files.operations import (
     WriteFile,
 )
 from tacitd.files.transaction_records import MEASURED, Transaction
+from tacitd.files.undo import UNDONE
 from tacitd.text.markdown import clean_line
 
 LARGE = 256 << 10
@@ -76,7 +77,7 @@ def find_needed_operations(done: Sequence[Transaction], now: float) -> dict[str,
         for number, (operation, effect) in enumerate(zip(each.operations, each.effects, strict=True))
     }
     young = {each.id for each in done if each.at >= limit}
-    explaining, ours = _explain_lines(steps)
+    explaining, ours = _explain_lines(steps, {each.id for each in done if UNDONE in each.cause})
     kept: set[_Step] = set()
     waiting = [step for step in steps if step[0] in young]
     waiting += _find_last_of_each(steps)
@@ -93,27 +94,31 @@ def find_needed_operations(done: Sequence[Transaction], now: float) -> dict[str,
 
 
 def _explain_lines(
-    steps: Mapping[_Step, tuple[Operation, Effect]],
+    steps: Mapping[_Step, tuple[Operation, Effect]], undos: Collection[str]
 ) -> tuple[dict[_Place, list[_Step]], list[_Place]]:
     """The operations from which each line's history follows, and the lines that tacitd added and did not remove.
 
-    The history of a line is its last addition and, if it was removed later, its last removal.
+    The history of a line is its last addition for its own sake, and what removed and restored it since. `undos`: the ids of transactions that are undos.
     """
-    put: dict[_Place, _Step] = {}
-    taken: dict[_Place, _Step] = {}
+    explaining: dict[_Place, list[_Step]] = defaultdict(list)
+    is_ours: dict[_Place, bool | None] = {}
+    """As `fold_transaction` decides: True: tacitd added it. False: it is removed. None: it is removed, and a person's."""
     for step, (operation, effect) in steps.items():
         changed = operation.find_changed_lines(effect)
         if changed.taken is not None:
-            taken[operation.path, clean_line(changed.taken)] = step
+            place = (operation.path, clean_line(changed.taken))
+            explaining[place].append(step)
+            is_ours[place] = False if is_ours.get(place) else None
         if changed.put is not None:
             place = (operation.path, clean_line(changed.put))
-            put[place] = step
-            taken.pop(place, None)
-    explaining: dict[_Place, list[_Step]] = defaultdict(list)
-    for found in (put, taken):
-        for place, step in found.items():
+            if step[0] not in undos:
+                explaining[place] = []
             explaining[place].append(step)
-    return explaining, [place for place in put if place not in taken]
+            if step[0] in undos and is_ours.get(place, True) is None:
+                del is_ours[place]
+            else:
+                is_ours[place] = True
+    return explaining, [place for place, ours in is_ours.items() if ours]
 
 
 def _places(operation: Operation, effect: Effect) -> list[_Place]:

@@ -7,11 +7,12 @@ did) is decided by the handlers (S-28).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tacitd.files.transaction_records import Transaction
+from tacitd.files.undo import UNDONE
 from tacitd.text.markdown import clean_line
 
 
@@ -25,6 +26,15 @@ class LineHistory:
     """When tacitd removed it; None: it did not, so if the bullet is missing, a person or another program removed it."""
     cause: Mapping[str, Any]
     """The cause of the later of the two."""
+    first_at: float | None
+    """When it was added for its own sake; earlier than `put_at` if undoing a removal restored it."""
+    origin: Mapping[str, Any]
+    """The cause of that addition; that of the removal if a person wrote the line."""
+
+    @property
+    def is_restored(self) -> bool:
+        """Whether it was removed, and undoing that brought it back."""
+        return self.taken_at is None and self.cause is not self.origin
 
 
 def fold_transaction(lines: dict[tuple[Path, str], LineHistory], done: Transaction) -> None:
@@ -34,6 +44,16 @@ def fold_transaction(lines: dict[tuple[Path, str], LineHistory], done: Transacti
         if changed.taken is not None:
             place = (operation.path, clean_line(changed.taken))
             before = lines.pop(place, None)
-            lines[place] = LineHistory(before.put_at if before else None, done.at, done.cause)
+            if before is None or before.taken_at is not None:  # a person wrote it, or wrote it again
+                before = LineHistory(None, None, done.cause, None, done.cause)
+            lines[place] = replace(before, taken_at=done.at, cause=done.cause)
         if changed.put is not None:
-            lines[operation.path, clean_line(changed.put)] = LineHistory(done.at, None, done.cause)
+            place = (operation.path, clean_line(changed.put))
+            restored = lines.get(place) if UNDONE in done.cause else None
+            if restored is None:
+                lines[place] = LineHistory(done.at, None, done.cause, done.at, done.cause)
+            elif restored.put_at is None:
+                # Trigger: tacitd removed a person's line, and that was undone. Outcome: it is the person's again.
+                del lines[place]
+            else:
+                lines[place] = replace(restored, put_at=done.at, taken_at=None, cause=done.cause)

@@ -36,8 +36,8 @@ class SaidPrompts:
 def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     """Return each learned line of the project that contains `asked`, or the line with that id in any project, as JSON.
 
-    `asked` is compared without case. The keys are `id`, `root`, `what` (the line), `where` (file and heading), `at` (UTC,
-    `2025-12-17T01:50:00Z`), `sessions` (ids), `words` (beginnings of the prompts), `said` (the same, each `{"words", "at"}`;
+    `asked` is compared without case. The keys are `id`, `root`, `what` (the line), `where` (file and heading), `at` (when it
+    was written: UTC, `2025-12-17T01:50:00Z`), `restored` (when an undo brought it back, "" if none did), `sessions` (ids), `words` (beginnings of the prompts), `said` (the same, each `{"words", "at"}`;
     `at` is when the prompt was typed, "" if that is not known) and `calls` (as `find_calls` returns them, with `at` as
     text). Facts that wait, and texts that were refused, are found too; `where` says so.
     """
@@ -48,7 +48,15 @@ def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     if len(wanted) < SHORTEST:
         return []
     lines = [one for one in inventory.list_lines(root) if wanted in one.line.casefold()]
-    return [*_explain_lines(lines, inventory), *_explain_waiting(wanted, inventory, root)]
+    return [*explain_lines(lines, inventory), *_explain_waiting(wanted, inventory, root)]
+
+
+def explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[str, Any]]:
+    """The reason of each line, in the form of `find_reasons`."""
+    if not lines:
+        return []
+    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning" / "log.jsonl")
+    return [_reason(one, prompts, inventory) for one in lines]
 
 
 def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, Any]]:
@@ -57,16 +65,9 @@ def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, An
         return []
     for each in dict.fromkeys((root, *inventory.list_roots())):
         lines = [one for one in inventory.list_lines(each) if one.id.startswith(asked)]
-        if found := [*_explain_lines(lines, inventory), *_explain_proposed(asked, inventory, each)]:
+        if found := [*explain_lines(lines, inventory), *_explain_proposed(asked, inventory, each)]:
             return found
     return []
-
-
-def _explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[str, Any]]:
-    if not lines:
-        return []
-    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning" / "log.jsonl")
-    return [_reason(one, prompts, inventory) for one in lines]
 
 
 def _reason(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> dict[str, Any]:
@@ -81,6 +82,7 @@ def _reason(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> d
         "what": entry.line,
         "where": where,
         "at": entry.at,
+        "restored": entry.restored_at,
         "sessions": list(entry.sessions),
         "words": [words for words, _ in said],
         "said": [{"words": words, "at": at} for words, at in said],
@@ -124,6 +126,7 @@ def _unwritten(
         "what": text,
         "where": where,
         "at": utc_seconds(at) if at else "",
+        "restored": "",
         "sessions": [session] if session else [],
         "words": list(words),
         "said": [{"words": each, "at": ""} for each in words],

@@ -49,6 +49,8 @@ class LearnedLine:
     """Text of the bullet without `- `."""
     at: str
     """When it was written: UTC, `2025-12-17T01:50:00Z`."""
+    restored_at: str
+    """When a person's undo brought it back last, in the same form; "" if it was never removed."""
     sessions: tuple[str, ...]
     """Ids of the sessions that it came from."""
     prompts: tuple[str, ...]
@@ -84,6 +86,7 @@ class LearnedLine:
             "heading": self.heading,
             "line": self.line,
             "at": self.at,
+            "restoredAt": self.restored_at,
             "sessions": list(self.sessions),
             "prompts": list(self.prompts),
             "firstSeen": utc_seconds(self.strength.first_seen),
@@ -173,9 +176,10 @@ class Inventory:
                 yield path, heading, line, written.get((path, line))
 
     def _describe(self, root: Path, path: Path, heading: str, line: str, past: LineHistory) -> LearnedLine:
-        now, put_at = self.clock.now(), past.put_at or 0.0
+        now, put_at = self.clock.now(), past.first_at or 0.0
+        restored_at = utc_seconds(past.put_at or 0.0) if past.is_restored else ""
         strength = self.state.get_confidences(root).get(line) or record_sighting(None, put_at)
-        origin = find_origin(past.cause, line)
+        origin = find_origin(past.origin, line)
         sessions, prompts = (tuple(map(str, origin.get(key, ()))) for key in ("sessions", "prompts"))
         return LearnedLine(
             root,
@@ -183,9 +187,10 @@ class Inventory:
             heading,
             line,
             utc_seconds(put_at),
+            restored_at,
             sessions,
             prompts,
-            list_facts(past.cause, line),
+            list_facts(past.origin, line),
             strength,
             current_confidence(strength, now),
             max(1, self._projects[normalise_text(line)]),
@@ -238,7 +243,7 @@ def _is_ours(past: LineHistory) -> bool:
 
     Otherwise it is not ours, or tacitd took its own back and the user wrote the same one, or the person worded it.
     """
-    return past.put_at is not None and past.taken_at is None and not is_by_person(past.cause)
+    return past.put_at is not None and past.taken_at is None and not is_by_person(past.origin)
 
 
 def _relative(path: Path, root: Path) -> str:

@@ -6,7 +6,7 @@ change in one transaction with their copies in `.claude/rules/`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, StoredItem, Tools
+from tacitd_handlers.learning.fact_marks import read_marks
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
@@ -32,7 +33,9 @@ from tacitd_handlers.learning.person_decisions import (
     read_decisions,
 )
 from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.refusals import shorten_message
 from tacitd_handlers.learning.removals import REVIEW_EDIT
+from tacitd_handlers.learning.stage2.inherited_origins import find_origin
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.shared.equality import same_fact
 
@@ -141,7 +144,8 @@ class _LineDecision:
                 f"{self._project.root} is excluded", f"`tacitd exclude --undo {self._project.root}`"
             )
         heading = heading_for("", text)
-        self._run([PutLine(self._path, heading, text, title_for(self._place or LEARNED))], what)
+        operation = PutLine(self._path, heading, text, title_for(self._place or LEARNED))
+        self._run([operation], what, self._find_origin())
         self.record("keep" if what == "accept" else "edit")
         return Decided(f"stored in {self._name_file()}")
 
@@ -169,7 +173,7 @@ class _LineDecision:
             facts |= set(dropped.facts)
         refused = find_refusals(self._inventory, self._project.root, self._item.id)
         words = {*self._item.words, *(str(each) for one in refused for each in one.get("words", ()))}
-        for batch in self._read_batches():
+        for _, batch in self._read_batches():
             said = [str(one) for one in batch.get("words", ())]
             of = [str(one) for one in batch.get("prompts", ())]
             equal = [
@@ -183,20 +187,47 @@ class _LineDecision:
             text for text in (self._item.text, *sorted(facts), *sorted(words)) if text and text != BLANK
         )
 
-    def _read_batches(self) -> Iterable[dict[str, Any]]:
+    def _read_batches(self) -> Iterable[tuple[str, dict[str, Any]]]:
+        """The session and the data of each commit of a batch."""
         for record in Log(self._tools.home / "log.jsonl").read():
             data = record.get("d")
             if isinstance(data, dict) and data.get("kind") == "batch":
-                yield data
+                yield str(record.get("s", "")), data
 
     def _find_line(self) -> LearnedLine | None:
         lines = self._inventory.list_lines(self._project.root)
         return next((one for one in lines if one.id == self._item.id), None)
 
-    def _run(self, operations: list[Operation], what: str) -> str:
-        """Change the files as one transaction with the copies; return its id."""
+    def _find_origin(self) -> dict[str, list[str]]:
+        """The prompts and sessions that a proposed text came from: those of the line that was removed, and the later ones."""
+        past = self._tools.history.list_lines(self._project.root).get((self._path, self._item.text))
+        known = find_origin(past.origin, self._item.text) if past is not None and past.put_at else {}
+        prompts, sessions = (list(map(str, known.get(key, ()))) for key in ("prompts", "sessions"))
+        for session, batch in self._read_batches():
+            if batch.get("project") != str(self._project.root):
+                continue
+            found = self._find_prompts(batch)
+            prompts += found
+            sessions += [session] if found and session else []
+        return {"prompts": list(dict.fromkeys(prompts)), "sessions": list(dict.fromkeys(sessions))}
+
+    def _find_prompts(self, batch: Mapping[str, Any]) -> list[str]:
+        """The prompts of a batch that say the item's text: those of an equal fact, or those that were refused with it."""
+        ids, new = [str(id) for id in batch.get("prompts", ())], [str(fact) for fact in batch.get("new", ())]
+        found = [
+            id
+            for fact, mark in zip(new, read_marks(batch.get("marks"), len(new)), strict=True)
+            if same_fact(fact, self._item.text)
+            for id in mark.prompts or ids
+        ]
+        said = zip(ids, (str(words) for words in batch.get("words", ())), strict=False)
+        return found + [id for id, words in said if shorten_message(words) in self._item.words]
+
+    def _run(self, operations: list[Operation], what: str, origin: Mapping[str, Any] | None = None) -> str:
+        """Change the files as one transaction with the copies; return its id. `origin`: what `why` shows."""
         now = self._tools.clock.now()
-        cause, key = {"by": "person", "what": what}, f"{what}:{self._project.root}:{self._item.id}:{now}"
+        cause = {"by": "person", "what": what, **(origin or {})}
+        key = f"{what}:{self._project.root}:{self._item.id}:{now}"
         done = self._handler.mirrors.run_with_copies(self._project, operations, cause, key, self._tools)
         self._follow_up()
         return done.id

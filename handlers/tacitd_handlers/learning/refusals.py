@@ -101,9 +101,7 @@ class RefusalLog:
         that they come from. `at`: seconds since 1970, UTC. Records that could not be written are written with the next
         call.
         """
-        beginnings = [
-            shorten_line(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT) for text in words[:_MESSAGES]
-        ]
+        beginnings = [shorten_message(text) for text in words[:_MESSAGES]]
         with self._lock:
             for one in refusals:
                 text = shorten_line(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
@@ -154,6 +152,11 @@ class RefusalLog:
             logger.warning("{} cannot be written: {}", self._log.path, error)
             return getattr(error, "strerror", None) or str(error)
         return ""
+
+
+def shorten_message(text: str) -> str:
+    """The beginning of a message as it is kept with a refusal. Idempotent."""
+    return shorten_line(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT)
 
 
 def make_refusal_id(record: Mapping[str, Any]) -> str:

@@ -39,7 +39,7 @@ def find_written_lines(history: History, project: Project) -> dict[str, dict[str
     """
     found: dict[str, dict[str, float]] = {}
     for (path, line), past in history.list_lines(project.root).items():
-        ours = past.put_at is not None and past.taken_at is None and not is_by_person(past.cause)
+        ours = past.put_at is not None and past.taken_at is None and not is_by_person(past.origin)
         if ours and past.put_at is not None and path.is_relative_to(project.root):
             found.setdefault(path.relative_to(project.root).as_posix(), {})[line] = past.put_at
     return found

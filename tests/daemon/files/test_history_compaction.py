@@ -33,6 +33,7 @@ from tacitd.files import (
 from tacitd.files.history_compaction import KEEP_WHOLE, compact_records
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.transaction_records import done_record, intent_record, part_record
+from tacitd.files.undo import UNDONE
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 ROOT = Path("/project")
@@ -43,10 +44,10 @@ OLD = NOW - KEEP_WHOLE - 1
 Step = tuple[Operation, Effect]
 
 
-def records(id: str, at: float, *steps: Step, done: bool = True) -> list[dict[str, Any]]:
+def records(id: str, at: float, *steps: Step, done: bool = True, undoes: str = "") -> list[dict[str, Any]]:
     """The records of one transaction."""
     operations, effects = tuple(step[0] for step in steps), tuple(step[1] for step in steps)
-    cause = {"batches": [id]}
+    cause = {UNDONE: undoes} if undoes else {"batches": [id]}
     made = Transaction(id, f"key {id}", at, ROOT, (), operations, cause, "intent", effects, (LEARNED,))
     return [intent_record(made), *([done_record(made, "2026-01-01T00:00:00.000Z")] if done else [])]
 
@@ -98,7 +99,18 @@ def test_an_old_transaction_keeps_what_explains_its_lines() -> None:
     assert {each["id"]: each["cause"] for each in left if "cause" in each}["1"] == {"batches": ["1"]}
     lines = FoldedHistory(left).list_lines(ROOT)
     assert set(lines) == {(LEARNED, each) for each in ("ours", "replaced", "newer", "recent")}
-    assert lines[LEARNED, "replaced"] == LineHistory(OLD, OLD, {"batches": ["2"]})
+    assert lines[LEARNED, "replaced"] == LineHistory(OLD, OLD, {"batches": ["2"]}, OLD, {"batches": ["1"]})
+
+
+def test_a_restored_line_keeps_its_first_origin() -> None:
+    """`why` shows the words of a line that was removed and brought back long ago."""
+    left = compacted(
+        records("1", OLD, put("back")),
+        records("2", OLD, take("back")),
+        records("3", OLD, put("back"), undoes="2"),
+        RECENT,
+    )
+    assert FoldedHistory(left).list_lines(ROOT)[LEARNED, "back"].origin == {"batches": ["1"]}
 
 
 def test_a_young_transaction_keeps_its_operations() -> None:
@@ -176,14 +188,14 @@ STEPS = st.one_of(
 
 
 @examples(300)
-@given(st.lists(st.tuples(st.booleans(), st.lists(STEPS, max_size=4)), max_size=8))
+@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.lists(STEPS, max_size=4)), max_size=8))
 def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
-    made: list[tuple[bool, list[Step]]],
+    made: list[tuple[bool, bool, list[Step]]],
 ) -> None:
-    """S-28, S-31: for any transactions. A second compaction changes nothing."""
+    """S-28, S-31: for any transactions, undos too. A second compaction changes nothing."""
     parts = [
-        records(str(number), NOW - number if young else OLD - number, *steps)
-        for number, (young, steps) in enumerate(made)
+        records(str(number), NOW - number if young else OLD - number, *steps, undoes="0" if undo else "")
+        for number, (young, undo, steps) in enumerate(made)
     ]
     whole = [record for part in parts for record in part]
     left = compacted(*parts, RECENT)
@@ -191,7 +203,7 @@ def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
     lines, kept = before.list_lines(ROOT), after.list_lines(ROOT)
     assert all(kept[place] == lines[place] for place in kept)
     assert all(lines[place].taken_at is not None for place in lines.keys() - kept.keys())
-    young = {str(number) for number, (young, _) in enumerate(made) if young}
+    young = {str(number) for number, (young, _, _) in enumerate(made) if young}
     touched = {
         line
         for each in before.list_transactions(None)
@@ -199,7 +211,7 @@ def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
         for line in (operation.find_changed_lines(effect).put, operation.find_changed_lines(effect).taken)
         if each.id in young and line is not None
     }
-    assert {(LEARNED, line) for line in touched} <= kept.keys()
+    assert {(LEARNED, line) for line in touched} & lines.keys() <= kept.keys()
     assert [each.id for each in after.list_transactions(None)] == [
         each.id for each in before.list_transactions(None)
     ]

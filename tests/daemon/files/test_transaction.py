@@ -356,9 +356,9 @@ def test_lines_that_we_ever_wrote(root: Path) -> None:
     running.run_transaction(root, [TakeLine(learned, "new")], {"why": "2"}, "2")
     at = FakeClock().now()
     assert history(root).list_lines(root) == {
-        (learned, "old"): LineHistory(None, at, CAUSE),
-        (learned, "newer"): LineHistory(at, None, CAUSE),
-        (learned, "new"): LineHistory(at, at, {"why": "2"}),
+        (learned, "old"): LineHistory(None, at, CAUSE, None, CAUSE),
+        (learned, "newer"): LineHistory(at, None, CAUSE, at, CAUSE),
+        (learned, "new"): LineHistory(at, at, {"why": "2"}, at, CAUSE),
     }
     assert running.list_lines(root.parent) == {}
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from support_decisions import decide, find, list_items, notice
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.handler import Decision, StoredItem
+from tacitd_handlers.learning.explain_line import explain_lines
+from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.line_decisions import decide_line
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
 from tacitd_handlers.learning.state import FORGOTTEN_FACT
@@ -332,3 +336,63 @@ def test_a_refused_forget_forgets_nothing(bench: Bench) -> None:
         decide(bench, item, "drop")
     assert PNPM in outside.read_text()
     assert not [one for one in list_items(bench) if one.state == "forgotten"]
+
+
+def explain(bench: Bench, text: str) -> dict[str, Any]:
+    """What `tacitd why` knows of the one line with this text."""
+    inventory = Inventory(bench.state, bench.clock)
+    lines = [one for one in inventory.list_lines(bench.root) if one.line == text]
+    (found,) = explain_lines(lines, inventory)
+    return found
+
+
+def test_a_line_that_came_back_keeps_its_words(bench: Bench) -> None:
+    """After `forget --undo`, after the undo of an undo, and after both: the first words and session, and that it is back."""
+    bench.learn("use pnpm, not npm")
+    first = explain(bench, PNPM)
+    assert first["words"] == ["use pnpm, not npm"] and first["sessions"] == ["s1"] and not first["restored"]
+    decide(bench, find(bench, PNPM), "drop")
+    decide(bench, find(bench, PNPM, "forgotten"), "restore")
+    again = explain(bench, PNPM)
+    assert again["restored"] > first["at"]
+    assert {**again, "restored": ""} == first
+    restored = [one for one in bench.history.list_transactions(bench.root) if "undo" in one.cause][-1]
+    undone = bench.history.undo_transaction(restored.id)
+    assert bench.bullets == [], "the undo of the restoration"
+    bench.clock.advance(60.0)
+    bench.history.undo_transaction(undone.id)
+    bench.restart()
+    last = explain(bench, PNPM)
+    assert last["restored"] > again["restored"] and {**last, "restored": ""} == first
+
+
+def test_an_accepted_line_has_the_words_that_it_was_refused_with(bench: Bench) -> None:
+    """And the session that they are from."""
+    refuse_one(bench)
+    decide(bench, find(bench, "Use version 6.6.6"), "keep")
+    reason = explain(bench, "Use version 6.6.6")
+    assert reason["words"] == ["use pnpm, not npm"] and reason["sessions"] == ["s1"]
+
+
+def test_an_accepted_withheld_line_has_the_words_of_both_times(bench: Bench) -> None:
+    """Those of the line that was removed by hand, and those by which it was learned again."""
+    remove_by_hand(bench)
+    decide(bench, find(bench, PNPM), "keep")
+    assert explain(bench, PNPM)["words"] == ["use pnpm, not npm", "use pnpm, not npm, I said"]
+
+
+def test_a_persons_line_that_was_forgotten_and_put_back_is_the_persons(bench: Bench) -> None:
+    """It is neither listed as learned nor changed by later lines; also where tacitd had written the same once."""
+    bench.learn()
+    own = "keep my own words"
+    bench.files.learned_file.write_text(bench.learned + f"\n## Mine\n\n- {own}\n")
+    for text in (own, PNPM):
+        if text == PNPM:
+            decide(bench, find(bench, PNPM), "drop")
+            bench.files.learned_file.write_text(bench.learned + f"- {PNPM}\n")
+        decide(bench, find(bench, text, "stored"), "drop")
+        decide(bench, find(bench, text, "forgotten"), "restore")
+        assert find(bench, text, "stored").by_person
+        assert [one.line for one in Inventory(bench.state, bench.clock).list_lines(bench.root)] == (
+            [PNPM] if text == own else []
+        )

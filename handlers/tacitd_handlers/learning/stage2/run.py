@@ -273,7 +273,7 @@ class Synthesizer:
                 project, operations, tools.history, state, from_facts, tools.clock.now()
             )
             facts = list_facts_of_lines((one.source for one in decision.operations), inputs.numbered)
-            causes = {key: past.cause for key, past in tools.history.list_lines(project.root).items()}
+            causes = {key: past.origin for key, past in tools.history.list_lines(project.root).items()}
             origins, made_of = inherit_origins(from_facts, facts, predecessors, causes)
             cause = build_cause(pending) | {"lines": origins, "made_of": made_of}
             key = f"synthesis:{pending.id}"
