@@ -45,6 +45,7 @@ def make_plugin() -> Plugin:
         prompt_extensions={"learning:synthesis": f"{here}.draft_extension"},
         items=f"{here}.lesson_items:list_items",
         decide=f"{here}.lesson_items:decide_lesson",
+        purge=f"{here}.purged_lessons:purge_words",
         changes=f"{here}.lesson_items:list_changes",
         report=f"{here}.usage_report:build_sections",
         status_lines=f"{here}.render:format_status_lines",

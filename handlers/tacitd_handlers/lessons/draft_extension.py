@@ -28,6 +28,7 @@ from tacitd_handlers.lessons.drafts import (
 )
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.pattern import format_pattern, parse_pattern
 from tacitd_handlers.lessons.project_scopes import (
     ProjectRegistry,
     ProjectScope,
@@ -90,7 +91,8 @@ def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
         if fault:
             refused.append(RefusedPart("lesson", text, fault))
         elif isinstance(verdict, Grounded):
-            drafts.append([text, scope, *over])
+            # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
+            drafts.append([format_pattern(parse_pattern(text)), scope, *over])
         else:
             refused.append(
                 RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))

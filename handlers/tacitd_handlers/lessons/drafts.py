@@ -19,6 +19,7 @@ from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson, number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
+from tacitd_handlers.lessons.purged_lessons import find_purged_twin, is_purged
 from tacitd_handlers.lessons.similarity import is_same_lesson, shares_words
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 from tacitd_handlers.lessons.supersession import Holds, RefusedOver, find_contradicted, judge_overs
@@ -114,7 +115,9 @@ def prompt_addition(
     values = {
         "{project_scope}": project_scope or "the project's folder name",
         "{in_force}": _fenced(shown[-SHOWN:]),
-        "{marked_wrong}": _fenced([lesson for lesson in lessons if lesson.status == DELETED][-SHOWN:]),
+        "{marked_wrong}": _fenced(
+            [one for one in lessons if one.status == DELETED and not is_purged(one)][-SHOWN:]
+        ),
     }
     # One pass, because a lesson's text may contain braces.
     return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), load_template()) + "\n"
@@ -178,6 +181,8 @@ def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
     if isinstance(checked, Invalid):
         return checked
     parts, scope = checked
+    if (purged := find_purged_twin(parts, folded)) is not None:
+        return MarkedWrong(purged.id)
     twins = [lesson for lesson in folded.lessons.values() if is_same_lesson(parts, lesson.parts)]
     for lesson in twins:
         if lesson.status == DELETED:

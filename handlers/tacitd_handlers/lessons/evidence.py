@@ -14,6 +14,7 @@ from typing import Any
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
+from tacitd.files.purge import BLANK
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import lesson_paths, load_counts
@@ -56,6 +57,11 @@ class EvidenceLog:
         record = {"at": int(at), "kind": REFUSED, "id": lesson_id, "session": session, "why": reason}
         self._log.append(record)
         self._log.flush()
+
+    def list_words(self, lesson_id: str) -> list[str]:
+        """The person's words with which a lesson was corrected again. Raises OSError."""
+        mine = (one for one in self._log.read() if number_of(one.get("id")) == number_of(lesson_id))
+        return [str(one["words"]) for one in mine if one.get("words", BLANK) != BLANK]
 
     def read(self) -> FoldedEvidence:
         """Read and fold the log. Raises OSError."""

@@ -15,26 +15,33 @@ from typing import Any
 from tacitd.clock import SystemClock, utc_seconds
 from tacitd.errors import UsageError
 from tacitd.files.log import Log
+from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
 from tacitd_handlers.lessons import lesson_paths, pattern
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.evidence import EvidenceLog
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, SUPERSEDED, Lesson, fold_lessons, number_of
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.purged_lessons import is_purged, list_wordings
 from tacitd_handlers.lessons.store import LessonStore
 
 REASON = "forgotten with tacitd forget"
 
 
 def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
-    """An item for each active lesson, and for each one that is marked wrong; the id is the lesson's. Raises OSError."""
+    """An item for each active lesson, and for each one that is marked wrong or superseded. Raises OSError.
+
+    The id is the lesson's.
+    """
     store = LessonStore.from_environ(environ, SystemClock())
     for one in store.read_lessons().lessons.values():
-        if one.is_active or one.status == DELETED:
+        is_hidden = one.status == SUPERSEDED and is_purged(one)
+        if (one.is_active or one.status in (DELETED, SUPERSEDED)) and not is_hidden:
             yield StoredItem(
                 one.id,
                 "lesson",
-                one.text,
-                f"lesson {one.id} ({one.scope})",
+                "" if is_purged(one) else one.text,
+                f"lesson {one.id} ({one.scope}{f', {one.reason}' if one.status == SUPERSEDED else ''})",
                 state="stored" if one.is_active else "forgotten",
                 by_person=one.is_active and one.is_firm,
             )
@@ -46,11 +53,12 @@ def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided
     match decision.choice:
         case "drop":
             lesson, _ = mark_wrong(store, decision.id, REASON)
-            origin = LessonOrigins(store.state_dir).find_origin(lesson.id) or {}
-            texts = tuple(str(words) for words in origin.get("words", ()))
-            return Decided(f"lesson {lesson.id} is neither loaded nor drafted again", texts)
+            what = f"lesson {lesson.id} is neither loaded nor drafted again"
+            return Decided(what, tuple(dict.fromkeys(_list_texts(store, lesson.id))))
         case "restore":
-            return Decided(f"lesson {_restore(store, decision.id).id} is active again")
+            lesson = _restore(store, decision.id)
+            state = "is active again" if lesson.is_active else "may be drafted again"
+            return Decided(f"lesson {lesson.id} {state}")
         case "edit":
             lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
             return Decided(f"lesson {lesson.id} is changed")
@@ -58,13 +66,24 @@ def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided
             return Decided(f"lesson {get_lesson(store.read_lessons(), decision.id).id} stays")
 
 
+def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
+    """Every text in which the words of a lesson may be stored: its wordings, and the person's words. Raises OSError."""
+    yield from (one.text for one in list_wordings(store.log.read(), id))
+    origin = LessonOrigins(store.state_dir).find_origin(id) or {}
+    yield from (str(words) for words in origin.get("words", ()) if words != BLANK)
+    yield from EvidenceLog(store.state_dir).list_words(id)
+
+
 def _restore(store: LessonStore, id: str) -> Lesson:
-    """Make a lesson active again that was marked wrong. Raises UsageError if it was not."""
+    """Make a lesson active again that was marked wrong or superseded. Raises UsageError if it was not.
+
+    The words of a purged one are gone, so it may only be drafted again.
+    """
     with store.begin_change() as change:
         old = get_lesson(change.folded, id)
-        if old.status != DELETED:
+        if old.status not in (DELETED, SUPERSEDED):
             raise UsageError(f"lesson {old.id} is not marked wrong")
-        new = replace(old, status=ACTIVE, updated=store.today)
+        new = replace(old, status=SUPERSEDED if is_purged(old) else ACTIVE, updated=store.today)
         change.append(new.to_record())
         return new
 

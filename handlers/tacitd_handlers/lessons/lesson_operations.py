@@ -21,6 +21,7 @@ from tacitd_handlers.lessons.lesson_fold import (
     number_of,
 )
 from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 
 
@@ -63,7 +64,8 @@ def find_duplicate(folded: FoldedLessons, parts: Pattern, scope: str, source: st
     """
     wanted = pattern.normalise_pattern(parts)
     same = (lesson for lesson in folded.lessons.values() if pattern.normalise_pattern(lesson.parts) == wanted)
-    return choose_duplicate(same, scope, source)
+    purged = find_purged_twin(parts, folded) if source == "ai" else None
+    return purged or choose_duplicate(same, scope, source)
 
 
 def choose_duplicate(same: Iterable[Lesson], scope: str, source: str) -> Lesson | None:
@@ -149,16 +151,17 @@ def edit_lesson(
 
 
 def mark_wrong(store: LessonStore, id: str, reason: str) -> tuple[Lesson, bool]:
-    """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was active until now.
+    """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was not until now.
 
-    Raises UsageError, or TacitdError if it does not exist or was promoted; OSError, LogDamagedError.
+    One that was superseded is not drafted again then. Raises UsageError, or TacitdError if it does not exist or was promoted; OSError, LogDamagedError.
     """
     get_lesson(store.read_lessons(), id)  # checked before the directory is created
     with store.begin_change() as change:
         old = get_lesson(change.folded, id)
         if old.status == DELETED:
             return old, False
-        get_active(change.folded, id)
+        if old.status != SUPERSEDED:
+            get_active(change.folded, id)
         new = replace(old, status=DELETED, updated=store.today, reason=pattern.tidy_part(reason))
         change.append(_status(new))
         return new, True

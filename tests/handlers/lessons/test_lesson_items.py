@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -9,12 +11,16 @@ from typing import Any, cast
 import pytest
 
 from tacitd.errors import TacitdError, UsageError
+from tacitd.files.purge import BLANK, purge_texts
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd.testing import FakeClock
+from tacitd_handlers.lessons.drafts import Draft, MarkedWrong, decide_draft, prompt_addition
+from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_items import decide_lesson, list_changes, list_items
-from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson
+from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson, supersede_lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.purged_lessons import purge_words
 from tacitd_handlers.lessons.store import LessonStore
 
 ONE, TWO = ("WHEN one -> DO it -> BECAUSE it helps", "WHEN two -> DO it -> BECAUSE it helps")
@@ -47,7 +53,7 @@ def items(tmp_path: Path) -> dict[str, tuple[str, bool]]:
 def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonStore, tmp_path: Path) -> None:
     """It is not drafted again meanwhile; its words are named for a purge; a firm lesson asks first."""
     assert items(tmp_path) == {"001": ("stored", False), "002": ("stored", True)}
-    assert decide("drop", "001").texts == ("no, do it",)
+    assert decide("drop", "001").texts == (ONE, "no, do it")
     assert items(tmp_path)["001"] == ("forgotten", False)
     assert isinstance(add_lesson(store, parse_pattern(ONE), "global", "ai"), KnownLesson)
     assert "active again" in decide("restore", "001").what
@@ -73,3 +79,71 @@ def test_the_log_is_a_list_of_changes(store: LessonStore, tmp_path: Path) -> Non
     assert found == [(ONE, ""), (TWO, ""), (edited, TWO), ("", ONE), (ONE, "")]
     assert (made[0]["root"], made[0]["sessions"], made[0]["facts"]) == ("/home/me/app", ["s1"], ["no, do it"])
     assert made[1]["root"] == "" and len({one["id"] for one in made}) == 5
+
+
+def purge(id: str) -> Decided:
+    """Forget a lesson with its words, as the daemon does."""
+    done = decide("drop", id)
+    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
+    home = LessonStore.from_environ(os.environ, FakeClock())
+    purge_texts(home.state_dir.parent.parent.parent, done.texts)
+    purge_words(cast("Handler", None), tools, id, done.texts)
+    return done
+
+
+def find_words(tmp_path: Path, *words: str) -> list[str]:
+    """The files that contain one of these words."""
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(one.encode() in path.read_bytes() for one in words)]
+
+
+def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonStore, tmp_path: Path) -> None:
+    """In no record of the log, no index and no sidecar; other lessons and foreign lines stay byte for byte."""
+    decide("edit", "001", "WHEN one -> DO the zebra -> BECAUSE zebras help")
+    EvidenceLog(store.state_dir).record_correction("001", 1.0, "s2", "the zebra again")
+    with store.log.path.open("ab") as file:
+        file.write(b"not a record\n")
+    before = [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line]
+    assert set(find_words(tmp_path, "zebra", "it helps")) >= {"lessons.jsonl", "evidence.jsonl", "index.json"}
+    assert purge("001").texts[:2] == (ONE, "WHEN one -> DO the zebra -> BECAUSE zebras help")
+    assert find_words(tmp_path, "zebra", "no, do it") == []
+    assert [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line] == before
+    assert items(tmp_path) == {"001": ("forgotten", False), "002": ("stored", True)}
+    assert next(one.text for one in list_items({"HOME": str(tmp_path)}, None)) == ""
+    for text in (ONE, "WHEN One -> DO the zebra. -> BECAUSE of another reason"):
+        assert isinstance(decide_draft(Draft(text), store.read_lessons()), MarkedWrong)
+        assert isinstance(add_lesson(store, parse_pattern(text), "global", "ai"), KnownLesson)
+    assert isinstance(decide_draft(Draft(TWO.replace("two", "three")), store.read_lessons()), Draft)
+    assert BLANK not in prompt_addition(store.read_lessons())
+    assert "drafted again" in decide("restore", "001").what
+    assert isinstance(decide_draft(Draft(ONE), store.read_lessons()), Draft)
+    assert items(tmp_path) == {"002": ("stored", True)}
+
+
+def test_a_superseded_lesson_can_be_purged(store: LessonStore, tmp_path: Path) -> None:
+    """Its words are in the log although another lesson took its place; that one stays."""
+    with store.begin_change() as change:
+        supersede_lesson(change, change.folded.lessons["001"], "002", store.today)
+    assert items(tmp_path)["001"] == ("forgotten", False)
+    purge("001")
+    assert find_words(tmp_path, "WHEN one", '"one"', "no, do it") == []
+    assert store.read_lessons().lessons["002"].text == TWO
+
+
+def test_a_superseded_lesson_is_brought_back(store: LessonStore, tmp_path: Path) -> None:
+    """`forget --undo` makes it active again, as one that was marked wrong."""
+    with store.begin_change() as change:
+        supersede_lesson(change, change.folded.lessons["001"], "002", store.today)
+    decide("restore", "001")
+    assert items(tmp_path)["001"] == ("stored", False)
+
+
+def test_the_purge_of_another_item_leaves_lessons(store: LessonStore) -> None:
+    """A line with the id or the words of a lesson; without lessons nothing is created."""
+    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
+    decide("drop", "001")
+    before = store.log.path.read_bytes()
+    assert purge_words(cast("Handler", None), tools, "001", ["no, do it", "one"]) == []
+    assert store.log.path.read_bytes() == before
+    shutil.rmtree(store.directory)
+    assert purge_words(cast("Handler", None), tools, "001", [ONE]) == [] and not store.directory.exists()
