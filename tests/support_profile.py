@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
 from tacitd.model.port import Model
 from tacitd.sources.registry import make_source
-from tacitd.testing import START, FakeClock, FaultyDisk, ScriptedModel
+from tacitd.testing import START, Crash, FakeClock, FaultyDisk, ScriptedModel
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.handler import ProfileHandler
 from tacitd_handlers.profile.merge import PartialProfile
@@ -39,6 +40,8 @@ class Box:
     model: Model = field(default_factory=ScriptedModel)
     positions: list[tuple[str, Path, int]] = field(default_factory=list)
     posted: list[Event] = field(default_factory=list)
+    logs: list[Log] = field(default_factory=list)
+    """Those of the opened stores: their descriptors stay open until `close`, because the processes are one here."""
 
     @property
     def directory(self) -> Path:
@@ -57,7 +60,16 @@ class Box:
     @property
     def store(self) -> ProfileStore:
         """Open the store as another process would."""
-        return ProfileStore.from_environ(self.env, self.clock)
+        made = ProfileStore.from_environ(self.env, self.clock)
+        self.logs.append(made.log)
+        return made
+
+    def close(self) -> None:
+        """End the processes that opened a store."""
+        for log in self.logs:
+            with suppress(Crash):  # one of a process that ended in a crash
+                log.close()
+        self.logs.clear()
 
     # what is said
 
@@ -170,5 +182,6 @@ class OtherBox(Box):
 def open_store(box: Box, disk: FaultyDisk) -> ProfileStore:
     """Open the store on a disk that fails."""
     at = box.store
-    at.disk, at.log = disk, type(at.log)(box.directory / "changelog.jsonl", disk)
+    at.disk, at.log = disk, Log(box.directory / "changelog.jsonl", disk)
+    box.logs.append(at.log)
     return at

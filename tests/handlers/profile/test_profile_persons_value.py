@@ -116,10 +116,10 @@ def test_the_persons_value_stays_always(steps: list[tuple[str, int, Any]]) -> No
     """SPEC P-17: edits and commands with values that tacitd wrote before, on two machines,
     between sightings, restarts, decay, and crashes at any step of the disk whose changes are finished late."""
     root = Path(tempfile.mkdtemp(dir=os.environ.get("PYTEST_DEBUG_TEMPROOT")))
+    box = Box(root)
+    machines = (box, OtherBox(root, box.clock))
     try:
-        box = Box(root)
         box.directory.mkdir(mode=0o700)
-        machines = (box, OtherBox(root, box.clock))
         person = Person(machines)
         for step in steps:
             person.do(step)
@@ -137,4 +137,6 @@ def test_the_persons_value_stays_always(steps: list[tuple[str, int, Any]]) -> No
             one.store.apply_decay(forced=True)
             person.check()
     finally:
+        for one in machines:
+            one.close()
         shutil.rmtree(root)
