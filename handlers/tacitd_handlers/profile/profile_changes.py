@@ -63,6 +63,10 @@ class ProfilePlan:
         """Paths where a person's value was kept against a finding."""
         return tuple(self.heard)
 
+    def writes_to(self, now: ProfileSnapshot) -> bool:
+        """Whether there is something to write."""
+        return bool(self.ops or self.entry or self.id or self.meta != now.meta)
+
 
 def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: str) -> ProfilePlan:
     """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
@@ -140,11 +144,10 @@ def plan_clearing(now: ProfileSnapshot) -> ProfilePlan:
     return ProfilePlan(ops, meta, _entry(now.at, "clear", COMMAND, {}, gone), removed=tuple(gone))
 
 
-def plan_claims(now: ProfileSnapshot) -> ProfilePlan | None:
-    """Return the plan that drops the entries of values which a person edited or removed; None if there are none, or another
-    machine's files are waited for."""
-    meta = _tidied(now, now.profile)
-    return ProfilePlan((), meta, None) if meta != now.meta else None
+def plan_claims(now: ProfileSnapshot) -> ProfilePlan:
+    """Return the plan that drops the entries of values which a person edited or removed; an empty plan if there are none, or
+    another machine's files are waited for."""
+    return ProfilePlan((), _tidied(now, now.profile), None)
 
 
 def plan_decay(now: ProfileSnapshot) -> ProfilePlan:

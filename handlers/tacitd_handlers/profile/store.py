@@ -198,7 +198,7 @@ class ProfileStore:
     def finish_pending(self) -> None:
         """Finish a change that a crash interrupted, apply again one that a save from an older buffer undid, and note what
         a person edited since: it stays theirs, also if they set it back later."""
-        self._change(profile_changes.plan_claims, only_there=True)
+        self._change(lambda now: None, only_there=True)
 
     # the change itself
 
@@ -213,10 +213,12 @@ class ProfileStore:
             beside = self._redo_overwritten(beside)
             now = self._take_snapshot(beside)
             plan = make(now)
-            if plan is not None and plan.ops:
+            # A change that has nothing to write notes what a person edited all the same.
+            due = plan if plan is not None and plan.writes_to(now) else profile_changes.plan_claims(now)
+            if due.ops:
                 self._check_editors()
-            if plan is not None and (plan.ops or plan.entry or plan.id or plan.meta != now.meta):
-                self._write(now, plan)
+            if due.writes_to(now):
+                self._write(now, due)
             return plan
 
     def _check_editors(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,25 @@ def test_undoing_what_was_learned_is_the_persons(box: Box) -> None:
     box.store.apply_decay()
     assert box.profile["tools"] == {"editor": "vim"}
     assert box.store.find_own_paths() == {"tools.editor"}
+
+
+def test_a_command_without_effect_notes_what_was_edited(box: Box) -> None:
+    """P-17: a command with nothing to change, and a finding that comes again, note an edit by hand. Set back to what was
+    learned after it, the value is the person's."""
+    looks: list[Callable[[], object]] = [
+        lambda: box.store.remove_value("interests", "chess"),
+        lambda: box.learn("first", tools__editor="vim"),
+        lambda: box.store.apply_decay(),
+    ]
+    for look in looks:
+        box.store.clear_profile()
+        box.learn(f"{look}", tools__editor="vim")
+        box.learn("first", work__role="dev")
+        box.edit(tools__editor="helix")
+        look()
+        box.edit(tools__editor="vim")
+        box.learn(tools__editor="emacs")
+        assert box.profile["tools"] == {"editor": "vim"}
 
 
 def test_undoing_within_seconds_is_the_persons(box: Box) -> None:
