@@ -104,6 +104,35 @@ def test_L_02_the_heading_of_the_history_deleted_with_its_entries_left(desk: Des
     assert len([one for one in desk.text.splitlines() if one.startswith("### 2026")]) == 5
 
 
+@pytest.mark.parametrize(
+    "headings",
+    [("Known Weaknesses",), ("Known Weaknesses", "Session History"), ("About Me", "Known Weaknesses")],
+)
+def test_L_02_the_heading_of_the_weaknesses_deleted_with_its_entries_left(
+    desk: Desk, headings: tuple[str, ...]
+) -> None:
+    """SPEC L-02, L-11: the heading is put above the entries again, no weakness is written twice, and About Me stays."""
+    for number in range(3):
+        desk.record(f"p{number}", gaps=f"edge:a{number}", observations=f"Words {number}.")
+    desk.edit("**edge:a1**", "**Right bound off by one**")
+    desk.look()
+    desk.edit("## About Me\n", "## About Me\n\n- **Python** \u2014 since 2015.\n")
+    before, text = desk.text, desk.text
+    for heading in headings:
+        text = text.replace(f"## {heading}\n", "")
+    desk.where.profile.write_text(text)
+    assert not fix(desk)
+    assert sorted(desk.text.split()) == sorted(before.split())
+    assert (
+        desk.text.index("since 2015") < desk.text.index("## Known Weaknesses") < desk.text.index("edge:a0**")
+    )
+    once = desk.text
+    desk.look(first=True)
+    assert desk.text == once
+    desk.record("p3", gaps="edge:a1")
+    assert desk.entry("Right bound off by one").status == "recurring"
+
+
 def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) -> None:
     """SPEC L-02, L-09: it is put above the long-term resolved entries again, also those without a tag."""
     active = "".join(format_weakness(f"Mine {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(15))
@@ -195,6 +224,7 @@ def test_L_09_one_run_repairs_any_mixture(
     desk.look(first=True)
     assert desk.text == once and not fix(desk) and desk.text == once
     assert sum(not placed.resolved for placed in desk.profile.weaknesses) <= MAX_ACTIVE
-    assert all(f"- **Habit {n}**" in desk.text for n in range(own))
+    assert all(desk.text.count(f"- **Habit {n}**") == 1 for n in range(own))
+    assert all(desk.text.count(f"- **edge:{n}**") <= 1 for n in range(number + tagged))
     waiting = desk.state.lists.pending
     assert all(f"- **edge:{n}**" in desk.text or f"edge:{n}" in waiting for n in range(tagged))

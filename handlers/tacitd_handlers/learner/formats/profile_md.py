@@ -183,14 +183,17 @@ def find_missing(profile: LearnerProfile) -> list[str]:
 def restore_sections(data: bytes) -> tuple[bytes, list[str]]:
     """The profile with its missing sections added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
     names: list[str] = []
-    lacking = find_missing(parse_profile(data))
-    for name in (ABOUT, HISTORY, WEAKNESSES, RESOLVED) if lacking else ():
+    profile = parse_profile(data)
+    lacking = find_missing(profile)
+    # Entries that were left tell where their heading was. Below it, sessions without a heading are not in About Me.
+    left = [WEAKNESSES] if WEAKNESSES in lacking and _first_stray_weakness(profile) is not None else []
+    for name in (ABOUT, *left, HISTORY, WEAKNESSES, RESOLVED) if lacking else ():
         profile = parse_profile(data)
         if name in find_missing(profile):
             names.append(name)
             at = _place_of(profile, name)
             block = [f"### {name}", ""] if name == RESOLVED else [f"## {name}", ""]
-            if name == WEAKNESSES:
+            if name == WEAKNESSES and not left:
                 block += [f"### {RESOLVED}", ""]
             data = apply_splices(profile, [Splice(Span(at, at), tuple(_with_blank_line(profile, at, block)))])
     order = (*SECTIONS, RESOLVED)
@@ -202,6 +205,8 @@ def _place_of(profile: LearnerProfile, name: str) -> int:
     if name == RESOLVED:
         return _before_resolved(profile)
     if name == HISTORY and (first := _first_stray(profile)) is not None:
+        return first
+    if name == WEAKNESSES and (first := _first_stray_weakness(profile)) is not None:
         return first
     after = SECTIONS[SECTIONS.index(name) + 1 :]
     found = [span.start for title, span in profile.sections if title in after]
@@ -218,6 +223,26 @@ def _first_stray(profile: LearnerProfile) -> int | None:
     )
 
 
+def _first_stray_weakness(profile: LearnerProfile) -> int | None:
+    """The line of the first whole weakness entry without its heading, or of the `### Resolved` above it.
+
+    Trigger: the heading was deleted, so its entries are in the section above, usually About Me. Why: new entries beside them
+    would be doubles. Outcome: the heading is put above them; the text of About Me is what is above.
+    """
+    bare = [line.rstrip("\r\n") for line in profile.lines]
+    found, resolved_at = _weaknesses(bare, _opaque(bare), Span(-1, len(bare)))
+    history = [span for title, span in profile.sections if title == HISTORY]
+    whole = [
+        placed
+        for placed in found
+        if not placed.entry.missing_fields and not any(_is_in(span, placed.span) for span in history)
+    ]
+    if not whole:
+        return None
+    first = whole[0].span.start
+    return resolved_at if resolved_at is not None and resolved_at < first else first
+
+
 def _before_resolved(profile: LearnerProfile) -> int:
     """The line of the last run of long-term resolved entries, whose heading was deleted; otherwise the section's end."""
     section = [span for title, span in profile.sections if title == WEAKNESSES][-1]
@@ -231,7 +256,7 @@ def _before_resolved(profile: LearnerProfile) -> int:
 
 def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list[str]:
     """The block with a blank line before it, except after About Me, which would then contain that line."""
-    follows_about = any(name == ABOUT and span.end == at for name, span in profile.sections)
+    follows_about = any(name == ABOUT and span.start < at <= span.end for name, span in profile.sections)
     if at and profile.lines[at - 1].strip() and not follows_about:
         return ["", *block]
     return block
