@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,13 +95,22 @@ def ask(machine: Machine) -> Request:
     return next(one for one in new if WORDS in one.text and one.body.get("tools"))
 
 
-def ask_until_in_time(machine: Machine) -> Request:
-    """The request of a session whose hook was answered in time: on a busy machine it may give up after 50 ms."""
+def ask_until(machine: Machine, is_wanted: Callable[[Request], bool], what: str) -> Request:
+    """The request of a session with something that the client does not wait long for: on a busy machine a hook may give up
+    after 50 ms, and 2.1.328 asks before a plugin's server has started."""
     for _ in range(8):
         found = ask(machine)
-        if "<tacitd-context" in found.text:
+        if is_wanted(found):
             return found
-    pytest.fail("in eight sessions no hook was answered within 50 ms")
+    pytest.fail(f"in eight sessions {what}")
+
+
+def has_context(request: Request) -> bool:
+    return "<tacitd-context" in request.text
+
+
+def has_tool(request: Request) -> bool:
+    return "mcp__plugin_tacitd_tacitd__get_profile" in [one["name"] for one in request.body["tools"]]
 
 
 def read_settings(machine: Machine) -> dict[str, Any]:
@@ -125,9 +134,10 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
         machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
     )  # in no file that a session loads
     drops = f"[{DROPS_OUTPUT}]" in request.node.name
-    first = ask(machine) if drops else ask_until_in_time(machine)
+    no_hook = "no hook was answered within 50 ms"
+    first = ask(machine) if drops else ask_until(machine, has_context, no_hook)
     assert first.text.count("Builds zebra engines") == (0 if drops else 1)
-    assert "mcp__plugin_tacitd_tacitd__get_profile" in [one["name"] for one in first.body["tools"]]
+    assert has_tool(first) or has_tool(ask_until(machine, has_tool, "no server started in time"))
     assert must_run(machine, "-p", "/tacitd:why pnpm", "--allowedTools", "Bash").strip() == "done"
     asked = machine.asked_by_person()[-1]
     assert "Run `tacitd why --no-pager" in asked.text and "that tacitd wrote contains" in asked.text
@@ -148,7 +158,7 @@ def test_words_behind_a_command_are_learned(machine: Machine) -> None:
         client.enter(f"/tacitd:remember {WORDS}")
         client.press_enter_until(lambda: any(WORDS in one.text for one in machine.asked_by_person()))
         wait_for(lambda: client.recorded(b'"type":"assistant"') >= 1, PATIENCE, "the answer", client.screen)
-        client.leave("TERM")
+        client.leave("/exit")  # 2.0.76 does not wait for its hooks when a signal ends it
     wait_for(
         lambda: FACT in machine.learned,
         2 * PATIENCE,
