@@ -7,9 +7,10 @@ emoji sequences; RFC 5892, appendix A.1 and A.2, for the joiners. What is remove
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from functools import lru_cache
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 ZWNJ, ZWJ = "\u200c", "\u200d"
 TEXT_STYLE, EMOJI_STYLE = "\ufe0e", "\ufe0f"
@@ -34,9 +35,9 @@ _VISIBLE_FORMATS = "600-605 6DD 70F 890-891 8E2 110BD 110CD"
 _ASSIGNED_LATER = "1F000-1FAFF 2EBF0-2EE5D 31350-33479"
 """Emoji (also reserved ones, Extended_Pictographic) and ideographs that an older `unicodedata` reports as unassigned."""
 
-_invisible = re.compile(f"[{_character_class(_INVISIBLE)}]")
-_visible_format = re.compile(f"[{_character_class(_VISIBLE_FORMATS)}]")
-_assigned_later = re.compile(f"[{_character_class(_ASSIGNED_LATER)}]")
+_invisible = compile_lazily(f"[{_character_class(_INVISIBLE)}]")
+_visible_format = compile_lazily(f"[{_character_class(_VISIBLE_FORMATS)}]")
+_assigned_later = compile_lazily(f"[{_character_class(_ASSIGNED_LATER)}]")
 
 
 @lru_cache(maxsize=4096)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.secret_commands import find_in_commands
 from tacitd.text.secret_context import find_in_context
 from tacitd.text.secret_library import find_library_secrets
@@ -21,12 +22,12 @@ from tacitd.text.secret_shapes import find_shapes
 
 SECRET = "[secret]"
 
-_LONG = re.compile(r"(?<![A-Za-z0-9+_-])[A-Za-z0-9+_-]{32,}+={0,2}")
-_CHUNK = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
-_URL_BEFORE = re.compile(r"https?://[^\s?#\"'<>]{0,500}\Z", re.IGNORECASE)
-_DATE = re.compile(r"(?:19|20)\d\d[-_]?\d\d[-_]?\d\d")
-_HASH = re.compile(r"[0-9a-fA-F-]+|sha(?:1|224|256|384|512)[-_].*", re.DOTALL)
-_TELLING = re.compile(
+_LONG = compile_lazily(r"(?<![A-Za-z0-9+_-])[A-Za-z0-9+_-]{32,}+={0,2}")
+_CHUNK = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_URL_BEFORE = compile_lazily(r"https?://[^\s?#\"'<>]{0,500}\Z", re.IGNORECASE)
+_DATE = compile_lazily(r"(?:19|20)\d\d[-_]?\d\d[-_]?\d\d")
+_HASH = compile_lazily(r"[0-9a-fA-F-]+|sha(?:1|224|256|384|512)[-_].*", re.DOTALL)
+_TELLING = compile_lazily(
     r"[\d=:\"'`]|[^\x00-\x7f]|[a-z][A-Z]|[A-Za-z]{20}|sk-ant|-----BEGIN|\s-[a-zA-Z-]|(?:[a-z]{3,8}[ \t\r\n,]{1,3}){11}"
 )
 """A text that contains none of these has no secret that the rules recognise."""

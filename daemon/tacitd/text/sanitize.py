@@ -13,24 +13,25 @@ from __future__ import annotations
 import re
 
 from tacitd.text.characters import EMOJI, JOINER, is_hidden, is_mark
+from tacitd.text.lazy_pattern import compile_lazily
 
 MOST_MARKS = 8
 """Combining marks on one character. Burmese and Tibetan need up to seven."""
 MOST_ACCENTS = 4
 """General accents on one character. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
 
-_ANSI = re.compile(
+_ANSI = compile_lazily(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c\n]{0,2000}+(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
     r"|\x1b[#%(-/][0-~]"  # character sets; of shorter escapes only ESC is removed, because what follows may be a word
 )
-_LINE_END = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
-_OTHER_SPACE = re.compile(r"[^\S\t\n]")
-_CONTEXTUAL = re.compile("[\u200c\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
-_SEQUENCE = re.compile(f"{EMOJI}|{JOINER}")
+_LINE_END = compile_lazily(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_OTHER_SPACE = compile_lazily(r"[^\S\t\n]")
+_CONTEXTUAL = compile_lazily("[\u200c\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
+_SEQUENCE = compile_lazily(f"{EMOJI}|{JOINER}")
 _ACCENT = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_ACCENTS = re.compile(f"({_ACCENT}{{{MOST_ACCENTS}}}){_ACCENT}+")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ACCENTS = compile_lazily(f"({_ACCENT}{{{MOST_ACCENTS}}}){_ACCENT}+")
+_CONTROL = compile_lazily("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def sanitize_line(text: str) -> str:

@@ -10,53 +10,54 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.secret_context import is_mixed, is_no_code, is_placeholder, is_random, value_span
 
 _Q = r"[\"']?"
 _OPTIONS: tuple[tuple[tuple[str, ...], re.Pattern[str], re.Pattern[str]], ...] = (
     (
         ("mysql", "mariadb", "7z", "rar"),
-        re.compile(r"-(?<=\s-)p(?P<mysql>(?!\s)[\"']?[^\s\"']{2,}+)"),
-        re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|7za?|7zr|rar)\b"),
+        compile_lazily(r"-(?<=\s-)p(?P<mysql>(?!\s)[\"']?[^\s\"']{2,}+)"),
+        compile_lazily(r"\b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|7za?|7zr|rar)\b"),
     ),
     (
         ("curl", "http", "wget"),
-        re.compile(
+        compile_lazily(
             rf"-(?<=\s-)(?:u|-user|-proxy-user|U)[ =]?{_Q}[^\s:\"']{{0,100}}+:(?P<curl>[^\s\"']{{2,}}+)"
         ),
-        re.compile(r"\b(?:curl|https?|wget)\b"),
+        compile_lazily(r"\b(?:curl|https?|wget)\b"),
     ),
     (
         ("login", "mongo"),
-        re.compile(rf"-(?<=\s-)p[ =]{_Q}(?P<login>(?!-)[^\s\"']+)"),
-        re.compile(
+        compile_lazily(rf"-(?<=\s-)p[ =]{_Q}(?P<login>(?!-)[^\s\"']+)"),
+        compile_lazily(
             r"\b(?:(?:docker|podman|helm|az|oc|cf|ibmcloud|nerdctl)\b[^|]{0,60}?\blogin|mongo|mongosh|mongodump)\b"
         ),
     ),
     (
         ("redis-cli",),
-        re.compile(rf"-(?<=\s-)(?:a|-pass)\s+{_Q}(?P<redis>[^\s\"']+)"),
-        re.compile(r"\bredis-cli\b"),
+        compile_lazily(rf"-(?<=\s-)(?:a|-pass)\s+{_Q}(?P<redis>[^\s\"']+)"),
+        compile_lazily(r"\bredis-cli\b"),
     ),
     (
         ("ldap",),
-        re.compile(rf"-(?<=\s-)w\s*{_Q}(?P<ldap>[^\s\"']+)"),
-        re.compile(r"\bldap(?:search|modify|add|delete|passwd|whoami)\b"),
+        compile_lazily(rf"-(?<=\s-)w\s*{_Q}(?P<ldap>[^\s\"']+)"),
+        compile_lazily(r"\bldap(?:search|modify|add|delete|passwd|whoami)\b"),
     ),
     (
         ("sqlcmd", "osql", "bcp", "zip"),
-        re.compile(rf"-(?<=\s-)P\s*{_Q}(?P<upper>[^\s\"']+)"),
-        re.compile(r"\b(?:sqlcmd|osql|bcp|zip|unzip)\b"),
+        compile_lazily(rf"-(?<=\s-)P\s*{_Q}(?P<upper>[^\s\"']+)"),
+        compile_lazily(r"\b(?:sqlcmd|osql|bcp|zip|unzip)\b"),
     ),
     (
         ("plink", "pscp", "psftp", "putty"),
-        re.compile(rf"-(?<=\s-)pw\s+{_Q}(?P<putty>[^\s\"']+)"),
-        re.compile(r"\b(?:plink|pscp|psftp|putty)\b"),
+        compile_lazily(rf"-(?<=\s-)pw\s+{_Q}(?P<putty>[^\s\"']+)"),
+        compile_lazily(r"\b(?:plink|pscp|psftp|putty)\b"),
     ),
     (
         ("smbclient",),
-        re.compile(r"-(?<=\s-)U\s*[^\s%]{1,100}+%(?P<smb>\S+)"),
-        re.compile(r"\bsmbclient\b"),
+        compile_lazily(r"-(?<=\s-)U\s*[^\s%]{1,100}+%(?P<smb>\S+)"),
+        compile_lazily(r"\bsmbclient\b"),
     ),
 )
 """For each option: what a text must contain, the option with its value, and the program that must precede it in the same
@@ -67,47 +68,49 @@ The option is searched first, because programs are named far more often than one
 _REACH = 300
 """How many characters before an option are searched for its program."""
 _COMMANDS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
-    (("sshpass",), re.compile(rf"sshpass\s+-p\s*{_Q}(?P<sshpass>[^\s\"']+)")),
-    (("htpasswd",), re.compile(rf"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+{_Q}(?P<htpasswd>[^\s\"']+)")),
-    (("pass:",), re.compile(r"-(?<=\s-)pass(?:in|out)?\s+pass:(?P<openssl>\S+)")),
+    (("sshpass",), compile_lazily(rf"sshpass\s+-p\s*{_Q}(?P<sshpass>[^\s\"']+)")),
+    (("htpasswd",), compile_lazily(rf"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+{_Q}(?P<htpasswd>[^\s\"']+)")),
+    (("pass:",), compile_lazily(r"-(?<=\s-)pass(?:in|out)?\s+pass:(?P<openssl>\S+)")),
     (
         ("sudo",),
-        re.compile(
+        compile_lazily(
             rf"echo(?<=\becho)\s+(?:-n\s+)?{_Q}(?P<sudo>[^\s\"'$|]+){_Q}\s*\|\s*sudo\s+(?:-\w+\s+)*-S"
         ),
     ),
     (
         ("chpasswd",),
-        re.compile(rf"echo(?<=\becho)\s+{_Q}[\w-]+:(?P<chpasswd>[^\s\"'|]+){_Q}\s*\|\s*(?:sudo\s+)?chpasswd"),
+        compile_lazily(
+            rf"echo(?<=\becho)\s+{_Q}[\w-]+:(?P<chpasswd>[^\s\"'|]+){_Q}\s*\|\s*(?:sudo\s+)?chpasswd"
+        ),
     ),
     (
         ("securestring",),
-        re.compile(r"ConvertTo-SecureString\s+(?:-String\s+)?[\"'](?P<powershell>[^\"'\n]+)"),
+        compile_lazily(r"ConvertTo-SecureString\s+(?:-String\s+)?[\"'](?P<powershell>[^\"'\n]+)"),
     ),
-    (("identified",), re.compile(r"IDENTIFIED\s+(?:WITH\s+\w+\s+)?BY\s+['\"](?P<sql>[^'\"\n]+)")),
-    (("login",), re.compile(r"login(?<=\blogin)\s+\S{1,200}\s+password\s+(?P<netrc>\S+)")),
+    (("identified",), compile_lazily(r"IDENTIFIED\s+(?:WITH\s+\w+\s+)?BY\s+['\"](?P<sql>[^'\"\n]+)")),
+    (("login",), compile_lazily(r"login(?<=\blogin)\s+\S{1,200}\s+password\s+(?P<netrc>\S+)")),
     (
         ("auth", "token"),
-        re.compile(
+        compile_lazily(
             r"\"(?:auth|identitytoken|registrytoken|_auth)\"\s*:\s*\"(?P<docker>[A-Za-z0-9+/=_.-]{8,})\""
         ),
     ),
     (
         ("_auth", "_password"),
-        re.compile(r"_(?<![A-Za-z]_)(?:auth(?:Token)?|password)\s*=\s*\"?(?P<npmrc>[^\s\"]{6,})"),
+        compile_lazily(r"_(?<![A-Za-z]_)(?:auth(?:Token)?|password)\s*=\s*\"?(?P<npmrc>[^\s\"]{6,})"),
     ),
     (
         ("pass", "token", "secret", "key"),
-        re.compile(
+        compile_lazily(
             r"-(?<![\w-]-)-?(?:[\w-]{0,30}-)?(?:password|passwd|pass|passphrase|token|secret|api-?key|access-?key|secret-?key|auth-?token)(?:=|\s+)(?P<option>[\"'][^\"'\n]{1,200}|(?!-)[^\s\"'`,;)]{3,}+)"
         ),
     ),
 )
 """What a text must contain (one of these, in small letters), and the pattern."""
-_PGPASS = re.compile(
+_PGPASS = compile_lazily(
     r"^[\w.*-]{1,200}:(?:\d{2,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<pgpass>[^\s:]{4,})$", re.MULTILINE
 )
-_PORT_FIELD = re.compile(r":(?:\d{2,5}|\*):")
+_PORT_FIELD = compile_lazily(r":(?:\d{2,5}|\*):")
 
 Spans = list[tuple[int, int]]
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 _PASSWORD = (
     r"pass(?:words?|wd|phrase|code|wort|ord)|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?|pwd|"
     r"kennwort|mot\s+de\s+passe|(?<![A-Za-z])mdp|contraseña|contrasena|(?<![A-Za-z])clave|(?<![A-Za-z])senha|wachtwoord|"
@@ -31,21 +33,21 @@ _NAME = rf"(?P<name>(?P<password>{_PASSWORD})|{_TOKEN})"
 _FOR = r"(?:\s(?:for|of|to|on|in|für|von|zum|zur|de|del|du|pour|van|voor|do|da|para)\s[\w.@/-]{1,40}){0,2}"
 _IS = r"is|was|ist|war|lautet|heißt|est|es|é|è|är|er|on|to|jest|je|olan|là|adalah|это|είναι"
 
-_HEAD = re.compile(_NAME, re.IGNORECASE)
-_ASSIGNED = re.compile(
+_HEAD = compile_lazily(_NAME, re.IGNORECASE)
+_ASSIGNED = compile_lazily(
     rf"{_NAME}{_SUFFIX}(?![A-Za-z_])[\"'`\])”*]{{0,3}}(?P<sep>\s{{0,3}}(?:::?=|==?>?|=>|:|：|＝)\s{{0,3}}){_VALUE}",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_SAID = compile_lazily(
     rf"{_NAME}{_SUFFIX}[\"'`*]{{0,2}}{_FOR}\s{{1,2}}(?:{_IS}|:)(?::|\s*:)?\s{{1,2}}(?={_VALUE})",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(rf"{_NAME}{_SUFFIX}[\"'`*]{{0,2}}\s{{1,2}}(?={_VALUE})", re.IGNORECASE)
-_EAST_ASIAN = re.compile(
+_BESIDE = compile_lazily(rf"{_NAME}{_SUFFIX}[\"'`*]{{0,2}}\s{{1,2}}(?={_VALUE})", re.IGNORECASE)
+_EAST_ASIAN = compile_lazily(
     rf"{_NAME}\s?(?:は|が|是|为|為|는|은|이|:|：)\s?(?P<quote>[「『\"'“‘`]?)(?P<value>[!-~]{{4,}}+)",
     re.IGNORECASE,
 )
-_NAMED_KEY = re.compile(
+_NAMED_KEY = compile_lazily(
     r"(?P<before>[\w-]*)[ _-]?\bkeys?[\"'`]?(?:\s{0,2}[:=]\s{0,2}|\s(?:is|was|ist)\s:?\s?|\s)[\"'`]?(?P<value>[0-9a-f]{32}(?:[0-9a-f]{8}|[0-9a-f]{32})?)(?![\w-])",
     re.IGNORECASE,
 )
@@ -54,7 +56,7 @@ _VALUE_OF_HEADER = r"(?P<value>[A-Za-z0-9._~+/=:%-]{16,}+)"
 _HEADERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     (
         ("authorization",),
-        re.compile(
+        compile_lazily(
             r"\bauthorization[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:(?:bearer|basic|token|apikey|bot|key|digest)\s+)?"
             + _VALUE_OF_HEADER,
             re.IGNORECASE,
@@ -62,36 +64,38 @@ _HEADERS: tuple[tuple[tuple[str, ...], re.Pattern[str]], ...] = (
     ),
     (
         ("x-",),
-        re.compile(
+        compile_lazily(
             r"\bx-[a-z-]{0,30}(?:key|token|secret|auth|signature)[a-z-]{0,10}[\"']?\s{0,2}[:=]\s{0,2}[\"']?"
             + _VALUE_OF_HEADER,
             re.IGNORECASE,
         ),
     ),
-    (("bearer", "basic"), re.compile(rf"\b(?:bearer|basic)\s+{_VALUE_OF_HEADER}", re.IGNORECASE)),
+    (("bearer", "basic"), compile_lazily(rf"\b(?:bearer|basic)\s+{_VALUE_OF_HEADER}", re.IGNORECASE)),
     (
         ("session", "sid=", "jsessionid", "phpsessid"),
-        re.compile(
+        compile_lazily(
             rf"\b(?:session(?:_?id)?|sid|connect\.sid|jsessionid|phpsessid)={_VALUE_OF_HEADER}",
             re.IGNORECASE,
         ),
     ),
 )
-_PARAMETER = re.compile(
+_PARAMETER = compile_lazily(
     r"[?&;#](?P<name>[\w.-]{0,40}?(?:token|key|secret|password|passwd|pwd|pass|sig|signature|auth|credential|session|sid|jwt|otp|code))"
     r"=(?P<value>[^&\s#\"'<>`)\]]{4,}+)",
     re.IGNORECASE,
 )
-_HOOK = re.compile(
+_HOOK = compile_lazily(
     r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/|discord(?:app)?\.com/api/webhooks/|\.webhook\.office\.com/webhookb2/|"
     r"maker\.ifttt\.com/use/|api\.telegram\.org/bot|softlayer\.com/soap/v3(?:\.1)?/)(?P<value>[A-Za-z0-9_/:@-]{20,}+)"
 )
-_USER = re.compile(
+_USER = compile_lazily(
     r"://(?:[^\s:/@\"'<>]{0,100}:(?P<value>[^\s@/\"'<>]{1,200})|(?P<lone>[A-Za-z0-9_-]{16,200}))(?=@)"
 )
-_KEPT_IN_AZURE = re.compile(r"(?:AccountKey|SharedAccessKey|AccessKey|sig)=(?P<value>[A-Za-z0-9+/%=]{32,}+)")
+_KEPT_IN_AZURE = compile_lazily(
+    r"(?:AccountKey|SharedAccessKey|AccessKey|sig)=(?P<value>[A-Za-z0-9+/%=]{32,}+)"
+)
 
-_PLACEHOLDER = re.compile(
+_PLACEHOLDER = compile_lazily(
     r"[$<{%\[(*#@&/~.!`].*"  # $TOKEN, ${X}, <token>, {{x}}, [secret], ***, a path
     r"|https?://.*|\w+\(.*|\w+\[.*|.*\$\{.*"  # an address, a call, a lookup
     r"|(?:os|env|process|self|this|config|settings|secrets|vault|ctx|req|request|props|args|vars?|data|params|user|options?)\.[a-z].*"
@@ -103,30 +107,30 @@ _PLACEHOLDER = re.compile(
     r"|(?:ask|see|use|stored|kept|in|from|via|set|read)[ :_-].*",
     re.DOTALL | re.IGNORECASE,
 )
-_TECHNICAL = re.compile(
+_TECHNICAL = compile_lazily(
     r"(?:sha|md|base|utf|rs|hs|es|ps|ed|aes|argon|bcrypt|scrypt|pbkdf|oauth|auth|http|iso|u?int|float|rfc|tls|ssl|jwt|ecma|"
     r"python|node|py|web|log|ipv|secp|curve|rsa|dsa|ecdsa|hmac|pkcs|totp|fido)[-_]?\d{1,5}(?:[-_.][\w.-]*|[a-z]{0,4})[.!?]*|"
     r"(?:[pvx]\d+(?:\.\d+)*|s3|ec2|k8s?|i18n|l10n|a11y|h26[45]|mp[34]|x509)[.!?]*",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(
+_COUNTED = compile_lazily(
     r"(?:field|input|box|step|page|form|test|user|case|option|version|part|phase|item|column|row|rule|policy|level|type|"
     r"section|chapter|file|line|task|issue|prompt|stage|tier|layer|group|index|number|hash|salt|bucket|ring|limit|count|store|"
     r"handler|service|manager|provider|param|arg|var|value|key|token|secret|password|pass|id|mfa|otp)s?[-_]?\d{1,3}[.!?]*",
     re.IGNORECASE,
 )
-_UNITS = re.compile(
+_UNITS = compile_lazily(
     r"[~<>=≥≤+-]*\d[\d.,:_-]*(?:[a-zA-Z%]{1,12}|-[a-z]+(?:-[a-z]+)?)?[.!?]*|\d+x\d+.*", re.ASCII
 )
-_MESSAGE = re.compile(
+_MESSAGE = compile_lazily(
     r"\b(?:must|should|is|are|be|required|invalid|please|your|the|at least|enter|forgot|reset|change|wrong|incorrect|missing|"
     r"cannot|can't|not|has|have|of|for|to|muss|est|ist|debe|und|and|or|with|must)\b",
     re.IGNORECASE,
 )
-_CODE = re.compile(
+_CODE = compile_lazily(
     r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+(?:[(\[].*)?|.*[(\[{].*|[a-z]+(?:[A-Z][a-z]+)+\d?|(?:[a-z]+[_-]){1,8}[a-z]+\d{0,2}|[\w.-]+\.[a-z]{2,4}|.*[/\\].*"
 )
-_RANDOM_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_RANDOM_WORDS = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _TRAILING = ".!?:,;。"
 
 Spans = list[tuple[int, int]]
@@ -183,7 +187,7 @@ def _places(small: str, stems: tuple[str, ...]) -> list[int]:
 def value_span(found: re.Match[str]) -> tuple[int, int]:
     """The span of the value, without quotes and what ends a sentence."""
     group = found.lastgroup if "value" not in found.re.groupindex else "value"
-    if found.re is _USER and found["value"] is None:
+    if "lone" in found.re.groupindex and found["value"] is None:
         group = "lone"
     start, end = found.span(group or 0)
     while start < end and found.string[start] in "\"'":
@@ -433,7 +437,7 @@ _PLACED: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
     (("accountkey=", "sharedaccesskey=", "accesskey=", "sig="), _KEPT_IN_AZURE, _always),
 )
 """The beginning of a match, in small letters; the pattern; the judgement."""
-_KEY_AND_HEX = re.compile(r"key[^\n]{0,9}?[0-9a-f]{32}")
+_KEY_AND_HEX = compile_lazily(r"key[^\n]{0,9}?[0-9a-f]{32}")
 _RULES: tuple[tuple[tuple[str, ...], re.Pattern[str], Judgement], ...] = (
     (("://",), _USER, _is_user),
     (("=",), _PARAMETER, _is_parameter),

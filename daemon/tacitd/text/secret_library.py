@@ -12,14 +12,16 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_NAMED = re.compile(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}")
+from tacitd.text.lazy_pattern import compile_lazily
+
+_NAMED = compile_lazily(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}")
 """A name with a long value, in small letters: what `cloudant`, `ibm_cloud_iam` and `softlayer` search for."""
 _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
     "artifactory": ("ArtifactoryDetector", ("AKC", "AP")),
     "aws": ("AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws")),
     "azure_storage_key": ("AzureStorageKeyDetector", ("AccountKey",)),
     "cloudant": ("CloudantDetector", (_NAMED, ".cloudant.com")),
-    "discord": ("DiscordBotTokenDetector", (re.compile(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),)),
+    "discord": ("DiscordBotTokenDetector", (compile_lazily(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),)),
     "github_token": ("GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
     "gitlab_token": ("GitLabTokenDetector", ("gl", "GR1348941")),
     "ibm_cloud_iam": ("IbmCloudIamDetector", (_NAMED,)),
@@ -33,15 +35,15 @@ _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
     "softlayer": ("SoftlayerDetector", (_NAMED, "softlayer")),
     "square_oauth": ("SquareOAuthDetector", ("sq0",)),
     "stripe": ("StripeDetector", ("k_live_",)),
-    "telegram_token": ("TelegramBotTokenDetector", (re.compile(r":(?<=\d:)[a-z0-9_-]{35}"),)),
+    "telegram_token": ("TelegramBotTokenDetector", (compile_lazily(r":(?<=\d:)[a-z0-9_-]{35}"),)),
     "twilio": ("TwilioKeyDetector", ("AC", "SK")),
 }
 """Module -> its detector, and what a text must contain for it to be tried: a word, or a pattern of its small letters.
 
 A word with capitals is searched in the text as it is, any other in its small letters.
 """
-_LONG_RUN = re.compile(r"[A-Za-z0-9+/_=-]{11}")
-_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_LONG_RUN = compile_lazily(r"[A-Za-z0-9+/_=-]{11}")
+_WORDS = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 
 
 def find_library_secrets(text: str) -> list[tuple[int, int]]:

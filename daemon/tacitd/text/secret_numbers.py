@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-CARD = re.compile(
+from tacitd.text.lazy_pattern import compile_lazily
+
+CARD = compile_lazily(
     r"(?=[2-6]\d{3})(?<![\w.+/=-])(?:"
     r"(?:4\d{3}|5[1-5]\d\d|2[2-7]\d\d|6(?:011|4[4-9]\d|5\d\d|2\d\d)|35[2-8]\d)(?P<gap>[ -]?)\d{4}(?P=gap)\d{4}(?P=gap)\d{4}"
     r"|3[47]\d\d(?P<gap_amex>[ -]?)\d{6}(?P=gap_amex)\d{5}"
@@ -17,7 +19,7 @@ CARD = re.compile(
 )
 """Visa, Mastercard, Discover, UnionPay, JCB; American Express; Diners Club: the beginning and length of their numbers."""
 
-IBAN = re.compile(
+IBAN = compile_lazily(
     r"[A-Z](?<![A-Za-z0-9][A-Z])[A-Z]\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?)(?![A-Za-z0-9])"
 )
 _LENGTHS = {
@@ -115,13 +117,13 @@ _LENGTHS = {
     for country, length in [(part[:2], part[2:])]
 }
 
-_WORD_RUN = re.compile(
+_WORD_RUN = compile_lazily(
     r"[a-z](?<![\w.'’-][a-z])[a-z]{2,7}+(?![\w'’-])"
     r"(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}+(?![\w'’-]))*+"
 )
 """As many such words as there are. It reads no character twice, so the time is linear in the text's length."""
 _SHORTEST_PHRASE = 12 * 3 + 11
-WORDS = re.compile(
+WORDS = compile_lazily(
     r"(?<![\w.'’-])[a-z]{3,8}(?:(?:[ \t]{1,3}|[ \t]?,[ \t]?|[ \t]?\r?\n[ \t]?)(?:\d{1,2}[.)][ \t]?)?[a-z]{3,8}){11,23}(?![\w'’-])"
 )
 """Twelve to twenty-four short words with only white space between them: a seed phrase, or a plain sentence."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 _HEX, _WORD, _MIXED = "[0-9a-f]", "[A-Za-z0-9_-]", "[A-Za-z0-9]"
 SHAPES: dict[str, str] = {
     "1password": r"ops_[A-Za-z0-9+/_=-]{60,}|A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
@@ -90,13 +92,13 @@ KEY_BLOCK = (
 )
 """Private keys in PEM, OpenSSH, PGP and PuTTY form, also with the end cut off."""
 
-_KEY_BLOCK = re.compile(KEY_BLOCK, re.DOTALL)
-_TOKEN = re.compile(
+_KEY_BLOCK = compile_lazily(KEY_BLOCK, re.DOTALL)
+_TOKEN = compile_lazily(
     rf"(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
     # A token after a name: `token_ghp_…`. Only shapes that cannot fail after a long scan.
     rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']})"
 )
-_RUN = re.compile(r"[A-Za-z0-9_.:+/=~-](?:[A-Za-z0-9_.:+/=~-]{10,}+)")
+_RUN = compile_lazily(r"[A-Za-z0-9_.:+/=~-](?:[A-Za-z0-9_.:+/=~-]{10,}+)")
 """The characters of a token, at least as many as the shortest has. The pattern of all tokens is slow, so it is applied only
 to such runs.
 """

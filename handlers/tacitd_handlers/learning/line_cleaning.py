@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from tacitd.text.import_words import quote_imports
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.tidy import tidy_fact
@@ -116,11 +117,11 @@ _UNLESS_FORBIDDEN = (
         "it gives secrets away",
     ),
 )
-_HARD = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _ALWAYS)
-_HIDDEN = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _HIDING)
-_CODE = re.compile(r"`[^`]*`")
-_SOFT = tuple((re.compile(pattern, re.IGNORECASE), reason) for pattern, reason in _UNLESS_FORBIDDEN)
-_FORBIDS = re.compile(
+_HARD = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _ALWAYS)
+_HIDDEN = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _HIDING)
+_CODE = compile_lazily(r"`[^`]*`")
+_SOFT = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _UNLESS_FORBIDDEN)
+_FORBIDS = compile_lazily(
     r"\b(?:never|not|don[’']t|doesn[’']t|mustn[’']t|avoids?|dislikes?|forbids?|prohibits?|against|no|hates?|rejects?|"
     r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b[^.;!?]*$",
     re.IGNORECASE,

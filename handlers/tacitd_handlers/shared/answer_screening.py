@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 
 
@@ -20,9 +21,9 @@ class Unusable:
     reason: str
 
 
-_BULLET = re.compile(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
+_BULLET = compile_lazily(r"^\s*(?:(?:[-*+•‣▪·–—>]+|#{1,6}|\(?\d{1,3}[.)])\s+)+")
 _QUOTES = "\"'`“”‘’«»„"
-_NONE = re.compile(
+_NONE = compile_lazily(
     r"""(?:none|n/a)
         (?:[.!:;](?:\s.*)?|\s*[(\[].*[)\]]\.?|\s+[–—-].*|[–—].*|\s+(?:new|found|detected|identified|nothing)\b.*)?
       | (?:nil|null|nothing|nothing\ new|keine[rs]?|aucune?|ninguno|ninguna|geen|rien|nada)[.!]?
@@ -35,8 +36,8 @@ _NONE = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_SAID = re.compile(r"^(?:output|answer|result|facts?)\s*:\s*", re.IGNORECASE)
-_REFUSAL = re.compile(
+_SAID = compile_lazily(r"^(?:output|answer|result|facts?)\s*:\s*", re.IGNORECASE)
+_REFUSAL = compile_lazily(
     r"""(?:i[’']?m|i\ am)\ (?:really\ |very\ |so\ )?(?:sorry|afraid|unable|not\ able)\b
       | sorry\b.{0,12}\bi\b | i\ apologi[sz]e\b | as\ an\ ai(?:[,.:;-]|\ (?:large\ |language\ )*(?:model|assistant|agent|system|i)\b)
       | i\ (?:can(?:no|[’'])?t|can\ not|won[’']?t|do\ not|don[’']?t)\ (?:(?:help|assist|comply|fulfil|proceed)\b

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.numeric_readings import counting_words, find_numbers
 from tacitd_handlers.shared.relative_dates import find_dates
 from tacitd_handlers.shared.text_parts import CJK, compose_text, list_words
@@ -20,18 +21,18 @@ from tacitd_handlers.shared.token_aliases import alias_table, is_abbreviation, i
 
 TokenKind = Literal["code", "address", "flag", "variable", "path", "name", "package", "number", "date"]
 
-_SPAN = re.compile(r"(`+)(.+?)\1", re.DOTALL)
-_PLACEHOLDER = re.compile(r"<[a-z][\w -]{1,30}>|(?<!\$)\{[a-z]\w{0,30}\}")
+_SPAN = compile_lazily(r"(`+)(.+?)\1", re.DOTALL)
+_PLACEHOLDER = compile_lazily(r"<[a-z][\w -]{1,30}>|(?<!\$)\{[a-z]\w{0,30}\}")
 """Placeholders such as `<name>` and `{id}`: they name nothing, so they are not concrete."""
-_CHUNK = re.compile(rf"[^\s{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20]+")
-_ADDRESS = re.compile(
+_CHUNK = compile_lazily(rf"[^\s{CJK}\u3000-\u3004\u3008-\u303f\uff00-\uff0f\uff1a-\uff20]+")
+_ADDRESS = compile_lazily(
     r"[a-z][a-z0-9+.-]*://.+|(?:javascript|data|vbscript|file|mailto|tel|ssh|git):\S.*|www\..+|[^@\s]+@[\w-]+\.[\w.-]+",
     re.IGNORECASE,
 )
 _TOP_LEVEL = (
     "com|net|org|io|dev|sh|xyz|app|ai|co|ru|cn|info|biz|site|online|top|cloud|tech|page|eu|us|uk|de|fr|es|jp"
 )
-_WRITTEN_AROUND = re.compile(
+_WRITTEN_AROUND = compile_lazily(
     r"(?:\w[\w-]*(?:\s?(?:\[\.\]|\(\.\)|\{\.\}|\[dot\]|\(dot\)|\{dot\})\s?|\.(?=\w)))*"
     r"\w[\w-]*\s?(?:\[\.\]|\(\.\)|\{\.\}|\[dot\]|\(dot\)|\{dot\})\s?[a-z][\w-]*(?:/[\w./-]*)?"
     rf"|\w[\w-]*(?: dot \w[\w-]*)* dot (?:{_TOP_LEVEL})\b(?:(?:/| slash )[\w./-]*)?",
@@ -49,21 +50,23 @@ _COMPOUND = frozenset(
     )
 )
 """Parts of a compound that describe a tool and are not names, as in "Python-style"."""
-_DESCRIBED = re.compile(r"(?<=\w)-(?:[a-z]{3,}ed|based|safe|only|compatible)$")
+_DESCRIBED = compile_lazily(r"(?<=\w)-(?:[a-z]{3,}ed|based|safe|only|compatible)$")
 """The end of a compound that says what was done by what it names, as in "base64url-encoded" and "sha256-signed"."""
-_LINK = re.compile(r"\]\((?P<target>[^)\s]+)[^)]*\)")
-_VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*")
-_FLAG = re.compile(r"--?[A-Za-z][\w-]*(?:=\S*)?")
-_SIZED = re.compile(
+_LINK = compile_lazily(r"\]\((?P<target>[^)\s]+)[^)]*\)")
+_VARIABLE = compile_lazily(
+    r"\$\{?[A-Za-z_]\w*\}?|%[A-Za-z_]\w+%|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Za-z_]\w*=\S*"
+)
+_FLAG = compile_lazily(r"--?[A-Za-z][\w-]*(?:=\S*)?")
+_SIZED = compile_lazily(
     r"[<>=~^v≤≥]*\d[\d.,:'’]*\s?(?:%|x|px|r?em|pt|ms|s|m|h|d|w|min|mins|sec|secs|hrs?|k|[kKMGT]i?[bB]?|st|nd|rd|th|er|e|ème|º|ª|"
     r"fps|pm|am|°|€|\$|£|\+|ish|col|cols|chars?)?",
     re.IGNORECASE,
 )
-_COUNT_COMPOUND = re.compile(r"(\d[\d.,]*)((?:-[^\W\d_]+)+)")
-_DOTTED = re.compile(r"\.?[\w@-]+(?:\.[\w@*-]+)+|\.[A-Za-z][\w-]*|\*\.[\w.*-]+")
-_CAMEL = re.compile(r"[^\W\d_A-Z][A-Z]|[A-Z]{2,}[a-z]{2,}")
-_PLURAL_CAPITALS = re.compile(r"[A-Z]{2,}(?:s|es|ed|ing|d)")
-_INSTALLER = re.compile(
+_COUNT_COMPOUND = compile_lazily(r"(\d[\d.,]*)((?:-[^\W\d_]+)+)")
+_DOTTED = compile_lazily(r"\.?[\w@-]+(?:\.[\w@*-]+)+|\.[A-Za-z][\w-]*|\*\.[\w.*-]+")
+_CAMEL = compile_lazily(r"[^\W\d_A-Z][A-Z]|[A-Z]{2,}[a-z]{2,}")
+_PLURAL_CAPITALS = compile_lazily(r"[A-Z]{2,}(?:s|es|ed|ing|d)")
+_INSTALLER = compile_lazily(
     r"(?<![\w-])(?:(?:npm|pnpm|yarn|bun|pip3?|uv|uv pip|cargo|gem|brew|apt(?:-get)?|go|conda|composer)\s+"
     r"(?:install|i|add|get|dlx|exec|x|require)|npx|bunx|uvx|pipx(?:\s+(?:run|install))?)(?:\s+-\S+)*\s+(?P<name>[@\w][\w@/.-]*)",
     re.IGNORECASE,

@@ -5,18 +5,19 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Sequence
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f"
 """Characters of scripts that put no spaces between words, as the inside of a regular expression's class. Hangul is
 here because particles are appended to its words."""
 
-_RUN = re.compile(rf"[{CJK}]+|(?:(?![{CJK}])[^\W\d_])+|\d+")
-_HUMP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_RUN = compile_lazily(rf"[{CJK}]+|(?:(?![{CJK}])[^\W\d_])+|\d+")
+_HUMP = compile_lazily(r"(?<=[^\W\d_A-Z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"', 0x2010: "-", 0x2011: "-", 0x2212: "-"}
-_IS_CJK = re.compile(rf"[{CJK}]")
+_IS_CJK = compile_lazily(rf"[{CJK}]")
 
 
 def list_words(text: str) -> list[str]:

@@ -5,10 +5,10 @@ The stems are Snowball's. The stemmer is imported inside a function, because tha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text, list_words, split_words
 
 Language = str
@@ -70,15 +70,15 @@ _STEMMERS = {
     "id": "indonesian", "pl": "polish", "cs": "czech",
 }  # fmt: skip
 _SCRIPTS = (
-    (re.compile("[\u3040-\u30ff]"), "ja"),
-    (re.compile("[\uac00-\ud7af]"), "ko"),
-    (re.compile("[\u3400-\u9fff]"), "zh"),
-    (re.compile("[\u0400-\u04ff]{2}"), "ru"),
-    (re.compile("[\u0370-\u03ff]{2}"), "el"),
-    (re.compile("[\u0590-\u05ff]"), "he"),
-    (re.compile("[\u0600-\u06ff]"), "ar"),
-    (re.compile("[\u0900-\u0dff]"), "hi"),
-    (re.compile("[\u0e00-\u0fff]"), "th"),
+    (compile_lazily("[\u3040-\u30ff]"), "ja"),
+    (compile_lazily("[\uac00-\ud7af]"), "ko"),
+    (compile_lazily("[\u3400-\u9fff]"), "zh"),
+    (compile_lazily("[\u0400-\u04ff]{2}"), "ru"),
+    (compile_lazily("[\u0370-\u03ff]{2}"), "el"),
+    (compile_lazily("[\u0590-\u05ff]"), "he"),
+    (compile_lazily("[\u0600-\u06ff]"), "ar"),
+    (compile_lazily("[\u0900-\u0dff]"), "hi"),
+    (compile_lazily("[\u0e00-\u0fff]"), "th"),
 )
 _SIGNS = (("ñ¿¡", "es"), ("èêëàâùûçœ", "fr"), ("äöüß", "de"))
 """Letters that indicate a language if no function word does."""
