@@ -3,9 +3,13 @@
     python benchmarks/hooks.py [--runs 20] [--client PATH ...]
 
 Prints medians in milliseconds. The hook's program, with a daemon, without one and with one that hangs, against
-`python3 -I -S -c pass`; `tacitd statusline` against `python3 -c pass`. All are run in turn, so that a busy machine slows
-them alike. With `--client`, each prompt of a session with hooks is timed against one without, in turn too: a daemon runs,
-then it is dead. The bar: at most twice the start of Python; no more per prompt than two of the hook's own processes.
+`python3 -I -S -c pass`; `tacitd statusline` against `python3 -c pass`: at most twice as long is asked. All are run in turn,
+so that a busy machine slows them alike.
+
+With `--client`, prompts of sessions with and without hooks are timed in turn too: a daemon runs, then it is dead. Then two
+rows say which added time is asked and which was reached. Asked is the noise, the distance of the quartiles without
+hooks, where the client runs UserPromptSubmit and Stop beside its own work. Where it waits for them, it is what hooks that run
+`true` add and two of the hook's own processes. A row that is not reached ends with `MORE`.
 """
 
 from __future__ import annotations
@@ -106,8 +110,8 @@ def compare_processes(runs: int) -> None:
 
 
 def compare_prompts(client: Path, runs: int) -> None:
-    """Print the row of one client: the median of a prompt without hooks, with hooks that run `true`, with ours, and with ours
-    and no daemon. The second is what the client itself takes to run hooks."""
+    """Print the rows of one client: a prompt without hooks, with hooks that run `true`, which is what the client itself takes
+    to run hooks, with ours, and with ours and no daemon; then what they add."""
     from real_stream import StreamClient  # pyright: ignore[reportMissingImports]
     from real_world import Machine  # pyright: ignore[reportMissingImports]
 
@@ -121,33 +125,48 @@ def compare_prompts(client: Path, runs: int) -> None:
             with StreamClient(client, machine.project, env) as first:
                 first.ask("hello")  # `hooks install` then knows which client is used
             assert machine.cli("hooks", "install").returncode == 0
+            entry = json.loads(settings.read_text())["hooks"]["UserPromptSubmit"][0]["hooks"][0]
+            hook = ["/bin/sh", "-c", entry["command"]]
+            data = make_input(machine, "UserPromptSubmit")
             off = ("--settings", json.dumps({"disableAllHooks": True}))
             other = env | {"CLAUDE_CONFIG_DIR": str(machine.root / "other")}
             replace_commands(settings, machine.root / "other/settings.json")
-            with ExitStack() as stack:
-                plain = stack.enter_context(StreamClient(client, machine.project, env, off))
-                trivial = stack.enter_context(StreamClient(client, machine.project, other))
-                hooked = stack.enter_context(StreamClient(client, machine.project, env))
-                clients = (plain, trivial, hooked)
-                for one in clients:
-                    one.ask("warm up")
-                times = [[one.ask(f"p {n}") for one in clients] for n in range(runs)]
-            without, least, with_hooks = (statistics.median(one) * 1000 for one in zip(*times, strict=True))
+
+            def time_in_turn(environs: Sequence[Mapping[str, str]]) -> list[list[float]]:
+                """The milliseconds of the prompts without hooks, of those with these environments, and of the hook's process."""
+                with ExitStack() as stack:
+                    clients = [stack.enter_context(StreamClient(client, machine.project, env, off))]
+                    clients += [
+                        stack.enter_context(StreamClient(client, machine.project, one)) for one in environs
+                    ]
+                    for one in clients:
+                        one.ask("warm up")
+                    rows = [
+                        [*(one.ask(f"p {n}") * 1000 for one in clients), time_process(hook, data, env)]
+                        for n in range(runs)
+                    ]
+                return [list(column) for column in zip(*rows, strict=True)]
+
+            without, trivial, hooked, process = time_in_turn([other, env])
             machine.stop()
-            with StreamClient(client, machine.project, env) as dead:
-                dead.ask("warm up")
-                alone = statistics.median(dead.ask(f"d {n}") for n in range(runs)) * 1000
-            name = (
-                client.parts[client.parts.index("node_modules") - 1]
-                if "node_modules" in client.parts
-                else client
-            )
-            print(
-                f"{name!s:10} {without:8.1f} ms without, {least:8.1f} with `true`, {with_hooks:8.1f} with hooks, "
-                f"{alone:8.1f} no daemon"
-            )
+            without_daemon, dead, _ = time_in_turn([env])
         finally:
             machine.finish()
+    parts = client.parts
+    name = parts[parts.index("node_modules") - 1] if "node_modules" in parts else client
+    shown = [statistics.median(one) for one in (without, trivial, hooked, dead)]
+    print(
+        f"{name!s:10} {shown[0]:8.1f} ms without, {shown[1]:8.1f} with `true`, {shown[2]:8.1f} with hooks, "
+        f"{shown[3]:8.1f} no daemon"
+    )
+    lower, _, upper = statistics.quantiles(without, n=4)
+    asked = upper - lower
+    if not entry.get("async"):
+        asked = max(asked, shown[1] - shown[0] + 2 * statistics.median(process))
+    added = {"a daemon runs": shown[2] - shown[0], "no daemon": shown[3] - statistics.median(without_daemon)}
+    for when, reached in added.items():
+        late = "" if reached <= asked else "  MORE"
+        print(f"{'':10} {when:13} asked {asked:8.1f} ms more at most, reached {reached:8.1f}{late}")
 
 
 def replace_commands(settings: Path, target: Path) -> None:
