@@ -54,6 +54,12 @@ def _check_would_run(places: Paths, manager: Manager, facts: ServiceFacts, now: 
     why = manager.why_unavailable()
     if why:
         raise UnavailableError(why, "`tacitd start` runs it without a service manager")
+    if manager.file.exists() and not _runs_this_daemon(manager, places):
+        watched, _ = _find_service_paths(manager, places)
+        raise UnavailableError(
+            f"the service runs the daemon for {watched}, and each user has one service",
+            "`tacitd start` runs a second daemon; to move the service, run `tacitd service uninstall` first",
+        )
     found = find_plugins()
     load_config(places.config_file, facts.environment, found.collect_sections(), broken=bool(found.failed))
     if now and not manager.file.exists() and (pid := ping_daemon(places.socket)) is not None:
@@ -120,9 +126,10 @@ def start(ctx: click.Context, detach: bool) -> None:
     places = get_paths()
     from tacitd.service.detach import spawn_daemon
 
-    if (file := _installed(places)) is not None:
+    manager = _manager(places)
+    if _runs_this_daemon(manager, places) and not manager.why_unavailable():
         raise UsageError(
-            f"tacitd is installed as a service ({file})",
+            f"tacitd is installed as a service ({manager.file})",
             "run `tacitd service restart`, or `tacitd service uninstall` first",
         )
     pid = spawn_daemon(places, os.environ)
@@ -139,8 +146,9 @@ def restart(ctx: click.Context, when_idle: bool) -> None:
     places = get_paths()
     if when_idle and not _idle(places):
         raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
-    if _installed(places) is not None:
-        _manager(places).restart()
+    manager = _manager(places)
+    if _runs_this_daemon(manager, places) and not manager.why_unavailable():
+        manager.restart()
         echo_message("restarted")
         return
     ctx.invoke(stop)
@@ -182,7 +190,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         engine = Footprint(removed=[table], places=[table.parent], own=[table.parent])
         return collect_footprints(find_plugins().plugins, os.environ) | {"": engine}
 
-    installed = manager if manager.file.exists() else None
+    installed = manager if _runs_this_daemon(manager, places) else None
     for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):
         echo_message(text)
     echo_message("to remove the program itself, delete the virtual environment that it is installed in")
@@ -226,6 +234,24 @@ def find_manager_and_facts(places: Paths) -> tuple[Manager, ServiceFacts]:
     return _manager(places), _facts(places)
 
 
-def _installed(places: Paths) -> Path | None:
-    manager = _manager(places)
-    return manager.file if manager.file.exists() and not manager.why_unavailable() else None
+def _runs_this_daemon(manager: Manager, places: Paths) -> bool:
+    """Whether a service is installed, and is not that of another account.
+
+    Trigger: both the client's and the state directory are other ones than the service's. Why: there is one service for each
+    user, and a daemon for a second account runs beside it. Outcome: the service is left alone.
+    """
+    if not manager.file.exists():
+        return False
+    service = _find_service_paths(manager, places)
+    return any(
+        one.resolve() == other.resolve()
+        for one, other in zip(service, (places.config_dir, places.state_dir), strict=True)
+    )
+
+
+def _find_service_paths(manager: Manager, places: Paths) -> tuple[Path, Path]:
+    """The client's directory and the state directory of the installed service."""
+    from tacitd.state.paths import config_dir, state_dir
+
+    environ = {"HOME": str(places.home), **manager.read_environment()}
+    return config_dir(environ), state_dir(environ)

@@ -204,9 +204,18 @@ class Systemd:
         ]
 
     def read_environment(self) -> dict[str, str]:
-        """The `Environment` property, as `systemctl show` prints it."""
+        """The `Environment` property, as `systemctl show` prints it; where no manager answers, that of the unit alone."""
+        if not self.file.exists():
+            return {}
         said = self._ctl("show", UNIT, "--property=Environment", "--value")
-        return parse_environment(said.out) if said.code == 0 and self.file.exists() else {}
+        return parse_environment(said.out if said.code == 0 else read_unit_variables(self.file))
+
+
+def read_unit_variables(unit: Path) -> str:
+    """The variables of a unit, in the form of the `Environment` property. Raises OSError."""
+    lines = unit.read_text(encoding="utf-8", errors="replace").splitlines()
+    set_here = (one.removeprefix("Environment=") for one in lines if one.startswith("Environment="))
+    return " ".join(set_here).replace("%%", "%")
 
 
 def parse_environment(text: str) -> dict[str, str]:

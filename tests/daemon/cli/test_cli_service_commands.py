@@ -1,0 +1,87 @@
+"""Service commands of two accounts: one service for each user, and a second daemon beside it with its own state directory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from support_cli import Cli
+from tacitd.service import detach, managers
+from tacitd.service.managers import Systemd, ToolExit
+
+
+@pytest.fixture
+def unit(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The unit of the account with the usual directories, installed. The manager's tool, and the start of a daemon, are
+    replaced."""
+    file = cli.home / ".config/systemd/user/tacitd.service"
+
+    def run_tool(argv: Sequence[str]) -> ToolExit:
+        if "--property=Environment" not in argv:
+            return ToolExit(0, "")
+        lines = file.read_text().splitlines()
+        return ToolExit(0, " ".join(one[12:] for one in lines if one.startswith("Environment=")))
+
+    def find_manager(*_: object) -> Systemd:
+        return Systemd.for_user({}, cli.home, run_tool)
+
+    monkeypatch.setattr(managers, "find_manager", find_manager)
+    monkeypatch.setattr(detach, "spawn_daemon", lambda *_: 7)
+    (cli.config_dir / "projects").mkdir(parents=True)
+    installed = cli.run("service", "install", "--no-now")
+    assert installed.code == 0, installed.err
+    return file
+
+
+def use_second_account(cli: Cli) -> None:
+    cli.set(CLAUDE_CONFIG_DIR=str(cli.home / ".claude-work"), TACITD_STATE_DIR=str(cli.home / "second state"))
+    (cli.home / ".claude-work/projects").mkdir(parents=True)
+
+
+def test_a_second_daemon_starts_beside_the_service(cli: Cli, unit: Path) -> None:
+    """The account of the service is sent to the service."""
+    refused = cli.run("start")
+    assert refused.code == 2 and "is installed as a service" in refused.err
+    use_second_account(cli)
+    started = cli.run("start")
+    assert started.code == 0 and "tacitd is running (process 7)" in started.err
+
+
+def test_the_service_of_one_account_is_not_taken_by_another(cli: Cli, unit: Path) -> None:
+    """Its unit would be written over, and the first account would no longer be read after the next login."""
+    before = unit.read_bytes()
+    assert cli.run("service", "install", "--no-now").code == 0 and unit.read_bytes() == before
+    use_second_account(cli)
+    refused = cli.run("service", "install")
+    assert refused.code == 69 and f"runs the daemon for {cli.config_dir}," in refused.err
+    assert "`tacitd start`" in refused.err and unit.read_bytes() == before
+
+
+@pytest.mark.parametrize("variable", ["CLAUDE_CONFIG_DIR", "TACITD_STATE_DIR"])
+def test_one_other_directory_is_no_other_account(cli: Cli, unit: Path, variable: str) -> None:
+    """Two daemons would read the same transcripts, or write the same state."""
+    cli.set(**{variable: str(cli.home / "other")})
+    assert cli.run("start").code == 2
+    assert cli.run("service", "install", "--no-now").code == 0 and f'"{variable}=' in unit.read_text()
+    assert cli.run("uninstall", "--yes").code == 0 and not unit.exists()
+
+
+def test_the_second_account_is_uninstalled_alone(cli: Cli, unit: Path) -> None:
+    before = unit.read_bytes()
+    use_second_account(cli)
+    assert cli.run("uninstall", "--purge", "--yes").code == 0
+    assert unit.read_bytes() == before
+
+
+def test_a_service_with_a_state_directory_of_its_own_is_known(cli: Cli, unit: Path) -> None:
+    """Also where no manager answers, over ssh: the unit itself is read then."""
+    assert cli.run("service", "uninstall").code == 0
+    use_second_account(cli)
+    assert cli.run("service", "install", "--no-now").code == 0
+    assert cli.run("start").code == 2
+    silent = Systemd.for_user({}, cli.home, lambda _: ToolExit(1, "no bus"))
+    assert silent.read_environment()["TACITD_STATE_DIR"] == str(cli.home / "second state")
+    gone = cli.run("uninstall", "--yes")
+    assert gone.code == 0 and not unit.exists()
