@@ -5,7 +5,7 @@ The data of a commit depends on its `kind`:
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
                `times` (of the prompts), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
                `facts`, `dropped`; `again`: lines that a fact repeated,
-               `corrected_again`: those of them that were corrections;
+               `corrected_again`: those of them that were corrections, `again_once`: those that count once in a session;
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`
     synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
@@ -50,6 +50,7 @@ TOO_MANY_FACTS = "more than 20 facts in one answer"
 """Only earlier versions left facts out for this reason; their number stays in the log."""
 FORGOTTEN_FACT = "forgotten by you"
 COMMENTARY = "remarks of the model about its task"
+UNSUPPORTED_REPETITION = "repetitions that no message shows"
 """Reasons why facts are left out. Their number is counted; their text is not stored."""
 WRITING_KINDS = ("batch", "synthesis", "summary")
 """Kinds of commits after which a file of ours is in the project."""
@@ -288,12 +289,16 @@ class LearningState:
         self.unreadable_batches.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
         self.set_aside.append(SetAsideFacts(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
-    def wants_rewording(self, root: Path, line: str) -> bool:
-        """Whether one more correction of this line is the second one, and the line was not reworded yet (SPEC S-36)."""
+    def wants_rewording(self, root: Path, line: str, session: str = "") -> bool:
+        """Whether one more correction of this line is the second one, and the line was not reworded yet (SPEC S-36).
+
+        `session`: where it counts only if the line was not said in this session yet; "": it counts.
+        """
         known = self.find_line(root, line)
         if known is None or known in self.reworded.get(root, ()):
             return False
-        return self.line_confidences[root][known].corrections >= 1
+        confidence = self.line_confidences[root][known]
+        return confidence.corrections >= 1 and session not in confidence.sessions
 
     def list_repeated_lines(self, root: Path) -> tuple[str, ...]:
         """Lines of ours that were said more than once, the most often said first, at most 20."""
@@ -308,11 +313,13 @@ class LearningState:
 
     def _repeat(self, root: Path, data: Mapping[str, Any], at: float, sessions: Sequence[str]) -> None:
         """Record a sighting of each line that was said again (SPEC P-11). A line of the user's gets no confidence."""
-        corrected = set(data.get("corrected_again", ()))
+        corrected, once = set(data.get("corrected_again", ())), set(data.get("again_once", ()))
         for line in data.get("again", ()):
             known = self.find_line(root, line)
             if known is not None:
                 confidences = self.line_confidences[root]
+                if line in once and set(sessions[-1:]) & set(confidences[known].sessions):
+                    continue
                 confidences[known] = record_sighting(
                     confidences[known], at, sessions[-1] if sessions else "", corrected=line in corrected
                 )

@@ -28,6 +28,7 @@ from tacitd_handlers.learning.grounding_checks import correct_messages, message_
 from tacitd_handlers.learning.line_language import name_language
 from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
+from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.assents import has_nothing_to_learn
 from tacitd_handlers.learning.stage1.gather import (
@@ -36,7 +37,7 @@ from tacitd_handlers.learning.stage1.gather import (
     has_typed_text,
 )
 from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
-from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT
+from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, UNSUPPORTED_REPETITION
 from tacitd_handlers.learning.statements import list_bullets
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
@@ -55,6 +56,8 @@ EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
 ONLY_ASSENTS = "they only agree, or are commands"
 """Why prompts are skipped that could be put to the model."""
+WantsRewording = Callable[[Path, str, str], bool]
+"""`LearningState.wants_rewording`."""
 WORDS_LIMIT = 200
 """Characters of each prompt that are stored, with secrets blanked, so that `tacitd why` can show the origin of a line."""
 
@@ -64,7 +67,7 @@ def extract_facts(
     folders: Sequence[str],
     bootstrap: Bootstrap,
     refusals: RefusalLog,
-    wants_rewording: Callable[[Path, str], bool],
+    wants_rewording: WantsRewording,
     tools: Tools,
 ) -> Outcome:
     """Handle growth of a transcript.
@@ -117,7 +120,7 @@ def _ask_model(
     folders: Sequence[str],
     bootstrap: Bootstrap,
     refusals: RefusalLog,
-    wants_rewording: Callable[[Path, str], bool],
+    wants_rewording: WantsRewording,
     tools: Tools,
 ) -> Outcome:
     documents = bootstrap.ensure_summary(project, tools)
@@ -152,7 +155,16 @@ def _ask_model(
     forgotten = read_forgotten(tools.home, project.root)
     wanted = [fact for fact in parsed.facts if not forgotten.covers(fact)]
     known = [fact for fact in wanted if find_equal(fact, documented) is not None]
-    fresh, refused = sift_facts([fact for fact in wanted if fact not in known], sources)
+    learned = documents.list_learned_lines()
+    verdicts = {
+        fact: judge_repetition(line, parsed.find_mark(fact).messages, messages)
+        for fact in known
+        if (line := find_equal(fact, learned)) is not None
+    }
+    unsupported = [fact for fact, verdict in verdicts.items() if verdict is RepetitionVerdict.UNSUPPORTED]
+    unproven = [fact for fact, verdict in verdicts.items() if verdict is RepetitionVerdict.UNPROVEN]
+    known = [fact for fact in known if fact not in unsupported]
+    fresh, refused = sift_facts([fact for fact in wanted if fact not in (*known, *unsupported)], sources)
     found, ungrounded = ground_findings(split.found, extensions, sources)
     refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in ungrounded]
     if found:
@@ -164,23 +176,24 @@ def _ask_model(
         SECRET_FACT: parsed.withheld,
         COMMENTARY: parsed.commentary,
         FORGOTTEN_FACT: len(parsed.facts) - len(wanted),
+        UNSUPPORTED_REPETITION: len(unsupported),
     }
     if any(left_out.values()):
         data["left_out"] = {why: number for why, number in left_out.items() if number}
     texts = [message.text for message in messages]
     marks = {fact: _make_mark(fact, parsed.find_mark(fact), parts, texts) for fact in parsed.facts}
     facts = [*known, *fresh]
-    return _build_commit(event, project, gathered, facts, marks, documents, wants_rewording, data)
+    return _build_commit(event, project, gathered, facts, unproven, marks, documents, wants_rewording, data)
 
 
 def _make_mark(fact: str, mark: AnswerMark, prompts: Sequence[str], texts: Sequence[str]) -> FactMark:
     """The mark of a fact. `prompts`: the ids of the batch's prompts, `texts`: their texts.
 
-    Numbers of other messages are ignored.
+    Numbers of other messages are ignored. A correction in none of the messages is not one.
     """
     numbers = [number - 1 for number in mark.messages if 1 <= number <= len(prompts)]
     named = tuple(prompts[at] for at in correct_messages(fact, numbers, texts))
-    return FactMark(named, mark.corrected)
+    return FactMark(named, mark.corrected and bool(numbers or not mark.messages))
 
 
 def _end_of_last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
@@ -213,22 +226,27 @@ def _build_commit(
     project: Project,
     gathered: Gathered,
     facts: Sequence[str],
+    unproven: Sequence[str],
     marks: Mapping[str, FactMark],
     documents: KnownDocuments,
-    wants_rewording: Callable[[Path, str], bool],
+    wants_rewording: WantsRewording,
     data: Mapping[str, Any],
 ) -> Done:
     """Build the commit: the facts that no document contains, and the learned lines that the others repeat.
 
     A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
+    `unproven`: the repetitions that count once in a session.
     """
     lines, learned = documents.list_known_lines(), documents.list_learned_lines()
     new = {fact: marks[fact] for fact in facts if find_equal(fact, lines) is None}
-    repeats = [(line, marks[fact]) for fact in facts if (line := find_equal(fact, learned)) is not None]
-    again = [line for line, _ in repeats]
-    corrected = [line for line, mark in repeats if mark.corrected]
+    said = [(fact, line) for fact in facts if (line := find_equal(fact, learned)) is not None]
+    again = [line for _, line in said]
+    once = [line for fact, line in said if fact in unproven]
+    corrected = {line: marks[fact] for fact, line in said if marks[fact].corrected}
     rewordings = {
-        line: mark for line, mark in repeats if mark.corrected and wants_rewording(project.root, line)
+        line: mark
+        for line, mark in corrected.items()
+        if wants_rewording(project.root, line, event.session if line in once else "")
     }
     new |= {line: replace(mark, again=True) for line, mark in rewordings.items()}
     ids = [p.id for p in gathered.prompts]
@@ -248,7 +266,9 @@ def _build_commit(
     if any(mark != NO_MARK for mark in new.values()):
         made["marks"] = [mark.to_record() for mark in new.values()]
     if corrected:
-        made["corrected_again"] = corrected
+        made["corrected_again"] = list(corrected)
+    if once:
+        made["again_once"] = once
     made["times"] = [prompt.time for prompt in gathered.prompts]
     return Done(gathered.upto, {**made, "new": list(new), "again": again, **data, **counts})
 

@@ -1,0 +1,121 @@
+"""Whether the messages of a batch show that a line was said again, so that a model's word alone counts nothing (SPEC S-54). Pure.
+
+A line counts as said again if one of the messages that the answer names, or any message if it names none, has a content
+word of it and does not order the contrary. A message in another language shares no words with a line, and "not again!"
+speaks of what the assistant did. There the answer is trusted, but the line counts once in a session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+
+from tacitd_handlers.learning.prompt_templates import PromptMessage
+from tacitd_handlers.shared.dangerous_kinds import is_odd, split_clauses
+from tacitd_handlers.shared.equality import is_reversal
+from tacitd_handlers.shared.lexicon import stance_sign
+from tacitd_handlers.shared.quoted_text import drop_quotes
+from tacitd_handlers.shared.speech_acts import is_order, split_sentences
+from tacitd_handlers.shared.text_parts import is_cjk, pairs_of_characters, split_words
+from tacitd_handlers.shared.word_stems import (
+    JUDGED,
+    Language,
+    content_stems,
+    language_of,
+    stem_words,
+    text_stems,
+)
+
+_WORD = re.compile(r"[^\W\d_]+")
+_SHARED_PAIRS = 0.3
+"""The share of a line's pairs of CJK characters that a message must repeat to have a word of it."""
+
+
+class RepetitionVerdict(StrEnum):
+    """What the messages show about a line that was said again, by the answer."""
+
+    SAID = "said"
+    UNPROVEN = "unproven"
+    """Words cannot show it: it counts once in a session."""
+    UNSUPPORTED = "unsupported"
+    """It does not count."""
+
+
+def judge_repetition(line: str, named: Sequence[int], messages: Sequence[PromptMessage]) -> RepetitionVerdict:
+    """Return what the messages show about a line. `named`: the numbers in the answer's mark, from 1 on; () if it has none."""
+    meant = [messages[number - 1] for number in named if 1 <= number <= len(messages)]
+    if named and not meant:
+        return RepetitionVerdict.UNSUPPORTED
+    asked = [(drop_quotes(one.text), one.context) for one in meant or messages]
+    agreeing = [(text, context) for text, context in asked if not says_contrary(text, line)]
+    if any(_shares_word(text, line) for text, _ in agreeing):
+        return RepetitionVerdict.SAID
+    if any(
+        text.strip() and (_cannot_be_compared(text, line) or _shares_word(context, line))
+        for text, context in agreeing
+    ):
+        return RepetitionVerdict.UNPROVEN
+    return RepetitionVerdict.UNSUPPORTED
+
+
+def says_contrary(text: str, line: str) -> bool:
+    """Whether a message orders the contrary of a line and nowhere the line itself: "from now on npm, not pnpm".
+
+    A question or a report ("you used npm again") is no order.
+    """
+    contrary = False
+    theirs = _signs_of(line, language := language_of(line))
+    for sentence in split_sentences(text):
+        signs = _signs_of(sentence, language)
+        shared = theirs.keys() & signs.keys()
+        opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
+        if len(opposite) < len(shared):
+            return False
+        if not opposite or not is_order(sentence):
+            continue
+        contrary |= (
+            is_reversal(sentence, line)
+            or len(opposite) > 1
+            or any(signs[stem] for stem in opposite)
+            or _recommends(sentence, opposite, language)
+        )
+    return contrary
+
+
+def _signs_of(text: str, language: Language) -> dict[str, bool]:
+    """By stem of the content words: whether an odd number of negations stands before it in its clause."""
+    wanted = content_stems(text, language)
+    signs: dict[str, bool] = {}
+    for clause in split_clauses(text):
+        for found in _WORD.finditer(clause):
+            for stem in stem_words([found[0]], language) & wanted:
+                signs.setdefault(stem, is_odd(clause[: found.start()], found.start()))
+    return signs
+
+
+def _recommends(sentence: str, stems: Iterable[str], language: Language) -> bool:
+    """Whether a clause says "use" or "prefer" before one of the words, not of what the assistant does."""
+    wanted = set(stems)
+    for clause in split_clauses(sentence):
+        words = split_words(clause)
+        ends = [at for at, word in enumerate(words) if stem_words([word], language) & wanted]
+        if ends and "you" not in words and any(stance_sign(word) == 1 for word in words[: ends[0]]):
+            return True
+    return False
+
+
+def _shares_word(text: str, line: str) -> bool:
+    if is_cjk(line) and is_cjk(text):
+        pairs = pairs_of_characters(line)
+        if len(pairs & pairs_of_characters(text)) >= max(1.0, len(pairs) * _SHARED_PAIRS):
+            return True
+    language = language_of(line)
+    words = content_stems(line, language)
+    # "Always do it": a line without content words is compared by all of its words.
+    return bool((words or text_stems(line, language)) & text_stems(text, language))
+
+
+def _cannot_be_compared(text: str, line: str) -> bool:
+    language = language_of(line)
+    return is_cjk(line) or language not in JUDGED or language_of(text) != language
