@@ -25,8 +25,10 @@ from tacitd_handlers.learning.person_decisions import (
 from tacitd_handlers.learning.refusals import make_refusal_id
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
 from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.store import text_of
 from tacitd_handlers.shared.decay import DAY
-from tacitd_handlers.shared.equality import normalise_text
+from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 WORDS = 10
 """Messages that are shown with a refused text, the newest."""
@@ -80,7 +82,7 @@ def _why_review(line: LearnedLine, inventory: Inventory, kept_at: float) -> str:
     conflict = inventory.state.conflicts.get(line.root, {}).get(line.line)
     if conflict is not None and not kept_at:
         file, theirs = conflict
-        if any(own.line == theirs for own in inventory.list_own_lines(line.root)):
+        if find_equal(theirs, known_lines(text_of(line.root / file, line.root))) is not None:
             return f"it contradicts your line in {file}: {theirs}"
     life = inventory.state.rule_lives.get(line.root, {}).get(line.line)
     if life is not None and is_flagged(life, kept_at):

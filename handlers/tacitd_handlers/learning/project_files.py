@@ -27,6 +27,7 @@ from tacitd_handlers.learning.stage2.place import (
     is_internal,
 )
 from tacitd_handlers.learning.statements import known_lines
+from tacitd_handlers.learning.store import text_of
 from tacitd_handlers.learning.tombstones import GitView
 
 _SPELLINGS = {
@@ -267,6 +268,12 @@ def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, Shared
         except FileRefusedError as error:
             closed[folder] = error.what
     return found, closed
+
+
+def read_documents_of_person(project: Project) -> dict[str, tuple[str, ...]]:
+    """The statements of the person's documents for the whole project, by name. tacitd has no lines in them."""
+    found = {name: text_of(project.root / name, project.root) for name in (AGENTS, "CLAUDE.md")}
+    return {name: known_lines(text) for name, text in found.items() if text}
 
 
 def git_view(project: Project, name: str, data: bytes | None, head_then: str | None) -> GitView | None:

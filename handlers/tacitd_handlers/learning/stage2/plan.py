@@ -7,14 +7,14 @@ the second decision has no operations (SPEC S-29).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
+from tacitd_handlers.learning.stage2.line_conflicts import Conflict, find_conflicts
 from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
-from tacitd_handlers.shared.equality import find_equal
 from tacitd_handlers.shared.fact_index import FactIndex
 
 FORGOTTEN = "forgotten by the user"
@@ -76,15 +76,6 @@ class Withheld:
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
-    """A line that was to replace a line of the user's. That one is never replaced; the user decides."""
-
-    placed: PlacedLine
-    path: str
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """The decision on all lines of one plan."""
 
@@ -104,6 +95,8 @@ def decide_operations(
     reword: AbstractSet[str] = frozenset(),
     exceptions: AbstractSet[str] = frozenset(),
     is_forgotten: Callable[[str], bool] = lambda line: False,
+    documents: Mapping[str, Sequence[str]] | None = None,
+    before: Mapping[str, Sequence[str]] | None = None,
 ) -> Decision:
     """Return what is to be written of placed lines. The mappings are by path relative to the project.
 
@@ -111,7 +104,7 @@ def decide_operations(
     tacitd wrote and that were not changed since. Only those are replaced; an update of a line of the user's is put in
     addition to it. `limit`: the maximum number of operations. `reword`: lines whose words may change although they say
     the same. `exceptions`: lines that only limit themselves to their folder (`folder_exceptions`). `is_forgotten`: whether
-    the user said that a line is never to be learned again.
+    the user said that a line is never to be learned again. `documents`, `before`: see `find_conflicts`.
     """
     replaceable = _replaceable(placed, files, ours or {}, reword)
     state = _PlanState(files, removed or {}, replaceable, reword, exceptions)
@@ -131,26 +124,9 @@ def decide_operations(
                 state.carry_out(operation)
                 operations.append(operation)
                 merged += state.take_merged(operation)
-    conflicts = _find_conflicts([one.source for one in operations], files, ours or {})
+    sources = [one.source for one in operations]
+    conflicts = find_conflicts(sources, files, ours or {}, documents or {}, before or {})
     return Decision(tuple(operations), tuple(dropped), tuple(withheld), conflicts, tuple(merged))
-
-
-def _find_conflicts(
-    placed: Iterable[PlacedLine],
-    files: Mapping[str, Sequence[str]],
-    ours: Mapping[str, AbstractSet[str]],
-) -> tuple[Conflict, ...]:
-    """Return the lines of the user's that REPLACES names."""
-    found: list[Conflict] = []
-    for one in placed:
-        for named in filter(None, map(strip_marks, (one.item.replaces, *one.item.merges))):
-            for path, lines in files.items():
-                mine = {strip_marks(line) for line in ours.get(path, ())}
-                theirs = find_equal(named, [line for line in lines if strip_marks(line) not in mine])
-                if theirs is not None and find_equal(named, mine) is None:
-                    found.append(Conflict(one, path, theirs))
-                    break
-    return tuple(dict.fromkeys(found))
 
 
 def _replaceable(

@@ -30,7 +30,7 @@ from tacitd_handlers.learning.grounding_checks import sift_lines
 from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.person_decisions import read_forgotten
-from tacitd_handlers.learning.project_files import read_all
+from tacitd_handlers.learning.project_files import read_all, read_documents_of_person
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
 from tacitd_handlers.learning.removal_messages import add_removal_messages
@@ -260,6 +260,8 @@ class Synthesizer:
             reword=inputs.reword,
             exceptions=find_exceptions(placed, inputs.numbered),
             is_forgotten=read_forgotten(tools.home, project.root).covers,
+            documents=read_documents_of_person(project),
+            before={name: one.all_statements for name, one in inputs.shared.items()},
         )
         from_facts = describe_origins((one.source for one in decision.operations), inputs.numbered)
         predecessors = find_predecessors(decision, inputs.reword, project.root)
