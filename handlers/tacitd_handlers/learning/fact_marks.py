@@ -15,14 +15,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tacitd_handlers.shared.text_parts import is_cjk
+
+_WORDS = (
+    r"correct(?:ed|ion)|korrigiert|korrektur|berichtigt|corregid[oa]|correcci[oó]n|corrig[eé]e?|correzione|corretto|corrigid[oa]|"
+    r"correção|gecorrigeerd|correctie|訂正|更正|纠正|정정|исправлено|исправление"
+)
+"""How models write "Corrected" in the languages of the labelled messages and their neighbours."""
 _COPIED = re.compile(
-    r"(?:[\[【]\d{1,3}[\]】]\s*|(?:\*\*|__)?(?:Corrected|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)",
+    rf"(?:[\[【]\d{{1,3}}[\]】]\s*|(?:\*\*|__)?(?:{_WORDS}|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)",
     re.IGNORECASE,
 )
 _NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
-_CORRECTED = re.compile(
-    r"(?:\*\*|__)?correct(?:ed|ion)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE
-)
+_CORRECTED = re.compile(rf"(?:\*\*|__)?(?:{_WORDS})(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +63,7 @@ def split_corrected(fact: str) -> tuple[str, bool]:
     if found is None:
         return fact, False
     text = fact[found.end() :]
-    return text[:1].upper() + text[1:], True
+    return (text if is_cjk(text) else text[:1].upper() + text[1:]), True
 
 
 def strip_copied_marks(text: str) -> str:

@@ -2,7 +2,7 @@
 
     [3] fact        [3] Corrected: fact        [3] AGAIN: the known line        [3] Corrected: AGAIN: the known line
 
-A line without these marks is a fact too: models leave them out. Numbers of messages that do not exist are ignored.
+Models also write `[3-4]`, `[Message 3]` and "Corrected" in the language of the facts. A line without these marks is a fact too: models leave them out. Numbers of messages that do not exist are ignored.
 
 The model extracted the facts; this module only splits its list. No regular expression extracts a fact from what the
 user typed (SPEC S-08). Whether a fact is known or grounded is decided in `run`.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tacitd.text.redact import has_secret
@@ -58,10 +58,15 @@ _HANDLED = re.compile(
 _SORRY = re.compile(r"(?:i[’']?m|i am) (?:\w+ )?sorry\b|sorry\b|i apologi[sz]e\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"messages? \d{1,3}\W*", re.IGNORECASE)
 """The heading that the prompt puts above each message; a model may repeat it."""
+_LIST = r"#?\d{1,3}(?:\s*(?:,|;|&|/|-|–|—|\band\b|\bto\b)\s*#?\d{1,3})*"
 _NUMBERS = re.compile(
-    r"(?:(?:\*\*|__)?[\[【]\s*(?P<numbers>\d{1,3}(?:\s*,\s*\d{1,3})*)\s*[\]】]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>\d{1,3})\s*:)(?:\*\*|__)?[:\s]*(?=\S)",
+    rf"(?:(?:\*\*|__)?[\[【]\s*(?:messages?\s+)?(?P<numbers>{_LIST})\s*[\]】]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>{_LIST})\s*:)"
+    r"(?:\*\*|__)?[:\s]*(?=\S)",
     re.IGNORECASE,
 )
+_RANGE = re.compile(r"(\d+)(?:\s*(?:-|–|—|to)\s*#?(\d+))?", re.IGNORECASE)
+_HIGHEST = 99
+"""The highest number of a range. No batch has so many messages; numbers of messages that do not exist are ignored later."""
 _AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
 _BARE_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s+(?:[–—-]\s+)?(?=\S)")
 """AGAIN without a colon. It is a mark only in front of a known line, otherwise the first word of a fact."""
@@ -179,9 +184,17 @@ def _split_marks(line: str, known: Sequence[str]) -> tuple[str, AnswerMark]:
 def _split_numbers(line: str) -> tuple[str, tuple[int, ...]]:
     text, messages = strip_marks(line), list[int]()
     while (found := _NUMBERS.match(text)) is not None:
-        messages += map(int, re.findall(r"\d+", found["numbers"] or found["label"]))
+        messages += _expand_numbers(found["numbers"] or found["label"])
         text = text[found.end() :]
     return text, tuple(dict.fromkeys(messages))
+
+
+def _expand_numbers(text: str) -> Iterator[int]:
+    """Yield 1, 3, 4, 5 for `1, 3-5`."""
+    for first, last in _RANGE.findall(text):
+        yield from range(int(first), min(int(last), _HIGHEST) + 1) if last else ()
+        if not last or int(last) < int(first):
+            yield from map(int, filter(None, (first, last)))
 
 
 def _has_number(line: str) -> bool:
