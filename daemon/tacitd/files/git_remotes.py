@@ -18,6 +18,11 @@ _URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
 _SHORT_FORM = re.compile(r"^(?:[^/@:]+@)?(\[[0-9a-f:]+\]|[^/:@\s]+):(?!/)(.+)$", re.IGNORECASE)
 """`git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
+_HOST = re.compile(
+    r"(?:\[[0-9a-f:.]+\]|[^:@/?#\s]*\.[^:@/?#\s]+|localhost)(?::\d*)?(?=[/?#]|$)", re.IGNORECASE
+)
+"""A host that is certainly one: with a dot, in brackets, or localhost."""
+_LATER_HOST = re.compile(rf"@(?={_HOST.pattern})", re.IGNORECASE)
 _LIMIT = 1 << 20
 
 
@@ -38,14 +43,31 @@ def normalise_remote(url: str, base: Path | None = None) -> str:
         return ""
     with_scheme = _SCHEME.match(url)
     if with_scheme and with_scheme[1].casefold() != "file":
-        address, _, path = re.split(r"[?#]", with_scheme[2], maxsplit=1)[0].partition("/")
-        return _join(re.sub(r":\d*$", "", address.rpartition("@")[2]), path)
+        host, path = re.split(r"[?#]", _drop_user(with_scheme[2]), maxsplit=1)[0].partition("/")[::2]
+        return _join(re.sub(r":\d*$", "", host), path)
     short = None if with_scheme else _SHORT_FORM.match(url)
     if short and len(short[1]) > 1:
         return _join(short[1], short[2])
     local = with_scheme[2] if with_scheme else url
     place = os.path.realpath((base or Path("/")) / Path(local).expanduser())
     return place.removesuffix("/.git").removesuffix(".git").rstrip("/")
+
+
+def _drop_user(rest: str) -> str:
+    """Return what follows the scheme without user and password.
+
+    Trigger: a password contains a raw `/`, `?` or `#`, so that the user stands where the host should be. Why: the address is
+    stored, and must not contain a part of a token. Outcome: the user ends at the first later `@` that a host follows.
+    """
+    address = re.split(r"[/?#]", rest, maxsplit=1)[0]
+    host = address.rpartition("@")[2]
+    tail = rest[len(address) :]
+    if "@" in tail and not _HOST.match(host):
+        if (later := _LATER_HOST.search(tail)) is not None:
+            return tail[later.end() :]
+        if re.search(r":(?!\d*$)", host):
+            return tail.rpartition("@")[2]
+    return rest[len(address) - len(host) :]
 
 
 def _join(host: str, path: str) -> str:
