@@ -250,6 +250,9 @@ def settle_intent(
                 entry = _without_elements(entry, path, added)
                 if path in learned:
                     learned[path] = learned[path].without(added)
+                    # The changelog tells which of them are learned.
+                    if newer is not None and path in newer.put:
+                        learned[path] = replace(learned[path], stamp=utc_millis(intent.planned_at))
         else:
             theirs.add(path)
     gone = theirs | outdated

@@ -250,8 +250,11 @@ def note_learned(
         last = owned.learned.get(path)
         if value is None:
             continue
-        if path in owned.paths and last is not None:  # files of another machine are waited for
-            made[path] = last
+        # Trigger: files of another machine are waited for. Why: until they come, it is not known what is learned of this value.
+        # Outcome: what was known of it stays.
+        if path in owned.paths:
+            if last is not None:
+                made[path] = last
             continue
         if isinstance(value, list):
             have = dot_paths.get_value(before, path)

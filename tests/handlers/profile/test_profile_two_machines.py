@@ -385,6 +385,28 @@ def test_a_command_with_the_value_of_a_late_intent_is_the_persons(box: Box, othe
         assert set(box.meta) == {"work.role"}, step
 
 
+def test_a_command_for_what_was_heard_while_files_were_awaited(box: Box, other: Box) -> None:
+    """P-17: the other machine heard the same before the crashed change was finished, and noted that nothing of the list is
+    learned. So it took the element for the person's already, and `profile add` wrote nothing."""
+
+    def change(disk: FaultyDisk) -> None:
+        box.clock.advance(1)
+        open_store(box, disk).learn_finding(PartialProfile({"interests": ("chess",)}), "s", "x")
+
+    for step in crash_steps(box, lambda: box.learn(work__role="dev"), change):
+        for heard in ("chess", "tea"):
+            box.clock.advance(1)
+            other.learn(interests=(heard,))
+        box.clock.advance(1)
+        box.store.finish_pending()
+        box.clock.advance(1)
+        other.store.add_element("interests", "chess")
+        box.clock.advance(1)
+        for one in (box, other):
+            one.no_longer(interests=("chess", "tea"))
+            assert box.profile["interests"] == ["chess"], step
+
+
 def test_a_late_decay_leaves_what_was_heard_again(box: Box, other: Box) -> None:
     """P-14: decay crashed, and the other machine heard the value before it was finished."""
 
