@@ -14,6 +14,7 @@ from tacitd.text.import_words import quote_imports
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.harmful_orders import find_harm
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
@@ -56,7 +57,9 @@ _ALWAYS = (
         r"\b(?:ignore|disregard|forget|override|ignorier\w*|vergiss|ignore[zr]|oublie[zr]?|ignora\w*|negeer)\b.{0,30}"
         r"\b(?:previous|prior|above|earlier|preceding|existing|system|safety|vorherige\w*|bisherige\w*|précédent\w*|"
         r"anterior\w*|vorige|eerdere)\b.{0,30}"
-        r"\b(?:instructions?|prompts?|directives?|anweisungen|consignes|instrucciones|instructies)\b",
+        r"\b(?:instructions?|prompts?|directives?|anweisungen|consignes|instrucciones|instructies)\b"
+        # Those of a part of the program are not the agent's.
+        r"(?! (?:of|for|in) (?:the |our |an? |each )?(?:[\w-]+ ){0,2}(?:chatbot|bot|service|app|template|installer|wizard|dialog|form|fixtures?|tests?|playground)\b)",
         "it tells an agent to ignore its instructions",
     ),
     (
@@ -82,6 +85,13 @@ _ALWAYS = (
         r"(?!(?:(?<=prefix human:)|(?<=prefix assistant:))\W*$)",
         "it imitates a turn of a conversation",
     ),
+    (
+        r"以前の指示|これまでの指示|(?:すべて|全て|全部)の?指示を(?:すべて|全て)?(?:無視|忘れ)|忽略(?:之前|以上|所有)(?:的)?(?:所有)?(?:指令|指示|提示)"
+        r"|\b(?:ignore|disregard|forget)\s+(?:every|any|all|each)\s+(?:\w+\s+)?(?:rule|instruction|order|guideline|prompt)s?\s+(?:that\s+)?you\b",
+        "it tells an agent to ignore its instructions",
+    ),
+    (r"https?://[^\s)]*\$[({]", "it puts the output of a command into an address"),
+    (r"\b(?:nc|ncat|netcat)\b.*\s-(?:e|c)\s|/dev/tcp/", "it opens a shell to another machine"),
     (r"--dangerously-\S+|\bbypassPermissions\b|\bdangerouslyDisable\w+", "it grants permissions"),
     (
         r"\byou are now\b(?! (?:on|using)\b)|\b(?:now in|enter|enable|activate|switch to|act in|be in|into)\s+(?:\w+ )?(?:developer|god|dan) mode\b"
@@ -90,42 +100,9 @@ _ALWAYS = (
         "it gives an agent another role",
     ),
 )
-_UNLESS_FORBIDDEN = (
-    (
-        r"\b(?:allow|approve|grant|accept|auto-approve)\b.{0,20}\b(?:all|any|every|full) (?:\w+ )?"
-        r"\b(?:tools?|permissions?|commands?|access)\b(?! (?:with|that|which|whose|matching)\b)"
-        r"|\bwithout (?:asking (?:for )?|any )permissions?\b|\S\s+without permissions?\b|\bBash\(\s*\*",
-        "it grants permissions",
-    ),
-    (
-        r"\b(?:disable|bypass|skip|circumvent|turn(?:ing)? off|switch(?:ing)? off)\b.{0,20}"
-        r"\b(?:safety|security|sandbox\w*|permissions?|guard\w*|git hooks?|pre-commit hooks?|approvals?)\b"
-        r"(?! (?:clauses?|headers?|groups?|(?:review )?labels?|pages?|badges?|columns?)\b)"
-        r"(?! (?:in|for|of) (?:the )?(?:headless )?(?:chrome|chromium|puppeteer|playwright|electron)\b)|--no-verify\b"
-        r"|--no-gpg-sign\b",
-        "it switches a check off",
-    ),
-    (
-        # A token that goes to a path of one's own API, a token in a header, a key for the vault, "errors without passwords" and "POST requests" give nothing away.
-        r"\b(?:send|post|upload|exfiltrate|leak|e-?mail|forward)\s+"
-        r"(?:(?!(?:about|without|with|for|but|no|not|never|after|when|requests?|errors?|emails?|metrics|traces)\b)\S+\s+){0,8}?"
-        r"[`'\"(]?(?:\b(?:secrets?|credentials?|api[ -]?keys?|environment variables|"
-        r"tokens?(?!(?: to `?/(?!/|tmp\b)[\w/:{}-]+| with (?:every|each) (?:\w+ )?requests?)`?[.,;]?(?:$|\s(?!.*(?:://|\w\.[a-z]|\bto\b))))|"
-        r"passwords?(?! reset (?:e-?mails?|links?)\b(?!.*(?:://|\w\.[a-z]))))\b|\.env\b)"
-        r"(?! (?:in|as) (?:an? |the )?(?:[\w-]+ ){0,2}(?:headers?|cookies?|body|bearer|field|parameter)\b)"
-        r"(?! to (?:the |our )?(?:vault|keychain|keyring|kms|secrets? (?:manager|store)|1password|doppler|ssm)\b)",
-        "it gives secrets away",
-    ),
-)
 _HARD = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _ALWAYS)
 _HIDDEN = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _HIDING)
 _CODE = compile_lazily(r"`[^`]*`")
-_SOFT = tuple((compile_lazily(pattern, re.IGNORECASE), reason) for pattern, reason in _UNLESS_FORBIDDEN)
-_FORBIDS = compile_lazily(
-    r"\b(?:never|not|don[’']t|doesn[’']t|mustn[’']t|avoids?|dislikes?|forbids?|prohibits?|against|no|hates?|rejects?|"
-    r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b[^.;!?]*$",
-    re.IGNORECASE,
-)
 
 
 def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
@@ -147,10 +124,8 @@ def clean_fact(text: str, *, is_typed: bool = False) -> str | Unfit:
         for pattern, reason in patterns:
             if pattern.search(searched):
                 return Unfit(reason)
-    # A match is allowed if the words before it in the same clause forbid it.
-    for pattern, reason in () if is_typed else _SOFT:
-        if any(not _FORBIDS.search(line[: found.start()]) for found in pattern.finditer(line)):
-            return Unfit(reason)
+    if not is_typed and (reason := find_harm(line)):
+        return Unfit(reason)
     line = quote_imports(_plain_marks(tidy_fact(line)))
     if not any(char.isalnum() for char in line):
         return Unfit("nothing is left of it")

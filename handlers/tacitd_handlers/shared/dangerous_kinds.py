@@ -57,7 +57,7 @@ _SKIPPING = (
 _SECRET = (
     r"(?:credentials?\b|passwords?\b|passphrases?\b|secrets?\b|api[ _-]?keys?\b|(?:access|auth\w*|bearer|session|refresh|login|api) ?tokens?\b"
     r"|(?:private|ssh|access|secret|signing) ?keys?\b|\.env\b"
-    r"|wallets?\b"
+    r"|wallets?\b|system prompts?\b"
     r"|zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|geheimnis\w*|schlüssel\w*|identifiants?\b|mots? de passe|clés? (?:privées?|api|ssh|secrètes?)"
     r"|credenciales|contraseñas?|claves? (?:privadas?|api|ssh|secretas?)|認証情報|パスワード|秘密|鍵|トークン)"
 )
@@ -134,7 +134,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         _SECRECY,
         False,
         rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bkeep (?:this|that|it) (?:\w+ )?(?:secret|hidden|quiet|confidential|to yourself)\b|\bbetween us\b|\bconceal\w*|\bbehind .{{0,12}}\bback\b"
-        rf"|\bhid(?:e|es|den|ing) .{{0,40}}\bfrom {_PEOPLE}|\bverheimlich\w*|\bverschweig\w*|\bunter uns\b|\bentre nous\b|\bentre nosotros\b",
+        rf"|\bhid(?:e|es|den|ing) .{{0,40}}\bfrom {_PEOPLE}|\bverheimlich\w*|\bverschweig\w*|\bocult\w+ (?:al?|a la) (?:usuario|persona)\w*|\bcache[rz]? .{{0,40}}\bà (?:l'utilisateur|la personne)|\bunter uns\b|\bentre nous\b|\bentre nosotros\b",
     ),
     (
         "sending something elsewhere",
