@@ -20,7 +20,7 @@ from typing import Any
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
-from tacitd_handlers.profile.ownership import LearnedValue, hash_value, note_learned
+from tacitd_handlers.profile.ownership import LearnedValue, hash_value, note_learned, sighting_key
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import Op
 
@@ -68,14 +68,27 @@ class ProfileIntent:
         return cls(ops, meta, None, utc_millis(at), since, base, _digests(meta), learned)
 
     def move_to(self, at: str) -> ProfileIntent:
-        """Return the intent as one that is carried out now: `lastUpdated`, and the changelog's entry, have the time `at`."""
+        """Return the intent as one that is carried out now: `lastUpdated`, the changelog's entry, and the entries of new paths in
+        profile-meta.json have the time `at`."""
         old = (self.entry or {}).get("timestamp")
+        moved = {
+            str(one["path"]): {**one, "firstSeen": at, "lastSeen": at}
+            for one in self.meta["preferences"]
+            if one["path"] not in self.meta_before and one["firstSeen"] == old
+        }
         learned = {
-            path: replace(one, stamp=at) if one.stamp and one.stamp == old else one
+            path: replace(
+                one,
+                stamp=at if one.stamp and one.stamp == old else one.stamp,
+                sighting=sighting_key(moved[path]) if path in moved else one.sighting,
+            )
             for path, one in self.learned.items()
         }
+        meta = self.meta | {
+            "preferences": [moved.get(str(one["path"]), one) for one in self.meta["preferences"]]
+        }
         entry = {**self.entry, "timestamp": at} if self.entry is not None else None
-        return replace(self, at=at, entry=entry, learned=learned, planned=self.planned_at)
+        return replace(self, at=at, meta=meta, entry=entry, learned=learned, planned=self.planned_at)
 
     @property
     def planned_at(self) -> float:

@@ -142,6 +142,7 @@ def test_a_command_after_a_removal_creates_nothing_learned(box: Box, other: Box)
         )
     box.clock.advance(1)
     other.store.add_element("interests", "tea")
+    box.clock.advance(1)
     box.store.finish_pending()
     assert box.profile["interests"] == ["tea", "go"]
     for one in (box, other):
@@ -405,6 +406,25 @@ def test_a_command_for_what_was_heard_while_files_were_awaited(box: Box, other: 
         for one in (box, other):
             one.no_longer(interests=("chess", "tea"))
             assert box.profile["interests"] == ["chess"], step
+
+
+def test_a_list_that_a_person_began_before_a_late_intent(box: Box, other: Box) -> None:
+    """P-17: the entry of a path that is created late begins when it is written, as its entry of the changelog. Otherwise the
+    other machine does not know how the list began, and takes the person's element for learned."""
+
+    def change(disk: FaultyDisk) -> None:
+        box.clock.advance(1)
+        open_store(box, disk).learn_finding(PartialProfile({"interests": ("tea",)}), "s", "x")
+
+    for step in crash_steps(box, lambda: box.learn(work__role="dev"), change):
+        if "interests" in box.profile:
+            continue
+        box.edit(interests=["chess"])
+        box.clock.advance(60)
+        box.store.finish_pending()
+        assert box.meta["interests"]["firstSeen"] == box.changelog[-1]["timestamp"], step
+        other.no_longer(interests=("chess",))
+        assert box.profile["interests"] == ["chess", "tea"], step
 
 
 def test_a_late_decay_leaves_what_was_heard_again(box: Box, other: Box) -> None:
