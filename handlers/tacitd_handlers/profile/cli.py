@@ -184,7 +184,7 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
 
     `own`: the value is the person's; `ownElements`: the person's elements of a learned list; `kept`: when the person's value
     was last kept against a finding, and what the finding said (None: never). `confidence` is as of now, `days` the time until
-    the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a person's own path.
+    the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
     """
     found, owned, now = metas.read_confidences(at.read_metadata()), at.find_ownership(), at.clock.now()
     profile, kept = at.read_profile(), at.list_kept()
@@ -194,11 +194,13 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
     for path in [*leaves, *elements]:
         one = found.get(path) if path not in owned.paths else None
         mine = [*owned.elements.get(path, ())]
+        if one is None and path not in owned.paths and not mine:
+            continue  # a list of which each element has an entry of its own
         against = kept.get(path) if one is None or mine else None
         rows.append(
             {
                 "path": path,
-                "own": one is None,
+                "own": path in owned.paths,
                 "ownElements": mine,
                 "confidence": one.confidence_at(now) if one else None,
                 "days": one.days_left(now) if one else None,
@@ -211,12 +213,11 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
 
 
 def _cells(row: dict[str, Any], fancy: bool) -> tuple[str, ...]:
-    notes = (
-        [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] and not row["own"] else []
-    )
+    notes = ["yours: does not decay"] if row["own"] else []
+    notes += [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] else []
     notes += [_against(row["kept"])] if row["kept"] else []
-    if row["own"]:
-        return row["path"], "", "", "", "; ".join(["yours: does not decay", *notes])
+    if row["confidence"] is None:
+        return row["path"], "", "", "", "; ".join(notes)
     shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
     days = render.format_days(row["days"])
