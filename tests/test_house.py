@@ -65,6 +65,7 @@ def test_the_wheel_contains_only_our_packages(tmp_path: Path) -> None:
     assert prompts | {"tacitd/py.typed", "tacitd_handlers/py.typed"} <= names
     templates = {f"tacitd/service/templates/{name}" for name in ("tacitd.service", "dev.tacitd.plist")}
     assert {name for name in names if "/templates/" in name} == templates
+    assert [name for name in names if "slash_commands" in name] == []  # only the plugin's copies are used
 
 
 def _dependencies(*, dev: bool) -> list[str]:
