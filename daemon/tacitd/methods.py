@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -22,13 +22,14 @@ from tacitd.engine import Engine
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
-from tacitd.files.purge import purge_texts
-from tacitd.handler import Decided, Decision, Degradation, load_hook
+from tacitd.files.purge import find_left_texts, purge_texts
+from tacitd.handler import Decided, Decision, Degradation, StoredItem, load_hook
 from tacitd.plugins import find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.layout import StateLayout
+from tacitd.state.paths import report_file
 from tacitd.status import build_status, make_status_line
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
@@ -262,18 +263,42 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
     done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
-    purged = _purge_words(app, decision.id, done.texts) if params.get("purge") else []
-    return {"what": done.what, "purged": [str(path) for path in purged]}
+    if not params.get("purge"):
+        return {"what": done.what, "purged": [], "left": []}
+    others = {one.text: one for one in _list_other_items(app, decision.id)}
+    purged = _purge_words(app, decision.id, done.texts, others)
+    left = find_left_texts(app.paths.state_dir, done.texts)
+    files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
+    kept = [{"text": text, "files": [], "id": others[text].id} for text in done.texts if text in others]
+    return {"what": done.what, "purged": [str(path) for path in purged], "left": [*kept, *files]}
 
 
-def _purge_words(app: App, id: str, texts: Sequence[str]) -> list[Path]:
-    """Blank the texts in the state directory and in all plugins' own files outside of it; return the files that changed."""
-    app.activities.blank_texts(texts)
-    purged = purge_texts(app.paths.state_dir, texts)
+def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
+    """Blank the texts in the state directory and in all plugins' own files outside of it, and remove the last report.
+
+    Returns the files that changed. `keep`: the texts of other stored items. By them tacitd knows its own lines, so they stay
+    whole in the logs. Raises OSError, and what the plugins' hooks raise.
+    """
+    purged: list[Path] = []
+    # Before the logs: what a plugin takes out of a file, it may write down.
     for plugin in app.found.plugins:
         if plugin.purge and (consumer := app.engine.consumers.get(plugin.name)) is not None:
             purged += load_hook(plugin.purge)(consumer.handler, app.tools[plugin.name], id, texts)
+    app.activities.blank_texts(texts)
+    purged += purge_texts(app.paths.state_dir, texts, keep=keep)
+    report = report_file(app.environ)
+    if report.is_file():
+        report.unlink()
+        purged.append(report)
     return purged
+
+
+def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:
+    """All stored items but one. Raises OSError."""
+    for plugin in app.found.plugins:
+        if plugin.items:
+            items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, None)
+            yield from (one for one in items if one.state == "stored" and one.id != id)
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:

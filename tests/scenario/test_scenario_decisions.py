@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -93,6 +95,72 @@ def test_purged_words_are_in_no_file_of_the_state_directory(make: MakeDaemon) ->
     daemon.restart()
     assert daemon.learned == ["Prefers basalt-8", "Prefers opal-9"]
     assert daemon.status()["degraded"] == []
+
+
+LESSON = "WHEN lighting rooms -> DO buy cobalt-77 lamps -> BECAUSE they are bright"
+
+
+def list_files_with(daemon: Daemon, *words: str) -> list[str]:
+    """The files below the scenario's root with one of these words; not the client's transcripts, nor its stand-in's
+    records, nor the terminal of `run`."""
+    files = [path for path in daemon.root.rglob("*") if path.is_file()]
+    theirs = (daemon.projects, daemon.bin)
+    mine = [path for path in files if path.name != "output" and not any(map(path.is_relative_to, theirs))]
+    found = [path for path in mine if any(one.encode() in path.read_bytes() for one in words)]
+    return sorted(str(path.relative_to(daemon.root)) for path in found)
+
+
+def test_purged_words_are_in_no_file_that_tacitd_writes(make: MakeDaemon) -> None:
+    """docs/files.md: of a line, of a short one, and of a lesson; after each command that keeps words in a file.
+
+    In the state and the cache directory, the memory, the lessons, the rules of all sessions and the project.
+    """
+    drafted = {
+        "match": f"(?s){SYNTHESIS}.*lamps",
+        "reply": f"FILE: LEARNED.md\nFACT: Prefers cobalt-77 lamps\n\nLESSON: {LESSON}\nSCOPE: global",
+    }
+    corrected = {"match": f"(?s){EXTRACTION}.*lamps", "reply": "[1] Corrected: Prefers cobalt-77 lamps"}
+    daemon = make([drafted, corrected, *LEARNING], **QUICK)
+    daemon.start()
+    learn(daemon, "Prefers ox", "Prefers ox 4 carts", session="s2")
+    file = daemon.project / "LEARNED.md"
+    file.write_text(file.read_text().replace("- Prefers ox\n", ""))
+    learn(daemon, "Prefers ox", session="s3")
+    assert daemon.cli("accept", "Prefers ox", cwd=daemon.project).returncode == 0
+    learn(daemon, "no: I prefer cobalt-77 lamps", session="s4")
+    assert sorted(daemon.learned) == ["Prefers cobalt-77 lamps", "Prefers ox", "Prefers ox 4 carts"]
+    for arguments in (["report"], ["report", "--all"], ["learned"], ["log"], ["context"], ["status"]):
+        done = daemon.cli(*arguments, cwd=daemon.project)
+        assert done.returncode == 0, done.stderr
+    daemon.restart()
+    lines = {"cobalt": "cobalt-77 lamps", "ox": "Prefers ox"}
+    before = list_files_with(daemon, *lines.values())
+    for name in ("report.html", "history.jsonl", "status.json", "lessons.jsonl", "index.json", "LEARNED.md"):
+        assert any(path.endswith(name) for path in before), (name, before)
+    lesson = next(one["id"] for one in json.loads(daemon.cli("why", "lighting rooms", "--json").stdout))
+    short = ids(daemon)["Prefers ox"]
+    for asked in (ids(daemon)["Prefers cobalt-77 lamps"], short, lesson):
+        done = daemon.cli("forget", asked, "--purge", "--yes", cwd=daemon.project)
+        assert done.returncode == 0, done.stderr
+        # The prompts of one call are not told apart, so those of the other line of that call are the line's too.
+        assert ("is still stored" in done.stderr) is (asked == short), done.stderr
+    daemon.sync()
+    daemon.stop()
+    assert list_files_with(daemon, "cobalt", "lighting rooms") == []
+    left = {
+        path: path_lines(daemon.root / path, "Prefers ox") for path in list_files_with(daemon, "Prefers ox")
+    }
+    assert {one for found in left.values() for one in found} == {"Prefers ox 4 carts"}, left
+    daemon.start()
+    assert list(ids(daemon)) == ["Prefers ox 4 carts"], "tacitd still knows the line that contains the words"
+    learn(daemon, "Prefers ox", "no: I prefer cobalt-77 lamps", session="s9")
+    assert daemon.learned == ["Prefers ox 4 carts"]
+    assert "cobalt" not in daemon.cli("lesson", "list").stdout
+
+
+def path_lines(path: Path, words: str) -> set[str]:
+    """How the words go on in a file, each time."""
+    return {found[0] for found in re.finditer(rf"{words}(?: 4 carts)?", path.read_text())}
 
 
 def test_a_persons_own_line_is_not_removed_silently(make: MakeDaemon) -> None:

@@ -5,12 +5,17 @@ The items are the plugins' (`item_lookup`); the daemon, or an engine in this pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
 from tacitd.cli.item_lookup import FoundItem, decide_item, find_item
 from tacitd.errors import UsageError
 from tacitd.files.git import find_project_root
+
+NAMED = 5
+"""How many files are named in which a word is left."""
 
 
 @click.command(epilog="\b\nExample: tacitd forget 4f1c02ab\nExample: tacitd forget pnpm --purge")
@@ -49,6 +54,8 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
     if purge:
         count = len(done["purged"])
         echo_message(f"its words were blanked in {count} file{'' if count == 1 else 's'} of tacitd's")
+        for one in done["left"]:
+            echo_message(_describe_left(one["text"], one["files"], one["id"]))
     elif not undo:
         echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
 
@@ -69,6 +76,16 @@ def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None
         echo_json([{**found.as_data(), **done}])
     else:
         echo_message(done["what"])
+
+
+def _describe_left(text: str, files: Sequence[str], id: str) -> str:
+    """Say where a single word is left, or which other item (`id`) has the text."""
+    if id:
+        return (
+            f"“{escape_output(text)}” is still stored as {id}: `tacitd forget {id} --purge` removes it there"
+        )
+    names = ", ".join(files[:NAMED]) + (f" and {len(files) - NAMED} more" if len(files) > NAMED else "")
+    return f"left, because a word this short is in other texts and records too: “{escape_output(text)}” in {names}"
 
 
 def _echo_item(found: FoundItem) -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from tacitd.report.sections import ReportScope, ReportSection
 
 SCHEMA = 1
-FILE = "report.html"
-"""File in the cache directory, mode 0600: the page contains words of the person's."""
 SPAN = "90d"
 
 
@@ -144,7 +142,7 @@ def _write_page(page: bytes, output: str | None) -> Path:
     """Write the page to the named file, or to the cache directory. Raises OSError, FileRefusedError."""
     from tacitd.files.locks import make_private_dir
     from tacitd.files.replaced import replace_file
-    from tacitd.state.paths import cache_dir
+    from tacitd.state.paths import report_file
 
     if output is not None:
         file = Path(output).expanduser().absolute()
@@ -155,7 +153,7 @@ def _write_page(page: bytes, output: str | None) -> Path:
         if file.exists() and not _is_report(file):
             raise UsageError(f"{escape_output(output)} exists and is not a report", "choose another name")
     else:
-        file = cache_dir(os.environ) / FILE
+        file = report_file(os.environ)
         make_private_dir(file.parent)
     replace_file(file, page, mode=0o600)
     return file

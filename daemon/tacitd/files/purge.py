@@ -1,8 +1,13 @@
 """Blanking a person's words in tacitd's own files, for `tacitd forget --purge`.
 
-`purge_texts` changes the files in the state directory, `blank_in_place` one that a plugin names. A log is written anew through `Log.compact`, so that a process that appends
-to it meanwhile loses nothing. Other files (the text log, a status document) keep their length, because a process may have
-them open. Which words are blanked is decided by the owner of the item.
+`purge_texts` changes the files in the state directory, `blank_in_place` one that a plugin names. A log is written anew through
+`Log.compact`, so that a process that appends to it meanwhile loses nothing. Other files (the text log, a status document) keep
+their length, because a process may have them open. Which words are blanked is decided by the owner of the item.
+
+How a text is looked for depends on what else it could be. A long one is blanked wherever it is. A short one of several words
+is blanked where no word or path goes on beside it. A single short word may also be a word of a record's own (`done`), so it
+is blanked in sentences, and as a whole text under a key of texts. One of fewer than SHORTEST characters is in too many
+sentences: it is blanked as a whole text only. `find_left_texts` names the words that are left, and where.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,37 +28,112 @@ from tacitd.files.log import Log
 BLANK = "[forgotten]"
 """What stands in a record in place of the words."""
 WITHIN = 12
-"""Characters. A text of at least this length is also blanked where it is a part of a longer one; a shorter one could be a
-part of a path or of another word."""
+"""Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
+SHORTEST = 4
+"""Characters. A shorter text is not looked for in longer ones."""
 LARGEST = 64 << 20
 """Bytes of a file that is not a log; a larger one is none of tacitd's."""
+TEXT_KEYS = frozenset(("fact", "facts", "line", "new", "old", "text", "words"))
+"""The keys of records whose values are a person's or a model's texts, and never words of the record's own."""
+_BEFORE, _AFTER = r"(?<![\w/\\.@-])", r"(?![\w/\\@-]|[.:]\w)"
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uff66-\uff9f]")
+"""A character of a script that puts no spaces between words."""
+# In JSON a new line is \n.
+_BEFORE_BYTES = r"(?:(?<![.\w\x80-\xff/\\@-])|(?<=\\[nrt]))"
+_AFTER_BYTES = r"(?![\w\x80-\xff/@-]|[.:]\w|\\(?![nrt\"]))"
 
 
-def purge_texts(directory: Path, texts: Collection[str], disk: Disk | None = None) -> list[Path]:
+def purge_texts(
+    directory: Path, texts: Collection[str], disk: Disk | None = None, *, keep: Collection[str] = ()
+) -> list[Path]:
     """Blank these texts in every file below `directory`, and return the files that changed. Links are not followed.
 
-    Raises OSError; calling it again continues.
+    `keep`: texts of other items, which stay whole although they are or contain one of `texts`. Raises OSError; calling it again
+    continues.
     """
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
-    return [path for path in _list_files(directory) if wanted and _purge_file(path, wanted, disk)]
+    return [path for path in _list_files(directory) if wanted and _purge_file(path, wanted, disk, keep)]
 
 
-def blank_value(value: Any, texts: Sequence[str]) -> Any:
-    """A JSON value with the texts blanked: strings and keys that are one of them, or contain a long one."""
+def find_left_texts(directory: Path, texts: Collection[str]) -> dict[str, list[Path]]:
+    """By single short word that is still in a file below `directory` after `purge_texts`, those files. Raises OSError."""
+    words = sorted({text for text in texts if text.strip() and _is_word(text) and not _is_long(text)})
+    files = [path for path in _list_files(directory) if words and path.stat().st_size <= LARGEST]
+    found: dict[str, list[Path]] = {}
+    for path in files:
+        data = path.read_bytes()
+        for word in words:
+            forms = "|".join(_BEFORE_BYTES + one + _AFTER_BYTES for one in _list_spellings(word))
+            if re.search(forms.encode("latin-1"), data):
+                found.setdefault(word, []).append(path)
+    return found
+
+
+def blank_value(value: Any, texts: Collection[str], keep: Collection[str] = (), key: str = "") -> Any:
+    """A JSON value with the texts blanked in its strings and keys. `key`: that of the value; see the module's docstring."""
     match value:
         case str():
-            if value in texts:
-                return BLANK
-            for text in texts:
-                if len(text) >= WITHIN:
-                    value = value.replace(text, BLANK)
-            return value
+            return _blank_text(value, texts, keep, key)
         case dict():
-            return {blank_value(key, texts): blank_value(each, texts) for key, each in value.items()}
+            return {
+                _blank_text(name, texts, keep, ""): blank_value(each, texts, keep, str(name))
+                for name, each in value.items()
+            }
         case list():
-            return [blank_value(each, texts) for each in value]
+            return [blank_value(each, texts, keep, key) for each in value]
         case _:
             return value
+
+
+def _blank_text(value: str, texts: Collection[str], keep: Collection[str], key: str) -> str:
+    if value in keep:
+        return value
+    if value in texts and (not _is_word(value) or key in TEXT_KEYS):
+        return BLANK
+    long, phrases, words = _compile_texts(tuple(texts), tuple(keep))
+    is_sentence = any(map(str.isspace, value))
+    searched = long if value.startswith(("/", "~/")) else words if is_sentence else phrases
+    if searched is None:
+        return value
+    return searched.sub(lambda found: found[0] if found.lastindex else BLANK, value)
+
+
+def _is_word(text: str) -> bool:
+    """Whether it could be a word of a record's own, or is too short to tell."""
+    return len(text) < WITHIN and not any(map(str.isspace, text))
+
+
+def _is_long(text: str) -> bool:
+    """Whether it is blanked wherever it is. A script without spaces has no words that could go on beside it."""
+    return len(text) >= WITHIN or (len(text) >= SHORTEST and _UNSPACED.search(text) is not None)
+
+
+@lru_cache(8)
+def _compile_texts(
+    texts: tuple[str, ...], keep: tuple[str, ...]
+) -> tuple[re.Pattern[str] | None, re.Pattern[str] | None, re.Pattern[str] | None]:
+    """The pattern of the long texts, of these and phrases, and of these and single words. The first group is what stays."""
+    searched = [text for text in texts if text.strip() and len(text) >= SHORTEST]
+    long = [text for text in searched if _is_long(text)]
+    phrases = [text for text in searched if _is_long(text) or not _is_word(text)]
+    return _compile_set(long, keep), _compile_set(phrases, keep), _compile_set(searched, keep)
+
+
+def _compile_set(texts: Sequence[str], keep: Collection[str]) -> re.Pattern[str] | None:
+    """A pattern of these texts, and of those of `keep` that contain one, in a group. At one place the longest is taken."""
+    forms = [
+        (text, re.escape(text) if _is_long(text) else _BEFORE + re.escape(text) + _AFTER) for text in texts
+    ]
+    forms += [(text, f"({re.escape(text)})") for text in _list_kept(texts, keep)]
+    return (
+        re.compile("|".join(form for _, form in sorted(forms, key=lambda one: -len(one[0]))))
+        if texts
+        else None
+    )
+
+
+def _list_kept(texts: Collection[str], keep: Collection[str]) -> list[str]:
+    return [one for one in keep if any(text in one for text in texts)]
 
 
 def _list_files(directory: Path) -> Iterator[Path]:
@@ -61,25 +142,27 @@ def _list_files(directory: Path) -> Iterator[Path]:
             yield path
 
 
-def _purge_file(path: Path, texts: Sequence[str], disk: Disk | None) -> bool:
+def _purge_file(path: Path, texts: Sequence[str], disk: Disk | None, keep: Collection[str]) -> bool:
     if path.name.endswith("jsonl"):
         log = Log(path, disk)
-        if not any(blank_value(record, texts) != record for record in log.read()):
+        if not any(blank_value(record, texts, keep) != record for record in log.read()):
             return False
-        log.compact(blank_value(record, texts) for record in log.read())
+        log.compact(blank_value(record, texts, keep) for record in log.read())
         log.close()
         return True
     if path.suffix in (".log", ".json") and path.stat().st_size <= LARGEST:
-        return blank_in_place(path, [text for text in texts if len(text) >= WITHIN])
+        return blank_in_place(path, texts, keep=keep)
     return False
 
 
-def blank_in_place(path: Path, texts: Collection[str], begin: int = 0) -> bool:
+def blank_in_place(path: Path, texts: Collection[str], begin: int = 0, *, keep: Collection[str] = ()) -> bool:
     """Replace the texts in a file by dots, from byte `begin` on, and return whether there were any.
 
-    The file keeps its length, and bytes that another process appends meanwhile stay. A short text is only replaced where
-    it is a whole string of JSON. A link, and what is not a regular file, is left alone. Raises OSError.
+    The file keeps its length, and bytes that another process appends meanwhile stay. A single short word is replaced as a
+    whole string of JSON only in a file of records (`.jsonl`), where it is not a key. A link, and what is not a regular
+    file, is left alone. Raises OSError.
     """
+    form = _compile_bytes(texts, keep, is_log=path.name.endswith("jsonl"))
     try:
         fd = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError as error:
@@ -88,22 +171,48 @@ def blank_in_place(path: Path, texts: Collection[str], begin: int = 0) -> bool:
         raise
     with open(fd, "r+b", buffering=0) as file:
         size = os.fstat(fd).st_size
-        if not stat.S_ISREG(os.fstat(fd).st_mode) or size > LARGEST:
+        if not stat.S_ISREG(os.fstat(fd).st_mode) or size > LARGEST or form is None:
             return False
-        data = os.pread(fd, size, begin)
-        found = sorted(
-            {(at.start(), at.end()) for form in _list_forms(texts) for at in re.finditer(form, data)}
-        )
+        found = [at.span() for at in form.finditer(os.pread(fd, size, begin)) if not at.lastindex]
         for start, end in found:
             os.pwrite(file.fileno(), b"." * (end - start), begin + start)
         return bool(found)
 
 
-def _list_forms(texts: Collection[str]) -> Iterator[bytes]:
-    """For each spelling of each text in a file, a regular expression of its bytes."""
-    for text in texts:
-        if not text.strip():
+def _compile_bytes(
+    texts: Collection[str], keep: Collection[str], *, is_log: bool
+) -> re.Pattern[bytes] | None:
+    """A pattern of each spelling of each text in a file, and of those of `keep` that contain one, in a group."""
+    given = [text for text in texts if text.strip()]
+    forms = [form for text in given for form in _list_forms(text, is_log=is_log)]
+    if not forms:
+        return None
+    forms += [(len(one), f"({one})") for text in _list_kept(given, keep) for one in _list_spellings(text)]
+    ordered = sorted(forms, key=lambda form: -form[0])
+    return re.compile("|".join(form for _, form in ordered).encode("latin-1"))
+
+
+def _list_forms(text: str, *, is_log: bool) -> Iterator[tuple[int, str]]:
+    """The length and the regular expression, of bytes as Latin-1, of each spelling of a text in a file."""
+    for spelling in _list_spellings(text):
+        size = len(spelling)
+        if _is_long(text):
+            yield size, spelling
             continue
-        for spelling in {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]}:
-            form = re.escape(spelling.encode("utf-8", "replace"))
-            yield form if len(text) >= WITHIN else rb'(?<=")' + form + rb'(?=")'
+        if not _is_word(text) or is_log:
+            yield size, rf'(?<="){spelling}(?="(?!\s*:))'
+        if len(text) >= SHORTEST and _is_word(
+            text
+        ):  # not between two quotes, where it may be a record's own word
+            yield (
+                size,
+                rf'{_BEFORE_BYTES}(?<!"){spelling}{_AFTER_BYTES}|{_BEFORE_BYTES}{spelling}(?!"){_AFTER_BYTES}',
+            )
+        elif len(text) >= SHORTEST:
+            yield size, _BEFORE_BYTES + spelling + _AFTER_BYTES
+
+
+def _list_spellings(text: str) -> list[str]:
+    """A text as it is and as in JSON: the bytes as Latin-1, escaped for a regular expression."""
+    found = dict.fromkeys((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1]))
+    return [re.escape(one.encode("utf-8", "replace").decode("latin-1")) for one in found]

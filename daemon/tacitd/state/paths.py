@@ -91,6 +91,11 @@ def cache_dir(env: Mapping[str, str]) -> Path:
     return _platform(env, "XDG_CACHE_HOME", ".cache", _platform_cache)
 
 
+def report_file(env: Mapping[str, str]) -> Path:
+    """The last page of `tacitd report`, mode 0600: it contains words of the person's."""
+    return cache_dir(env) / "report.html"
+
+
 def data_dir(env: Mapping[str, str]) -> Path:
     """What a person keeps, and can take to another machine: `~/.local/share/tacitd` (platformdirs)."""
     return _platform(env, "XDG_DATA_HOME", ".local/share", _platform_data)

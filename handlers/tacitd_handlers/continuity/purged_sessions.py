@@ -1,7 +1,4 @@
-"""Blank a forgotten line's words in the sessions' files: the hook `purge` of the continuity plugin.
-
-Only texts of some length are blanked, because these files are shared with the person: a short word is in other sentences.
-"""
+"""Blank a forgotten line's words in the sessions' files: the hook `purge` of the continuity plugin."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacitd.files.purge import WITHIN, blank_in_place
+from tacitd.files.purge import blank_in_place
 from tacitd.handler import Handler, Tools
 from tacitd_handlers.continuity.session_names import PREFIX, SUFFIX
 from tacitd_handlers.continuity.store import SessionStore
@@ -21,6 +18,5 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
     Raises OSError.
     """
     del handler, id
-    long = [text for text in texts if len(text) >= WITHIN]
     folder = SessionStore.from_environ(os.environ, tools.clock).folder
-    return [path for path in sorted(folder.glob(f"{PREFIX}*{SUFFIX}")) if blank_in_place(path, long)]
+    return [path for path in sorted(folder.glob(f"{PREFIX}*{SUFFIX}")) if blank_in_place(path, texts)]

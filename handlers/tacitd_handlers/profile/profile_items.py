@@ -15,7 +15,6 @@ from typing import Any
 
 from tacitd.clock import parse_utc, utc_seconds
 from tacitd.errors import UsageError
-from tacitd.files.purge import WITHIN
 from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
 from tacitd_handlers.profile import changelog, dot_paths
 from tacitd_handlers.profile.fields import LABELS
@@ -55,10 +54,8 @@ def decide_value(handler: Handler, tools: Tools, decision: Decision) -> Decided:
 
 
 def _list_texts(value: Any) -> Iterator[str]:
-    """The texts of a value that are long enough to be looked for in any file."""
-    for one in value if isinstance(value, list) else [value]:
-        if isinstance(one, str) and len(one) >= WITHIN:
-            yield one
+    """The texts of a value."""
+    return (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str))
 
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:

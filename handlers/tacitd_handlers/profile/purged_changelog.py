@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.files.log import Log
-from tacitd.files.purge import BLANK, WITHIN, blank_value
+from tacitd.files.purge import BLANK, blank_value
 from tacitd.handler import Handler, Tools
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.changelog import QUARANTINE, prune_changelog
@@ -26,10 +26,9 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
     """
     del handler
     store = ProfileStore.from_environ(os.environ, tools.clock)
-    long = [text for text in texts if len(text) >= WITHIN]
     quarantine = Log(store.directory / QUARANTINE, store.disk)
     prune_changelog(store.log, tools.clock.now(), quarantine)  # what is no entry would be lost below
-    return [log.path for log in (store.log, quarantine) if _purge_log(log, id, long)]
+    return [log.path for log in (store.log, quarantine) if _purge_log(log, id, texts)]
 
 
 def _purge_log(log: Log, id: str, texts: Sequence[str]) -> bool:

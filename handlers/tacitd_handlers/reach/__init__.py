@@ -35,6 +35,7 @@ def make_plugin() -> Plugin:
             )
         },
         context_files=f"{here}.context_files:list_context_files",
+        purge=f"{here}.purged_rules:purge_words",
         changes=f"{here}.rules_history:list_changes",
         findings=f"{here}.reach_checks:find_problems",
         banner_lines=f"{here}.render:format_banner_lines",

@@ -7,6 +7,7 @@ within a minute. How the file changes belongs to `rules_plan`, how it is written
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,8 @@ class ReachHandler(BaseHandler):
         self._restore = False
         self._state = "none"
         self._left_out = 0
+        self._lock = threading.Lock()
+        """Held while the file is brought up to date: a purge does that in another thread."""
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Read what was written before."""
@@ -73,7 +76,8 @@ class ReachHandler(BaseHandler):
             self._restore = True
         if isinstance(event, SessionStarted) or (isinstance(event, Due) and event.job == JOB):
             try:
-                self._update(tools)
+                with self._lock:
+                    self._update(tools)
             except FileBusyError:
                 self._stamp = None  # the job comes again in 20 s
             except (OSError, TacitdError) as error:
@@ -87,6 +91,19 @@ class ReachHandler(BaseHandler):
         if self._file is None:
             return Done()
         return Done(data=describe_rules_change(str(self._file.path), before, self._file.memory.written.rules))
+
+    def update_now(self, tools: Tools) -> list[Path]:
+        """Bring the file up to date for a person's command, and return it if it changed. Any thread.
+
+        Raises OSError, FileBusyError and other TacitdErrors. `tacitd history` does not show this change.
+        """
+        if self._file is None:
+            return []
+        with self._lock:
+            before = self._file.read_bytes()
+            self._stamp = None
+            self._update(tools)
+            return [self._file.path] if self._file.read_bytes() != before else []
 
     def _report_problems(self, tools: Tools) -> None:
         """Report what does not reach the sessions of known projects, until it is gone."""

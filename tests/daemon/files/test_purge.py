@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.files.log import Log
-from tacitd.files.purge import BLANK, blank_in_place, blank_value, purge_texts
+from tacitd.files.purge import BLANK, blank_in_place, blank_value, find_left_texts, purge_texts
 
 WORDS = "use pnpm, never npm"
 
@@ -44,10 +46,54 @@ def test_other_files_keep_their_length(tmp_path: Path) -> None:
     assert "pnpm" not in json.loads(document.read_text())["made"][0]
 
 
-def test_a_short_text_is_blanked_only_as_a_whole() -> None:
-    """`pnpm` is a part of paths and of other words."""
-    found = {"a": "pnpm", "path": "/home/pnpm/x", "list": ["use pnpm"]}
-    assert blank_value(found, ["pnpm"]) == {"a": BLANK, "path": "/home/pnpm/x", "list": ["use pnpm"]}
+@pytest.mark.parametrize(
+    ("text", "value", "after"),
+    [
+        ("Use tabs", "He said: use it. Use tabs, Use tabs.", f"He said: use it. {BLANK}, {BLANK}."),
+        ("Use tabs", "Use tabstops; reUse tabs; Use tabs-only", None),
+        ("my repo", "/home/me/my repo/x", None),
+        ("my repo", "see ~/my repo", "see ~/my repo"),
+        ("pnpm", "use pnpm: always", f"use {BLANK}: always"),
+        ("pnpm", "/home/pnpm/x", None),
+        ("pnpm", "pnpm-lock.yaml and pnpm.io", None),
+        ("pnpm", "pnpm", None),
+        ("npm", "use npm", None),
+        ("请用制表符", "一定请用制表符缩进", f"一定{BLANK}缩进"),
+        ("Use tabs", "line\nUse tabs\nUse tabs in Go", f"line\n{BLANK}\nUse tabs in Go"),
+    ],
+)
+def test_a_short_text_is_blanked_where_no_word_goes_on(text: str, value: str, after: str | None) -> None:
+    """A word is blanked in sentences, a path and a longer word stay, and so does another item that contains it."""
+    assert blank_value({"a": value}, [text], ["Use tabs in Go"]) == {"a": value if after is None else after}
+    spelled = json.dumps({"a": value}, ensure_ascii=False)
+    assert ("." * len(text.encode()) in spell_in_place(spelled, text)) is (BLANK in (after or ""))
+
+
+def spell_in_place(data: str, text: str) -> str:
+    """A document after the text was blanked in it."""
+    with tempfile.TemporaryDirectory() as directory:
+        file = Path(directory) / "a.json"
+        file.write_text(data)
+        blank_in_place(file, [text], keep=["Use tabs in Go"])
+        return file.read_text()
+
+
+def test_a_word_of_a_records_own_stays() -> None:
+    """`done` is a state too. Under a key of texts, it is the person's."""
+    record = {"state": "done", "did": [["taken"]], "words": ["done", "well done!"], "done": 1}
+    assert blank_value(record, ["done", "taken"]) == record | {"words": [BLANK, f"well {BLANK}!"]}
+    assert blank_value({"words": ["ok", "ok, so"]}, ["ok"]) == {"words": [BLANK, "ok, so"]}
+    text = '{"state":"done","says":"well done","done":"done"}'
+    assert spell_in_place(text, "done") == text.replace("well done", "well ....")
+
+
+def test_what_is_left_is_named(tmp_path: Path) -> None:
+    """Single words that are a part of other texts, with the files; a text that was blanked is not left."""
+    log = Log(tmp_path / "a.jsonl")
+    log.append({"state": "done", "words": ["no, use tabs", "unknown"]})
+    texts = ["done", "no", "use tabs", "tab"]
+    purge_texts(tmp_path, texts)
+    assert find_left_texts(tmp_path, texts) == {"done": [log.path], "no": [log.path]}
 
 
 def test_a_file_of_a_project_is_blanked_from_a_byte_on(tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ import pytest
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
 from tacitd.files.disk import RealDisk
 from tacitd.testing import HandlerBench
+from tacitd_handlers.reach.handler import ReachHandler
+from tacitd_handlers.reach.purged_rules import purge_words
 from tacitd_handlers.reach.rules_file import UserRulesFile, rules_footprint
 from tacitd_handlers.reach.rules_history import list_changes
 
@@ -391,3 +393,17 @@ def test_a_tracked_file_is_left_to_git(tmp_path: Path) -> None:
         subprocess.run(["git", "-C", str(box.claude), "rm", "-qf", "--cached", "rules/tacitd.md"], check=True)
         box.wait(3700)
         assert ToyRules.withdrawn == ["a"]
+
+
+def test_a_purge_takes_a_withdrawn_line_out_at_once(reach: ReachBox) -> None:
+    """Before the next run of the job, so that neither the file nor the history keeps its words."""
+    reach.know(a="Likes: red", b="Size: big")
+    reach.wait()
+    reach.drop("a")
+    handler, tools = reach.bench.handler, reach.bench._app.tools["reach"]
+    assert isinstance(handler, ReachHandler)
+    assert purge_words(handler, tools, "a", ["Likes: red"]) == [reach.path]
+    assert reach.bullets == ["Size: big"] and purge_words(handler, tools, "a", ["Likes: red"]) == []
+    reach.wait()
+    removed = [line["removed"] for one in list_changes(reach.bench.environ) for line in one["lines"]]
+    assert "Likes: red" not in removed and reach.bullets == ["Size: big"]
