@@ -70,6 +70,9 @@ def says_contrary(text: str, line: str) -> bool:
         signs = _signs_of(sentence, language)
         shared = theirs.keys() & signs.keys()
         opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
+        # "npm for installs, not pnpm" agrees with "pnpm for installs, never npm" only in what both are about.
+        if len({theirs[stem] for stem in opposite}) == 2 and is_order(sentence):
+            return True
         if len(opposite) < len(shared):
             return False
         if not opposite or not is_order(sentence):

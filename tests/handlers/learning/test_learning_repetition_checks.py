@@ -49,6 +49,8 @@ def told(bench: Bench) -> Bench:
         # The message does not order the contrary.
         (PNPM, ["from now on use npm, not pnpm"], [1], UNSUPPORTED),
         (PNPM, ["use npm instead of pnpm"], [1], UNSUPPORTED),
+        ("Use pnpm for installs, never npm", ["from now on npm for installs, not pnpm"], [1], UNSUPPORTED),
+        ("Use pnpm for installs, never npm", ["you used npm for installs, not pnpm"], [1], SAID),
         (PNPM, ["we use npm now"], [1], UNSUPPORTED),
         (PNPM, ["stop using npm!"], [1], SAID),
         (PNPM, ["you used npm again"], [1], SAID),
