@@ -7,6 +7,7 @@ runs this.
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -146,6 +147,20 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
     after = read_settings(machine)
     assert {key: value for key, value in after.items() if key not in EMPTY_KEYS} == before
     assert all(after.get(key, {}) == {} for key in EMPTY_KEYS)
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_a_client_goes_on_undisturbed_when_tacitd_is_gone(machine: Machine) -> None:
+    """The plugin stays, the package, the daemon and the state directory are gone: neither hooks nor the server's command do harm."""
+    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
+    must_run(machine, "plugin", "install", "tacitd@tacitd")
+    machine.stop()
+    machine.environ["PATH"] = machine.environ["PATH"].partition(":")[2]
+    assert shutil.which("tacitd", path=machine.environ["PATH"]) is None
+    shutil.rmtree(machine.state)
+    done = run_client(machine, "-p", "hello")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")
+    assert not machine.state.exists()
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
