@@ -180,12 +180,39 @@ def test_a_line_deleted_in_the_source_is_not_learned_again(copies: Copies) -> No
 
 
 def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
-    """`git clean -fdx` takes everything that git does not track. What is said again is learned again."""
+    """`git clean -fdx` takes everything that git does not track. The next session has all of it again."""
+    learned = copies.root / "LEARNED.md"
+    learned.write_text("<!-- a note of mine -->\n" + learned.read_text() + "\nA sentence of mine.\n")
+    copies.wait(lambda: "A sentence of mine." in copies.copy(copies.linked).read_text())
+    before = {
+        path: path.read_bytes()
+        for path in (learned, copies.root / "src" / "AGENTS.md", copies.copy(copies.root))
+    }
     copies.daemon.git("clean", "-fdxq")
-    copies.wait(lambda: copies.agree() and copies.agree(folder="src"))
-    copies.learn("s2", AMBER, BASALT)
-    copies.wait(lambda: copies.agree(AMBER, BASALT))
-    copies.wait(lambda: copies.agree(f"{AMBER} in src", f"{BASALT} in src", folder="src"))
+    assert not any(path.exists() for path in before)
+    copies.daemon.begin("s2")
+    copies.wait(lambda: all(path.exists() and path.read_bytes() == was for path, was in before.items()))
+    said = copies.daemon.cli("history", str(copies.root)).stdout
+    assert "restored after git clean" in said, said
+    copies.learn("s3", "Prefers cobalt-3")
+    copies.wait(lambda: copies.agree(AMBER, BASALT, "Prefers cobalt-3"))
+    copies.check_git()
+
+
+def test_cleaned_away_while_no_daemon_runs(copies: Copies) -> None:
+    """It is restored without a session, and a line that is deleted then is not."""
+    copies.daemon.stop()
+    copies.daemon.git("clean", "-fdxq")
+    copies.daemon.start()
+    until(
+        lambda: (
+            copies.agree(AMBER, BASALT) and copies.agree(f"{AMBER} in src", f"{BASALT} in src", folder="src")
+        ),
+        3 * MINUTE,
+        lambda: f"{copies.state()}\n{copies.daemon.said()}",
+    )
+    save(copies.root / "LEARNED.md", f"- {AMBER}\n", "")
+    copies.wait(lambda: copies.agree(BASALT))
     copies.check_git()
 
 

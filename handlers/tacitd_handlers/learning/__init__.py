@@ -27,6 +27,7 @@ def make_plugin() -> Plugin:
             Job("init"),
             Job("retry"),
             Job("mirror"),
+            Job("restore"),
             Job("unfinished-mirrors", 30.0),
         ),
         lanes=2,

@@ -57,6 +57,7 @@ RECOVER = "recover"
 INIT = "init"
 RETRY = "retry"
 MIRROR = "mirror"
+RESTORE = "restore"
 """Names of the handler's jobs. `SYNTHESIZE` is another."""
 
 
@@ -278,7 +279,8 @@ class LearningHandler(BaseHandler):
 
     def _synthesize(self, project: Project, tools: Tools) -> Outcome:
         id = f"learning.file:{project.root}"
-        self._mirrors.keep_in_step(project, tools)  # what a person deleted in a mirror is not written again
+        # What a person deleted in a mirror is not written again; what git removed is known again.
+        self._mirrors.keep_in_step(project, tools, again=self._mirrors.has_cleaned(project))
         try:
             outcome = self._synthesis.synthesize_project(project, self._state, tools)
         except FileBusyError:
@@ -305,11 +307,12 @@ class LearningHandler(BaseHandler):
             case "retry", _:
                 self._retry(tools)
                 return Done()
-            case "mirror", Project() as project:
-                self._mirrors.keep_in_step(project, tools)
+            case ("mirror" | "restore") as job, Project() as project:
+                self._mirrors.keep_in_step(project, tools, again=job == RESTORE)
                 return Done(data=self._check_removals(project, tools))
             case "unfinished-mirrors", _:
                 self._post_mirrors(self._mirrors.list_unfinished(), tools)
+                self._post_mirrors(self._mirrors.list_cleaned(), tools, RESTORE)
                 return Done()
             case "recover", _:
                 self._recover(tools)
@@ -338,10 +341,10 @@ class LearningHandler(BaseHandler):
                 tools.post(Due(SYNTHESIZE, project))
         self._post_mirrors(self._mirrors.list_roots(), tools)
 
-    def _post_mirrors(self, roots: Iterable[Path], tools: Tools) -> None:
+    def _post_mirrors(self, roots: Iterable[Path], tools: Tools, job: str = MIRROR) -> None:
         for root in roots:
             if root.is_dir():
-                tools.post(Due(MIRROR, Project(root, git.git_dir(root) is not None)))
+                tools.post(Due(job, Project(root, git.git_dir(root) is not None)))
 
     def _has_facts(self, root: Path) -> bool:
         """Whether facts wait in the project. True if its files cannot be inspected; its synthesis then reports why."""

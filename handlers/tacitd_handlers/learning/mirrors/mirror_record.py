@@ -58,6 +58,8 @@ class MirrorRecord:
     """The paths of the AGENTS.md that have lines of tacitd's."""
     transactions: int = 0
     """Number of transactions so far; makes their keys unique."""
+    kept: dict[str, str] = field(default_factory=dict)
+    """By path of a source in the main work tree: its text, to restore it if git removes it."""
 
     def texts_of(self, path: Path) -> list[str]:
         """The texts that tacitd may have written into this mirror last; none if it wrote none."""
@@ -74,6 +76,7 @@ class MirrorRecord:
             "asks": self.asks,
             "modules": self.modules,
             "transactions": self.transactions,
+            "kept": self.kept,
         }
 
 
@@ -164,6 +167,7 @@ def _parse_record(data: bytes) -> MirrorRecord | None:
             raw.get("asks") is not False,
             [str(one) for one in raw["modules"]],
             int(raw["transactions"]),
+            {str(name): str(text) for name, text in raw.get("kept", {}).items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -20,10 +20,17 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
-from tacitd.files.operations import Operation, apply_all, group_by_file
+from tacitd.files.operations import MakeFile, Operation, apply_all, group_by_file
 from tacitd.files.transaction_records import Transaction
 from tacitd.files.worktrees import worktree_list
 from tacitd.handler import Degradation, Tools
+from tacitd_handlers.learning.mirrors.cleaned_sources import (
+    find_cleaned,
+    has_lost_sources,
+    is_being_removed,
+    note_texts,
+    read_sources,
+)
 from tacitd_handlers.learning.mirrors.mirror_hiding import (
     IncludedMirrors,
     build_hiding,
@@ -55,6 +62,9 @@ from tacitd_handlers.learning.visibility import (
     list_writable_dirs,
 )
 
+RESTORED = "restored after git clean"
+"""What a transaction's cause names if it makes sources again that git removed."""
+
 
 @dataclass(frozen=True, slots=True)
 class JoinedMirrors:
@@ -81,6 +91,7 @@ class Mirrors:
         self._known_before = frozenset(known_before)
         self._nested = NestedAgents()
         self._included = IncludedMirrors()
+        self._lost: set[Path] = set()
         self._records.list_known()  # now, because `status` must not wait for the disk
         self._lock = threading.Lock()
         self._changing: dict[Path, threading.RLock] = {}
@@ -108,7 +119,7 @@ class Mirrors:
     ) -> None:
         """Bring sources and mirrors in step. What cannot be done is kept as a problem of the project.
 
-        `again`: make mirrors again that are missing or cut off. `make_empty`: also without lines. Raises OSError, and
+        `again`: make mirrors again that are missing or cut off, and sources that git removed with them. `make_empty`: also without lines. Raises OSError, and
         FileRefusedError or FileBusyError if a source cannot be edited; the mirrors are then as before.
         """
         if not project.root.is_dir():
@@ -119,6 +130,10 @@ class Mirrors:
             return
         if again:
             self._nested.forget()
+            self._restore(project, record, tools)
+        if has_lost_sources(record):
+            # They are to be restored, so the mirrors in linked work trees stay, and nothing is moved to a new source.
+            return
         survey, plan = self._survey(project, record, tools), MirrorPlan()
         plan_edits(survey, plan)
         if plan.edits:
@@ -184,6 +199,8 @@ class Mirrors:
         `make_empty`: make mirrors also without lines. Raises as `History.run_transaction` does.
         """
         with self._change_lock(project.root):
+            if self.has_cleaned(project):
+                self.follow(project, tools, again=True)
             joined = self.join(project, operations, tools, make_empty=make_empty)
             hidden = [*_hide_created(project, operations, tools), *joined.before]
             also = [*list_writable_dirs(project), *joined.also]
@@ -212,6 +229,7 @@ class Mirrors:
         record = self._records.load(project.root)
         adopt_texts(record, adopted)
         settle_record(record, project)
+        note_texts(record, read_sources(record))
         self._records.save(record)
 
     def list_watched(self, project: Project) -> list[Path]:
@@ -231,6 +249,19 @@ class Mirrors:
         """The projects with a mirror that could not be changed when it was to be, such as one that an editor had open."""
         known = self._records.list_known()
         return [record.root for record in known if any(one.endswith(UNCHANGED) for one in record.problems)]
+
+    def has_cleaned(self, project: Project) -> bool:
+        """Whether sources of the project are gone together with its mirrors."""
+        record = self._records.find_known(project.root)
+        return record is not None and has_lost_sources(record)
+
+    def list_cleaned(self) -> list[Path]:
+        """The projects whose sources have been gone with their mirrors since the last call. The command that removes them
+        may take a while, and may be removing the whole project."""
+        lost = {record.root for record in self._records.list_known() if has_lost_sources(record)}
+        settled = lost & self._lost
+        self._lost = lost - settled
+        return [root for root in settled if not is_being_removed(root)]
 
     def list_problems(self) -> list[str]:
         """Why mirrors are not written or not read, for a person."""
@@ -265,13 +296,27 @@ class Mirrors:
         record.withheld = len(survey.list_withheld(survey.main))
         record.asks = trust == "unasked"
         record.modules = sorted({str(one.source) for one in survey.targets if one.folder})
+        note_texts(record, survey.sources)
         return survey
+
+    def _restore(self, project: Project, record: MirrorRecord, tools: Tools) -> None:
+        """Make the sources again that git removed together with their mirrors. Raises as `follow`."""
+        found = find_cleaned(project, record) if has_lost_sources(record) else {}
+        if not found:
+            return
+        record.transactions += 1
+        self._records.save(record)
+        operations = [MakeFile(path, text) for path, text in found.items()]
+        cause = {"by": "learning", "what": RESTORED}
+        key = f"restored:{project.root}:{record.transactions}:{tools.clock.now()}"
+        tools.history.run_transaction(project.root, operations, cause, key)
+        logger.info("restored {}, which git removed", ", ".join(map(str, found)))
 
     def _withdraw(self, project: Project, record: MirrorRecord, tools: Tools) -> None:
         """Remove the mirrors whose text is tacitd's, and name the others as problems."""
         plan = plan_withdrawal(project, record)
-        if record.written or record.problems or plan.changes:
-            record.withheld, record.modules = 0, []
+        if record.written or record.problems or record.kept or plan.changes:
+            record.withheld, record.modules, record.kept = 0, [], {}
             self._run(project, record, plan, tools)
 
     def _run(self, project: Project, record: MirrorRecord, plan: MirrorPlan, tools: Tools) -> None:
