@@ -225,11 +225,13 @@ class Mirrors:
         except OSError as error:
             logger.warning("the record of the mirrors of {} is not up to date: {}", project.root, error)
 
-    def _settle(self, project: Project, adopted: Mapping[Path, str] = MappingProxyType({})) -> None:
+    def _settle(
+        self, project: Project, adopted: Mapping[Path, str] = MappingProxyType({}), *, wanted: bool = True
+    ) -> None:
         record = self._records.load(project.root)
         adopt_texts(record, adopted)
         settle_record(record, project)
-        note_texts(record, read_sources(record))
+        note_texts(record, read_sources(record) if wanted else {})
         self._records.save(record)
 
     def list_watched(self, project: Project) -> list[Path]:
@@ -317,10 +319,12 @@ class Mirrors:
         plan = plan_withdrawal(project, record)
         if record.written or record.problems or record.kept or plan.changes:
             record.withheld, record.modules, record.kept = 0, [], {}
-            self._run(project, record, plan, tools)
+            self._run(project, record, plan, tools, wanted=False)
 
-    def _run(self, project: Project, record: MirrorRecord, plan: MirrorPlan, tools: Tools) -> None:
-        """Carry out a plan as one transaction. Raises OSError, FileRefusedError and FileBusyError."""
+    def _run(
+        self, project: Project, record: MirrorRecord, plan: MirrorPlan, tools: Tools, *, wanted: bool = True
+    ) -> None:
+        """Carry out a plan as one transaction. `wanted`: whether the project is to have mirrors. Raises OSError, FileRefusedError and FileBusyError."""
         self._announce(record, plan)
         if not plan.edits and not plan.changes:
             return
@@ -333,7 +337,7 @@ class Mirrors:
         key = f"mirrors:{project.root}:{record.transactions}:{tools.clock.now()}"
         also = list_outside(project, operations)
         tools.history.run_transaction(project.root, operations, cause, key, also=also)
-        self._settle(project, plan.adopted)
+        self._settle(project, plan.adopted, wanted=wanted)
 
     def _announce(self, record: MirrorRecord, plan: MirrorPlan) -> None:
         """Write into the record which texts the mirrors may have from now on. Raises OSError."""
