@@ -68,7 +68,7 @@ STEPS = st.one_of(
 )
 """Each step is its name and two arguments."""
 Step = tuple[str, str | bool | None, str | bool | None]
-HARMLESS = ("unseen", "session", "merge", "restart", "learn", "add", "delete", "write")
+HARMLESS = ("unseen", "session", "merge", "restart", "learn", "add", "delete", "write", "untrack")
 """Steps in which nothing but tacitd changes a file with a person's edit that was not noticed yet."""
 
 
@@ -374,6 +374,7 @@ def new_world() -> Iterator[World]:
 )
 @example([*one("share", "send"), ("add", MINE[0], "source"), *one("unseen", "reset", "wipe")])
 @example([*one("share", "send", "their branch"), ("add", MINE[0], "mirror"), *one("their branch", "stash")])
+@example(one("unseen", "commit mirror", "untrack"))
 @example([*one("commit mirror", "wipe", "untrack"), ("add", MINE[0], "source"), *one("switch", "session")])
 def test_source_and_mirror_agree_at_the_end(steps: list[Step]) -> None:
     """Learning, edits in source, mirrors and copies, git operations, `share`, `trust`, `exclude`, restarts."""

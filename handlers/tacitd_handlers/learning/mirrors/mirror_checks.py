@@ -16,7 +16,11 @@ from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import Paths
 from tacitd.state.write_modes import WriteModes
 from tacitd_handlers.learning.inventory import state_of
-from tacitd_handlers.learning.mirrors.mirror_hiding import IncludedMirrors, why_shown_by_git
+from tacitd_handlers.learning.mirrors.mirror_hiding import (
+    IncludedMirrors,
+    list_shown_files,
+    why_shown_by_git,
+)
 from tacitd_handlers.learning.mirrors.mirror_plan import MirrorPlan, plan_changes, plan_edits
 from tacitd_handlers.learning.mirrors.mirror_record import HOME, MirrorRecord, MirrorRecords
 from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey, survey_project
@@ -57,15 +61,18 @@ def find_mirror_problems(record: MirrorRecord, state: Path, config: Config | Non
 def survey_state(project: Project, state: Path, *, trusted: bool) -> MirrorSurvey:
     """Look at a project as the daemon does, and keep nothing of it. `state`: the state directory. Raises OSError."""
     clock, included = SystemClock(), IncludedMirrors()
-    return survey_project(
+    shared = WriteModes(Log(state / "projects.jsonl"), clock).get_mode(project) == "shared"
+    survey = survey_project(
         project,
         open_records(state).load(project.root),
         History(Log(state / "history.jsonl"), clock),
         trusted=trusted,
-        shared=WriteModes(Log(state / "projects.jsonl"), clock).get_mode(project) == "shared",
+        shared=shared,
         known_before=project.root in state_of(state).first_written_at,
         why_shown=lambda target: included.explain(project, target.tree, target.path),
     )
+    survey.problems += list_shown_files(project, included) if not shared else []
+    return survey
 
 
 def open_records(state: Path) -> MirrorRecords:

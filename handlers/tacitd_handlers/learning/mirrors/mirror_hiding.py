@@ -13,11 +13,13 @@ from tacitd.files import git
 from tacitd.files.operations import Operation
 from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS, MODULE_MIRRORS, PROJECT_MIRROR
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.store import text_of
+from tacitd_handlers.learning.store import LEARNED, ProjectPaths, text_of
 from tacitd_handlers.learning.visibility import (
+    TEMPORARY_PATTERNS,
     build_excludes,
     exclude_file,
     list_writable_dirs,
+    pattern_of,
     why_not_hidden,
 )
 
@@ -65,11 +67,28 @@ class IncludedMirrors:
         answer, is_listed = "", set(MIRROR_PATTERNS) <= set(listed.splitlines())
         # A negation in the exclude file has no effect once the mirrors are listed below it.
         if pattern.startswith("!") and (is_listed or source.endswith(".gitignore")):
-            hides = name if name == Path(PROJECT_MIRROR) else name.parent
+            hides = name.parent if name.is_relative_to(MODULE_MIRRORS) else name
             base = Path(source).parent if source.endswith(".gitignore") else Path()
             answer = f"{tree / source} has `{pattern}`: add `/{hides.relative_to(base).as_posix()}` below it"
         self._answers[path] = rules, answer
         return answer
+
+
+def list_shown_files(project: Project, included: IncludedMirrors) -> list[str]:
+    """Say which other files git shows although tacitd listed them in the exclude file: LEARNED.md, and those in `tmp/`."""
+    path = exclude_file(project)
+    listed, files = text_of(path).splitlines() if path is not None else [], ProjectPaths(project.root)
+    found: list[str] = []
+    for file, pattern in (
+        (files.learned_file, pattern_of(Path(LEARNED))),
+        (files.raw_file, TEMPORARY_PATTERNS[0]),
+        (files.summary_file, TEMPORARY_PATTERNS[1]),
+    ):
+        why = included.explain(project, project.root, file) if pattern in listed else ""
+        if why and not git.is_tracked(project.root, file):
+            share = ", or run `tacitd share` if it is to be committed" if file == files.learned_file else ""
+            found.append(f"git shows {file}: {why}{share}")
+    return found
 
 
 def _read_rules(path: Path) -> bytes:

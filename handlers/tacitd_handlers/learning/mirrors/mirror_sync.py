@@ -35,6 +35,7 @@ from tacitd_handlers.learning.mirrors.mirror_hiding import (
     IncludedMirrors,
     build_hiding,
     list_outside,
+    list_shown_files,
     why_shown_by_git,
 )
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
@@ -281,20 +282,21 @@ class Mirrors:
         tools: Tools,
         operations: Sequence[Operation] = (),
     ) -> MirrorSurvey:
-        trust = self._trusted.get_trust(project)
+        trust, shared = self._trusted.get_trust(project), tools.write_mode(project) == "shared"
         survey = survey_project(
             project,
             record,
             tools.history,
             operations,
             trusted=trust == "trusted",
-            shared=tools.write_mode(project) == "shared",
+            shared=shared,
             known_before=project.root in self._known_before,
             needless=lambda target: (
                 loads_source(target, tools.client_home) and self._nested.loads_them(project, tools)
             ),
             why_shown=lambda target: self._included.explain(project, target.tree, target.path),
         )
+        survey.problems += list_shown_files(project, self._included) if not shared else []
         record.withheld = len(survey.list_withheld(survey.main))
         record.asks = trust == "unasked"
         record.modules = sorted({str(one.source) for one in survey.targets if one.folder})
