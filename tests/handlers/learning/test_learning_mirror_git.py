@@ -248,7 +248,7 @@ def test_a_mirror_that_git_would_show_is_left_out(
     write_rules(f"{line}\n{line.replace('-learned.md', '')}\n")
     bench.start_session()
     assert bench.shown() == bench.shown(tree=tree) == [PNPM] and bench.shown("src") == [RUFF]
-    assert bench.status["rules_problems"] == []
+    assert not any("is left out" in one for one in bench.status["rules_problems"])
     assert ".claude/rules" not in git(bench.root, "status", "--porcelain", "-uall")
 
 
