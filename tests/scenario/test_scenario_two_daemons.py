@@ -1,0 +1,72 @@
+"""Two daemons with two homes learn in one project: the second leaves the first one's copy alone, and says so."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from support_daemon import PATIENCE, Daemon, MakeDaemon, bullets, until
+
+pytestmark = pytest.mark.scenario
+AMBER, BASALT, COBALT, DELTA = "Prefers amber-1", "Prefers basalt-2", "Prefers cobalt-3", "Prefers delta-4"
+
+
+def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
+    """Both add to LEARNED.md, one writes the copy. Nothing is rewritten in turns, and a deleted line stays away."""
+    first, second = make(), make()
+    project = first.project
+    learned, copy = project / "LEARNED.md", project / ".claude" / "rules" / "tacitd-learned.md"
+    first.start()
+    second.start()
+
+    def learn(daemon: Daemon, session: str, words: str) -> None:
+        daemon.begin(session, project)
+        daemon.type_(session, words, project)
+        daemon.synthesize(project)
+        until(lambda: words in bullets(learned), PATIENCE, daemon.said)
+
+    def agree(*lines: str) -> None:
+        until(
+            lambda: sorted(bullets(learned)) == sorted(lines) and bullets(copy) == bullets(learned),
+            PATIENCE,
+            lambda: f"{learned.read_text()}\n{copy.read_text()}\n{first.said()}\n{second.said()}",
+        )
+
+    def look_again() -> None:
+        for daemon in (first, second):
+            for job in ("recover", "mirror", "restore", "unfinished-mirrors"):
+                daemon.call("due", job=job, project=str(project))
+            daemon.sync()
+
+    learn(first, "a1", AMBER)
+    agree(AMBER)
+    learn(second, "b1", BASALT)
+    agree(AMBER, BASALT)
+    learn(first, "a2", COBALT)
+    agree(AMBER, BASALT, COBALT)
+    learn(second, "b2", DELTA)
+    agree(AMBER, BASALT, COBALT, DELTA)
+    look_again()
+    before = [(path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in (learned, copy)]
+    for _ in range(3):
+        look_again()
+    after = [(path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino) for path in (learned, copy)]
+    assert after == before
+    learned.write_text(learned.read_text().replace(f"- {BASALT}\n", ""))
+    agree(AMBER, COBALT, DELTA)
+    learn(first, "a3", "Prefers ebony-5")
+    agree(AMBER, COBALT, DELTA, "Prefers ebony-5")
+
+    said = f"{copy} was not written by this tacitd"
+    assert said in second.cli("status").stdout
+    found = json.loads(second.cli("doctor", "--json").stdout)
+    assert said in json.dumps(found)
+    assert said not in first.cli("status").stdout
+
+    assert second.cli("exclude", str(project)).returncode == 0
+    second.sync()
+    agree(AMBER, COBALT, DELTA, "Prefers ebony-5")
+    assert first.cli("exclude", str(project)).returncode == 0
+    until(lambda: not copy.exists(), PATIENCE, first.said)
+    assert first.git("status", "--porcelain", "-uall") == ""
