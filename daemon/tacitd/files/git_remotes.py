@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tacitd.files.git import Repository, read_small_file
 
-_SECTION = re.compile(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]')
+_SECTION = re.compile(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]', re.IGNORECASE)
 _ANY_SECTION = re.compile(r"^\s*\[")
 _URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
 _SCHEME = re.compile(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
@@ -28,7 +28,7 @@ _LIMIT = 1 << 20
 
 def read_remote(repository: Repository) -> str:
     """Return the normalised address of a repository's remote `origin`, otherwise of its first remote; "" without one."""
-    urls = _list_urls(read_small_file(repository.common_dir / "config", _LIMIT))
+    urls = list_urls(read_small_file(repository.common_dir / "config", _LIMIT))
     url = urls.get("origin") or next((urls[name] for name in sorted(urls)), "")
     return normalise_remote(url, repository.top)
 
@@ -76,8 +76,8 @@ def _join(host: str, path: str) -> str:
     return joined.removesuffix(".git").rstrip("/")
 
 
-def _list_urls(config: str) -> dict[str, str]:
-    """The first URL of each remote, by its name."""
+def list_urls(config: str) -> dict[str, str]:
+    """Given the text of a repository's configuration, return the first URL of each remote as it is there, by its name."""
     found: dict[str, str] = {}
     name = None
     for line in config.splitlines():

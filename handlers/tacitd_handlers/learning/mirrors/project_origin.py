@@ -12,10 +12,9 @@ from pathlib import Path
 
 from tacitd.events import Project
 from tacitd.files import git
+from tacitd.files.git_remotes import list_urls
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 
-_SECTION = re.compile(r"^\s*\[(?P<name>[^\]]*)\]", re.MULTILINE)
-_URL = re.compile(r"^\s*url\s*=\s*(?P<url>.*?)\s*$", re.MULTILINE | re.IGNORECASE)
 _LARGEST = 1 << 20
 
 
@@ -54,16 +53,8 @@ def _read_remote(root: Path) -> str:
     """The URL of the remote `origin`, or of the first other one; "" without a remote."""
     home = git.git_dir(root)
     data = read_plain_bytes(home / "config", _LARGEST) if home is not None else None
-    text = (data or b"").decode("utf-8", "surrogateescape")
-    sections = list(_SECTION.finditer(text))
-    found: dict[str, str] = {}
-    for at, section in enumerate(sections):
-        end = sections[at + 1].start() if at + 1 < len(sections) else len(text)
-        name = re.fullmatch(r'remote\s+"(.*)"', section["name"].strip(), re.IGNORECASE)
-        url = _URL.search(text, section.end(), end)
-        if name and url and url["url"]:
-            found.setdefault(name[1], url["url"])
-    return found.get("origin") or next(iter(found.values()), "")
+    urls = list_urls((data or b"").decode("utf-8", "surrogateescape"))
+    return urls.get("origin") or next(iter(urls.values()), "")
 
 
 def _hash(text: str) -> str:
