@@ -464,3 +464,33 @@ def test_a_huge_source_with_everything_in_it(bench: MirrorBench) -> None:
     shown = bench.mirror().read_text()
     assert len(shown) < 40_000 and PNPM in shown and "secret" not in shown and "`@~/.ssh/id`" in shown
     assert not shown.startswith("---") and bench.learned == text
+
+
+def test_bytes_that_are_no_text_stay(bench: MirrorBench) -> None:
+    """A person's line in another encoding: it is named, nothing is moved or rewritten until it is mended."""
+    bench.learn_line(PNPM)
+    mirror = bench.mirror()
+    latin = mirror.read_bytes().replace(b"<!-- End", b"- Gr\xfc\xdfe von mir\n\n<!-- End")
+    mirror.write_bytes(latin)
+    before = bench.files.learned_file.read_bytes()
+    bench.notice(mirror)
+    bench.learn_line(SHORT)
+    bench.start_session()
+    assert (
+        mirror.read_bytes() == latin and bench.bullets == [PNPM, SHORT] and before in bench.learned.encode()
+    )
+    assert any(f"{mirror} is not UTF-8" in one for one in bench.status["rules_problems"])
+    mirror.write_bytes(latin.decode("latin-1").encode())
+    bench.notice(mirror)
+    assert (
+        bench.bullets == bench.shown() == [PNPM, SHORT, "Grüße von mir"]
+        and bench.status["rules_problems"] == []
+    )
+
+
+def test_a_copy_that_is_cut_within_a_character_is_made_again(bench: MirrorBench) -> None:
+    bench.learn_line("Schreibe Größen in Meter")
+    whole = bench.mirror().read_bytes()
+    bench.mirror().write_bytes(whole[: whole.index("ö".encode()) + 1])
+    bench.start_session()
+    assert bench.mirror().read_bytes() == whole and bench.bullets == ["Schreibe Größen in Meter"]

@@ -6,6 +6,7 @@ if a person's edit in it is to be moved.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -88,7 +89,13 @@ def _read_edit(
         plan.held.add(target.path)
         plan.problems.append(why)
         return None
-    text = (found.data or b"").decode("utf-8", "replace")
+    try:
+        # A copy that was cut off within a character is cut off, not in another encoding.
+        text = codecs.getincrementaldecoder("utf-8")().decode(found.data or b"")
+    except UnicodeDecodeError:
+        plan.held.add(target.path)
+        plan.problems.append(f"{target.path} is not UTF-8, so what you changed there is not moved")
+        return None
     try:
         return find_edit(survey.record.texts_of(target.path), text, title=title_for(target.name))
     except FileRefusedError as error:
