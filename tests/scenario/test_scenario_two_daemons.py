@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from support_daemon import PATIENCE, Daemon, MakeDaemon, bullets, until
+from support_daemon import Daemon, MakeDaemon, bullets, until
+from support_waiting import PATIENCE
 
 pytestmark = pytest.mark.scenario
 AMBER, BASALT, COBALT, DELTA = "Prefers amber-1", "Prefers basalt-2", "Prefers cobalt-3", "Prefers delta-4"
