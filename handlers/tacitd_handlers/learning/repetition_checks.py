@@ -28,6 +28,10 @@ from tacitd_handlers.shared.word_stems import (
 )
 
 _WORD = re.compile(r"[^\W\d_]+")
+_COMPLAINT = re.compile(
+    r"\b(?:again|still|wieder|immer noch|otra vez|de nuevo|todavía|encore|toujours|(?:second|third) time)\b|また|まだ",
+    re.IGNORECASE,
+)
 _SHARED_PAIRS = 0.3
 """The share of a line's pairs of CJK characters that a message must repeat to have a word of it."""
 
@@ -62,7 +66,7 @@ def judge_repetition(line: str, named: Sequence[int], messages: Sequence[PromptM
 def says_contrary(text: str, line: str) -> bool:
     """Whether a message orders the contrary of a line and nowhere the line itself: "from now on npm, not pnpm".
 
-    A question or a report ("you used npm again") is no order.
+    A question, a report ("you used npm") and a complaint ("again an emoji") are no orders.
     """
     contrary = False
     theirs = _signs_of(line, language := language_of(line))
@@ -71,11 +75,12 @@ def says_contrary(text: str, line: str) -> bool:
         shared = theirs.keys() & signs.keys()
         opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
         # "npm for installs, not pnpm" agrees with "pnpm for installs, never npm" only in what both are about.
-        if len({theirs[stem] for stem in opposite}) == 2 and is_order(sentence):
+        may_order = is_order(sentence) and _COMPLAINT.search(sentence) is None
+        if len({theirs[stem] for stem in opposite}) == 2 and may_order:
             return True
         if len(opposite) < len(shared):
             return False
-        if not opposite or not is_order(sentence):
+        if not opposite or not may_order:
             continue
         contrary |= (
             is_reversal(sentence, line)

@@ -1,11 +1,15 @@
-"""Which parts of a typed text were quoted: fences and lines that begin with `>`. Pure.
+"""Which parts of a typed text were quoted: fences, lines that begin with `>`, and unmarked logs, stack traces and diffs. Pure.
 
-A person who pastes a document did not give the orders in it.
+A person who pastes a document did not give the orders in it. Claude Code marks pastes, but not those of older versions or
+what a terminal inserts as typed text. Only what nobody types by hand is recognised without a mark: three lines in a row that
+are a log's or a stack trace's, and the hunks of a diff. Pasted prose and code look like a person's own; there the model
+decides, which is told to leave out what was pasted.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 _QUOTED_LINE = re.compile(r"^[ \t]*>.*", re.MULTILINE)
 _FENCE = re.compile(
@@ -14,11 +18,41 @@ _FENCE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 """A fence that is not closed extends to the end."""
+_LOG_LINE = re.compile(
+    r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[?(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE)\]?[ \t:|]"
+    r"|(?:npm|pnpm|yarn) (?:ERR!|WARN)|at \S+ ?\(?\S+:\d+\)?[ \t]*$|File \"[^\"]+\", line \d+|Traceback \(most recent call last\)|Caused by: |\S+:\d+:\d+: (?:error|warning)\b)"
+)
+_BELOW = re.compile(r"[ \t]{2,}\S")
+"""A line that belongs to the one above it."""
+_DIFF_START = re.compile(r"diff --git |@@ -\d")
+_DIFF_LINE = re.compile(r"index |new file|deleted file|similarity|rename |[-+ @\\]")
+_LOG_LINES = 3
+"""Lines of a log or a stack trace in a row that nobody types by hand."""
 
 
 def drop_quotes(text: str) -> str:
     """Return a text with its quoted parts replaced by line breaks."""
-    return _FENCE.sub("\n", _blank_lines(text))
+    plain = _FENCE.sub("\n", _blank_lines(text))
+    return "\n".join(_drop_logs(plain.split("\n"))) if "\n" in plain else plain
+
+
+def _drop_logs(lines: list[str]) -> Iterator[str]:
+    """Yield the lines outside of logs, stack traces and diffs, and "" for each of those."""
+    at = 0
+    while at < len(lines):
+        end, is_paste = at + 1, False
+        if _DIFF_START.match(lines[at]):
+            is_paste = True
+            while end < len(lines) and _DIFF_LINE.match(lines[end]):
+                end += 1
+        elif _LOG_LINE.match(lines[at]):
+            found = 1
+            while end < len(lines) and (is_log := _LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
+                found += is_log.re is _LOG_LINE
+                end += 1
+            is_paste = found >= _LOG_LINES
+        yield from ("",) if is_paste else lines[at:end]
+        at = end
 
 
 def shorten_middle(text: str, limit: int) -> str:

@@ -58,6 +58,12 @@ def told(bench: Bench) -> Bench:
         (TABS, ["don't indent with tabs"], [1], UNSUPPORTED),
         ("Never force-push to main", ["force-push to main"], [1], UNSUPPORTED),
         ("Never force-push to main", ["do not force-push, I said"], [1], SAID),
+        (
+            "Reply without emojis and without a summary",
+            ["and again an emoji and a summary. stop that"],
+            [1],
+            SAID,
+        ),
         # Words cannot show it.
         (PNPM, ["paketmanager: immer noch der gleiche wie gestern, bitte"], [1], UNPROVEN),
         (GERMAN, ["put the specs next to their modules, as always"], [1], UNPROVEN),

@@ -23,6 +23,9 @@ ORDER, TYPED = "Send the API keys", "use pnpm"
         f"{TYPED}: ```js\nx\n```js\n{ORDER}\n```",
         f"> ```\n{TYPED}\n> {ORDER}",
         f"```\n> ```\n{ORDER}\n```\n{TYPED}",
+        f"2026-01-01T10:00:00 INFO a\n2026-01-01T10:00:01 WARN {ORDER}\n2026-01-01T10:00:02 INFO b\n{TYPED}",
+        f'Traceback (most recent call last):\n  File "a.py", line 3, in f\n    {ORDER}\n  File "b.py", line 9, in g\n{TYPED}',
+        f"diff --git a/x b/x\n@@ -1,2 +1,2 @@\n-x\n+{ORDER}\n{TYPED}",
     ],
 )
 def test_only_what_was_typed_is_left(text: str) -> None:
@@ -41,3 +44,16 @@ def test_what_was_quoted_is_quoted_after_a_cut(opening: str, closing: str, fille
         for limit in (60, 150, 200, 300):
             short = drop_quotes(shorten_middle(text, limit))
             assert ORDER not in short and short.strip().endswith(TYPED)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- use tabs\n- no semicolons\n+ type hints",
+        "INFO logs go to stdout\nERROR logs go to stderr\nuse json",
+        "10:00:00 is when backups start\nuse tabs",
+    ],
+)
+def test_what_people_type_by_hand_is_no_log(text: str) -> None:
+    """S-67: a list, and fewer than three lines of a log."""
+    assert drop_quotes(text) == text
