@@ -116,6 +116,8 @@ def describe_os_error(error: OSError) -> tuple[str, str]:
 
 def describe_plugin_error(error: Exception) -> str:
     """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
-    if isinstance(error, OSError | TacitdError):
+    if isinstance(error, OSError):
+        return describe_os_error(error)[0]
+    if isinstance(error, TacitdError):
         return str(error)
     return f"{type(error).__name__}: {error}"

@@ -74,6 +74,7 @@ def test_lines_of_two_months_ago_are_archived_and_come_back(make: MakeDaemon) ->
     learn(daemon, "s3", NEW)
     assert "LEARNED.md has 12 learned lines; it may have 10." in daemon.claude.prompts()[-1]
     gone = [row["line"] for row in learned(daemon, "--archived")]
+    assert len({row["id"] for row in learned(daemon, "--archived")}) == len(gone)
     assert len(gone) == 3 and set(gone) < set(OLD)
     listed = daemon.cli("learned", str(daemon.project), "--archived").stdout
     assert gone[0] in listed and "LEARNED.md" in listed and "Z  " not in listed, "times are local"

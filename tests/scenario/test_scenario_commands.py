@@ -141,7 +141,7 @@ def test_sync_says_what_waits_and_write_does_it(make: MakeDaemon) -> None:
     ends = parse_utc(wait["at"])
     assert ends is not None and 3000 < ends - time.time() < 3700, "session.idle is an hour here"
     said = daemon.cli("sync", "--write")
-    line = "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, under $0.01)"
+    line = "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, <$0.01)"
     assert said.stderr == f"{line}\nall handled\n" and daemon.learned == ["Prefers amber-1"]
     assert f"INFO    {line}" in daemon.said()
     assert line in (daemon.state / "tacitd.log").read_text()
@@ -159,7 +159,7 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     assert (said.returncode, said.stderr) == (0, f"no facts wait in {daemon.project}: nothing to do\n")
     daemon.type_("s1", "Prefers amber-1")
     said = daemon.cli("synthesize", str(daemon.project))
-    assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, under $0.01)\n" in said.stderr
+    assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, <$0.01)\n" in said.stderr
     for reply, why in (
         ("FILE: LEARNED.md\nFACT: Prefers amber-1", "it is written there already"),
         ("NONE", "the model made no line of it"),

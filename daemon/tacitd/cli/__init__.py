@@ -275,7 +275,7 @@ def run_and_exit(command: click.Command, name: str) -> NoReturn:
         _silence_stream(sys.stdout)
         code = 0
     except OSError as error:
-        echo_error(TacitdError(*describe_os_error(error)), name)
+        echo_error(_describe_lost_output(error) or TacitdError(*describe_os_error(error)), name)
         code = FAILED
     sys.exit(_flush_streams(code if isinstance(code, int) else 0, name))
 
@@ -290,9 +290,28 @@ def _flush_streams(code: int, name: str) -> int:
         except OSError as error:
             _silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                echo_error(TacitdError(f"output was lost: {error.strerror}"), name)
+                echo_error(
+                    TacitdError(
+                        f"the output could not be written: {error.strerror}",
+                        LOST_HINT,
+                    ),
+                    name,
+                )
             code = code or FAILED
     return code
+
+
+LOST_HINT = "free space where it goes to, or name another file"
+
+
+def _describe_lost_output(error: OSError) -> TacitdError | None:
+    """The error for a person if it was the output that could not be written, which only `click.echo` writes; otherwise None."""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    if place is None or place.tb_frame.f_globals.get("__name__") != click.echo.__module__:
+        return None
+    return TacitdError(f"the output could not be written: {error.strerror}", LOST_HINT)
 
 
 def _silence_stream(stream: TextIO) -> None:

@@ -20,6 +20,9 @@ from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_hidden
 
+LONGEST_SHOWN = 80
+"""Characters of an argument that a message repeats."""
+
 
 class CallMethod(Protocol):
     """Calls a method of the daemon, or of an engine in this process."""
@@ -72,6 +75,11 @@ def echo_json_line(document: Mapping[str, Any]) -> None:
 def escape_output(text: str) -> str:
     """Untrusted text for a terminal: one line, with control characters escaped."""
     return _replace_surrogates(escape_hidden(text))
+
+
+def show_argument(text: str) -> str:
+    """What a person typed, for a message: escaped, and cut if it is very long."""
+    return escape_output(text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…")
 
 
 def echo_message(text: str) -> None:

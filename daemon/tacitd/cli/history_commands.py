@@ -21,6 +21,7 @@ from tacitd.cli.common import (
     get_paths,
     parse_since,
     resolve_directory,
+    show_argument,
 )
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.errors import UsageError, describe_plugin_error
@@ -141,14 +142,27 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
         yield f"    {count_noun(len(names), 'file')}: {', '.join(names) or 'none'}"
 
 
+_CAUSES = {
+    "forget": "you forgot it",
+    "accept": "you accepted it",
+    "review edit": "you worded it anew",
+    "mirror edit": "you edited the copy that sessions load",
+    "init": "you ran `tacitd init`",
+    "archive": "moved to the archive: the file had too many lines",
+    "mirrors": "the copy that sessions load follows the file",
+    "kept out of git": "tacitd's files are kept out of git",
+}
+"""What a person reads for the name of a kind of work in the history. Other names are shown as they are."""
+
+
 def _describe_cause(change: Mapping[str, Any]) -> str:
-    """Why a change was made, for a person: `from 2 prompts`, `undoes 2026…`, `by a plugin`."""
+    """Why a change was made, for a person: `from 2 prompts`, `undoes 2026…`, `you forgot it`."""
     if change["undoes"]:
         what = f"undoes {change['undoes']}"
-    elif count := len(change["prompts"]):
-        what = f"from {count} prompt{'' if count == 1 else 's'}"
+    elif (count := len(change["prompts"])) and change["what"] not in _CAUSES:
+        what = f"from {count_noun(count, 'prompt')}"
     else:
-        what = " ".join(each for each in (change["by"], change["what"]) if each) or "no words of yours"
+        what = _CAUSES.get(change["what"], change["what"]) or "no words of yours"
     if change["state"] != "done" and change["id"]:  # a dry run has no id
         what += ", not finished yet"
     return what + (f", undone by {change['undone_by']}" if change["undone_by"] else "")
@@ -184,13 +198,15 @@ def _list_transactions(root: Path | None) -> list[Transaction]:
 
 def _find_id(asked: str, ids: Iterable[str]) -> str:
     """The one id that is or begins with `asked`, or ends with it (the part after the date). Raises UsageError."""
-    known = list(dict.fromkeys(ids))
+    if not asked.strip():
+        raise UsageError("the id is empty", "`tacitd history --all` lists them")
+    known, shown = list(dict.fromkeys(ids)), show_argument(asked)
     if asked in known:
         return asked
-    found = [each for each in known if asked and (each.startswith(asked) or each.endswith(f"-{asked}"))]
+    found = [each for each in known if (each.startswith(asked) or each.endswith(f"-{asked}"))]
     if len(found) == 1:
         return found[0]
     if not found:
-        raise UsageError(f"no change has the id {escape_output(asked)}", "`tacitd history --all` lists them")
+        raise UsageError(f"no change has the id {shown}", "`tacitd history --all` lists them")
     named = ", ".join(found[-5:])
-    raise UsageError(f"{len(found)} changes begin with {escape_output(asked)}: {named}", "name one of them")
+    raise UsageError(f"{len(found)} changes begin with {shown}: {named}", "name one of them")

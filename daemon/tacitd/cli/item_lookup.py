@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.cli import load_plugin_table
-from tacitd.cli.common import connect_or_run, echo_message, escape_output
+from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import StoredItem, load_hook
 
@@ -76,11 +76,13 @@ def find_item(asked: str, root: Path, states: Collection[str]) -> FoundItem:
     An id may be another project's; a text is looked for in this one, and in what belongs to the person. Raises UsageError if
     there is none, or if there are several.
     """
+    if not asked.strip():
+        raise UsageError("the id or text is empty", "`tacitd learned` lists the lines with their ids")
     here = collect_items(root)
     found = match_items(asked, here)
     everywhere = collect_items(None) if not found else here
     found = found or _match_ids(asked, everywhere)
-    shown = escape_output(asked)
+    shown = show_argument(asked)
     if not found:
         raise UsageError(
             f"nothing here has the id or the text {shown}",

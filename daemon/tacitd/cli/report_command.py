@@ -22,7 +22,7 @@ from tacitd.cli.common import (
     resolve_directory,
 )
 from tacitd.cli.progress_bar import show_progress
-from tacitd.errors import UsageError, describe_plugin_error
+from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
 if TYPE_CHECKING:
@@ -42,14 +42,21 @@ SPAN = "90d"
 @click.option("-o", "--output", metavar="FILE", help="Write the page to FILE; - is standard output.")
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the sections as JSON instead.")
+@click.pass_context
 def report(
-    project: str | None, everywhere: bool, since: str, output: str | None, show: bool, as_json: bool
+    ctx: click.Context,
+    project: str | None,
+    everywhere: bool,
+    since: str,
+    output: str | None,
+    show: bool,
+    as_json: bool,
 ) -> None:
     """Show what was learned in a project, and whether it helps, as one HTML page.
 
     The page has what was learned by week, corrections before and after each rule, cost, sessions with open tasks, what
     you practised, and lessons. It loads nothing from the network. Without -o it is written to the cache directory and
-    its path is printed.
+    its path is printed. Exits with 1 if a section had to be left out; the page says why.
     """
     if as_json and (output or show):
         raise UsageError("--json prints to standard output", "leave out -o and --open")
@@ -59,16 +66,18 @@ def report(
     sections, problems = collect_sections(load_plugin_table(os.environ), scope)
     for one in problems:
         echo_message(f"left out: {escape_output(one)}")
+    code = FAILED if problems else 0
     if as_json:
         _echo_document(scope, sections, problems)
-        return
+        ctx.exit(code)
     from tacitd.report.page import render_page
 
     page = render_page("What tacitd learned", describe_scope(scope), sections, problems).encode()
     if output == "-":
         click.echo(page, nl=False)
-        return
+        ctx.exit(code)
     _show_file(_write_page(page, output), show=show)
+    ctx.exit(code)
 
 
 def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[ReportSection], list[str]]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, cast
 
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
-from tacitd.text.text_table import format_table
+from tacitd.cli.terminal_text import has_unicode
+from tacitd.text.dollars import format_dollars
+from tacitd.text.text_table import format_table, measure_width
 
 if TYPE_CHECKING:
     from tacitd.model.spend_report import GroupBy, SpendRow
@@ -43,22 +46,34 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    _echo_rows(by, [*rows, sum_rows(rows)], bars=sys.stdout.isatty())
+    width = get_terminal_size().columns if sys.stdout.isatty() else None
+    for line in format_rows(
+        by, [*rows, sum_rows(rows)], width, block="█" if has_unicode(sys.stdout) else "#"
+    ):
+        click.echo(line)
 
 
-def _echo_rows(by: str, rows: Sequence[SpendRow], *, bars: bool) -> None:
-    """Print a table; the last row is the sum and has no bar."""
+def format_rows(by: str, rows: Sequence[SpendRow], width: int | None, *, block: str) -> list[str]:
+    """The lines of a table; the last row is the sum and has no bar.
+
+    `width`: columns of the terminal, into which the bars fit; None: it is none, and there are no bars. `block`: what a bar
+    is made of.
+    """
     dearest = max((row.usd for row in rows[:-1]), default=0.0)
-    head = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if rows[-1].unanswered else []), ""]
+    head = [by.upper(), "COST", "CALLS", *(["UNANSWERED"] if rows[-1].unanswered else [])]
     cells = [
         (
             escape_output(row.name),
-            f"{'~' if row.assumed_usd else ''}${row.usd:.2f}",
+            f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}",
             f"{row.calls:,}",
             *([str(row.unanswered or "")] if rows[-1].unanswered else []),
-            "█" * (round(BAR * row.usd / dearest) if bars and dearest and row is not rows[-1] else 0),
         )
         for row in rows
     ]
-    for line in format_table(head, cells, right=range(1, len(head) - 1)):
-        click.echo(line)
+    lines = format_table(head, cells, right=range(1, len(head)))
+    size = min(BAR, width - 3 - max(map(measure_width, lines))) if width is not None else 0
+    bars = [round(size * row.usd / dearest) if size > 0 and dearest else 0 for row in rows[:-1]]
+    return [
+        lines[0],
+        *(f"{line}  {block * bar}".rstrip() for line, bar in zip(lines[1:], [*bars, 0], strict=True)),
+    ]

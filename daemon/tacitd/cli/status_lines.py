@@ -14,6 +14,7 @@ from typing import Any, Literal
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import parse_utc
 from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun, pluralise_noun
 
 Kind = Literal["head", "problem", "hint", "good", "plain"]
@@ -229,8 +230,8 @@ def _learned_lines(document: Mapping[str, Any], now: float, rows: int | None) ->
 def _spent_line(document: Mapping[str, Any], now: float) -> StatusLine:
     budget = document["budget"]
     text = (
-        f"today ${budget['usd_today']:.2f} of ${budget['usd_per_day']:.2f} in {budget['calls_today']} of "
-        f"{count_noun(budget['calls_per_day'], 'call')}; this month ${budget['usd_month']:.2f} of ${budget['usd_per_month']:.2f}"
+        f"today {format_dollars(budget['usd_today'])} of ${budget['usd_per_day']:.2f} in {budget['calls_today']} of "
+        f"{count_noun(budget['calls_per_day'], 'call')}; this month {format_dollars(budget['usd_month'])} of ${budget['usd_per_month']:.2f}"
     )
     until = parse_utc(budget.get("until"))
     if until is not None:

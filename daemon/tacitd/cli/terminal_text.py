@@ -31,6 +31,11 @@ def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> boo
     return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
+def has_unicode(stream: TextIO) -> bool:
+    """Whether the stream can show characters beyond ASCII."""
+    return (stream.encoding or "").lower().replace("-", "") == "utf8"
+
+
 def echo_lines(lines: Iterable[StatusLine]) -> None:
     """Print the lines on stdout."""
     is_terminal = sys.stdout.isatty()

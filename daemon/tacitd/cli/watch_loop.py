@@ -21,7 +21,7 @@ from rich.text import Text
 
 from tacitd.cli.common import escape_output
 from tacitd.cli.status_lines import StatusLine
-from tacitd.cli.terminal_text import NARROW
+from tacitd.cli.terminal_text import NARROW, has_unicode
 from tacitd.cli.watch_view import RECENT, fit_lines, list_watch_lines
 from tacitd.control.client import Subscription, call_daemon
 from tacitd.errors import TacitdError
@@ -71,7 +71,7 @@ def watch_status(socket: Path) -> None:
     """Show the status until Ctrl-C. Raises UnavailableError if no daemon runs at the beginning."""
     call_daemon(socket, "ping")
     console = Console(no_color=bool(os.environ.get("NO_COLOR")) or None, highlight=False)
-    screen = WatchScreen(unicode=(sys.stdout.encoding or "").lower().replace("-", "") == "utf8")
+    screen = WatchScreen(unicode=has_unicode(sys.stdout))
     with (
         suppress(KeyboardInterrupt),
         Live(screen, console=console, auto_refresh=False, screen=console.is_terminal) as live,

@@ -20,6 +20,7 @@ from tacitd.cli.status_lines import (
 from tacitd.cli.terminal_text import NARROW
 from tacitd.clock import parse_utc
 from tacitd.dispatch.waiting_lines import describe_waiting
+from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun
 
 BAR = 12
@@ -117,7 +118,7 @@ def _spend_lines(document: Mapping[str, Any], now: float, block: str) -> Iterato
     for number, (name, spent, cap, unit) in enumerate(rows):
         share = min(1.0, spent / cap) if cap else 1.0
         bar = block * round(BAR * share) + "." * (BAR - round(BAR * share)) + " " if block else ""
-        figures = f"${spent:.2f} of ${cap:.2f}" if unit else f"{spent} of {cap}"
+        figures = f"{format_dollars(spent)} of ${cap:.2f}" if unit else f"{spent} of {cap}"
         yield StatusLine("" if number else "spent", f"{name:<6} {bar}{figures}")
     until = parse_utc(budget.get("until"))
     if until is not None:

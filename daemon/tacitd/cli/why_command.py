@@ -13,11 +13,12 @@ from typing import Any
 import click
 
 from tacitd.cli import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.plugin_table import PluginTable
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
+from tacitd.text.dollars import format_dollars
 
 Explain = Callable[[str, Path], list[dict[str, Any]]]
 
@@ -47,7 +48,7 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool, no_pager
     else:
         echo_paged((line for one in found for line in format_reason(one)), no_pager=no_pager)
     if not found:
-        echo_message(f"nothing that tacitd wrote here contains {asked!r}")
+        echo_message(f"nothing that tacitd wrote here contains “{show_argument(asked)}”")
         ctx.exit(FAILED)
 
 
@@ -111,4 +112,4 @@ def format_reason(one: Mapping[str, Any], now: float | None = None) -> Iterator[
     for call in one.get("calls", ()):
         about = "about " if call["assumed"] else ""
         tokens = f"{call['in']} tokens in, {call['out']} out"
-        yield f"    {call['purpose']} by {call['model']} cost {about}${call['usd']:.4f} ({tokens})"
+        yield f"    {call['purpose']} by {call['model']} cost {about}{format_dollars(call['usd'])} ({tokens})"

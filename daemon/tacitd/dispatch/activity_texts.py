@@ -12,11 +12,12 @@ from tacitd.files.change_view import summarise_transaction
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
 from tacitd.model.budget import EndedCall
+from tacitd.text.dollars import format_dollars
 
 
 def describe_call(call: EndedCall) -> tuple[str, str, str]:
     """Given a call that ended, return what it was for, the project's name, and its cost and model or why it failed."""
-    cost = f"{'~' if call.assumed else ''}{format_usd(call.usd)}"
+    cost = f"{'~' if call.assumed else ''}{format_dollars(call.usd)}"
     about = ", ".join(
         part for part in (cost, call.model, f"no answer: {call.why}" if call.why else "") if part
     )
@@ -39,8 +40,3 @@ def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
         return
     for one in notices:
         yield Activity(commit.at, one.did, one.text, one.where, one.about, plugin.name)
-
-
-def format_usd(usd: float) -> str:
-    """Given US dollars, return them for a person: `$0.01`, `under $0.01`."""
-    return f"${usd:.2f}" if usd >= 0.005 or not usd else "under $0.01"

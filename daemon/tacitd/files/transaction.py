@@ -188,6 +188,9 @@ class History:
         Raises UsageError if there is no such transaction, if it has nothing to undo, or if its undo was undone;
         FileRefusedError if a line is no longer as it left it; and what `run_transaction` raises.
         """
+        return retry_while_changing(lambda: self._undo(id, dry_run=dry_run), self._sleep)
+
+    def _undo(self, id: str, *, dry_run: bool) -> Transaction:
         with self._lock:
             folded = self._fold()
             past, key = folded.find_id(id), f"{UNDONE}:{id}"
@@ -208,7 +211,7 @@ class History:
                 )
             self._refuse_conflicts(past, operations)
             if not dry_run:
-                return self.run_transaction(past.root, operations, {UNDONE: id}, key, past.also)
+                return self._run(past.root, operations, {UNDONE: id}, key, past.also)
             return replace(
                 past,
                 id="",

@@ -16,6 +16,7 @@ from tacitd.files.undo import UNDONE
 from tacitd.model.spend_report import FOLDED, report_spending, sum_rows
 from tacitd.report.buckets import Buckets, make_buckets
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.text.dollars import format_dollars
 
 KNOWN_STATES = {"intent", "part", "done", "dropped"}
 NOON = "T12:00:00"
@@ -38,14 +39,19 @@ def build_spending(scope: ReportScope) -> ReportSection:
         "By purpose",
         ("purpose", "calls", "without an answer", "dollars"),
         tuple(
-            (row.name, row.calls, row.unanswered, f"{'~' if row.assumed_usd else ''}${row.usd:.2f}")
+            (
+                row.name,
+                row.calls,
+                row.unanswered,
+                f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}",
+            )
             for row in rows
         ),
         "no model call was made",
     )
     buckets = make_buckets(scope.since, scope.now)
     calls = f"{total.calls} call{'' if total.calls == 1 else 's'}"
-    note = f"{calls} for ${total.usd:.2f}."
+    note = f"{calls} for {format_dollars(total.usd)}."
     if total.assumed_usd:
         note += " ~ marks a cost that Claude Code did not report and that is assumed."
     note += " Calls are kept for two months, so older ones are not included."

@@ -21,6 +21,7 @@ def adopt(text: str | None, drop: bool, as_json: bool) -> None:
     """
     from tacitd.clock import SystemClock
     from tacitd_handlers.learning.adopted_rules import AdoptedRules, list_open_offers
+    from tacitd_handlers.learning.offer_items import make_offer_id
 
     state_directory = get_paths().state_dir
     offers = list_open_offers(state_directory)
@@ -28,7 +29,16 @@ def adopt(text: str | None, drop: bool, as_json: bool) -> None:
         if drop:
             raise UsageError("--drop needs the line that is declined", "`tacitd adopt` lists the offers")
         if as_json:
-            echo_json([{"line": one.line, "projects": [str(root) for root in one.roots]} for one in offers])
+            echo_json(
+                [
+                    {
+                        "id": make_offer_id(one.line),
+                        "line": one.line,
+                        "projects": [str(root) for root in one.roots],
+                    }
+                    for one in offers
+                ]
+            )
             return
         rows = [(escape_output(one.line), escape_output(", ".join(map(str, one.roots)))) for one in offers]
         for row in format_table(("LINE", "LEARNED IN"), rows):

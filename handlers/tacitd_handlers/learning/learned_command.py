@@ -228,13 +228,25 @@ def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str],
     """Print the archived lines. One that is said again returns; `tacitd undo` brings all of one time back (SPEC S-54)."""
     from tacitd.cli.local_times import format_moment
     from tacitd_handlers.learning.inventory import list_archived
+    from tacitd_handlers.learning.person_decisions import make_line_id
 
-    listed = [one for root in roots for one in list_archived(root, state_dir)]
-    found = [one for one in listed if _contains(one.line, words)]
+    listed = [(root, one) for root in roots for one in list_archived(root, state_dir)]
+    found = [(root, one) for root, one in listed if _contains(one.line, words)]
     if as_json:
-        echo_json([{"line": one.line, "file": one.file, "at": one.at} for one in found])
+        echo_json(
+            [
+                {
+                    "id": make_line_id(root, one.file, one.line),
+                    "root": str(root),
+                    "line": one.line,
+                    "file": one.file,
+                    "at": one.at,
+                }
+                for root, one in found
+            ]
+        )
         return len(found)
-    rows = ((format_moment(one.at), one.file, escape_output(one.line)) for one in found)
+    rows = ((format_moment(one.at), one.file, escape_output(one.line)) for _, one in found)
     for line in format_table(("ARCHIVED", "FILE", "LINE"), rows):
         click.echo(line)
     echo_message(

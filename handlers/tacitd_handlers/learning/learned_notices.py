@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.handler import Commit, Notice
+from tacitd.text.dollars import format_dollars
 from tacitd_handlers.learning.stage2.place import LEARNED
 
 NO_LINE = "no line"
@@ -31,7 +32,7 @@ def _extraction_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]
     if asked := int(data.get("asked", 0)):
         facts, usd = int(data.get("facts", 0)), float(data.get("usd", 0.0))
         text = f"{_count(facts, 'fact') if facts else 'no fact'} from {_count(asked, 'prompt')}"
-        yield Notice("extracted", text, root.name, _dollars(usd))
+        yield Notice("extracted", text, root.name, format_dollars(usd))
     for why, number in data.get("left_out", {}).items():
         yield Notice("refused", f"{_count(int(number), 'fact')}: {why}", root.name)
     if refused := int(data.get("refused", 0)):
@@ -80,9 +81,5 @@ def learned_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
         prompts = len(origins.get(line, {}).get("prompts", ())) or int(data.get("from", 0))
         file = str(data.get("files", {}).get(line, LEARNED))
         about = [f"from {prompts} prompt{'' if prompts == 1 else 's'}"] if prompts else []
-        about.append(_dollars(float(data.get("usd", 0.0)) / len(lines)))
+        about.append(format_dollars(float(data.get("usd", 0.0)) / len(lines)))
         yield Notice("learned", str(line), f"{root.name}/{file}", ", ".join(about))
-
-
-def _dollars(usd: float) -> str:
-    return f"${usd:.2f}" if usd >= 0.005 or not usd else "under $0.01"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +90,7 @@ def _restore(store: LessonStore, id: str) -> Lesson:
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """Each record that changed a lesson in the form of `tacitd.files.change_view.describe_transaction`, oldest first.
 
-    A record has a date only, so its time is that of its origin, otherwise the beginning of the local day. Raises OSError.
+    A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
     """
     store = LessonStore.from_environ(environ, SystemClock())
     origins, known, numbers = LessonOrigins(store.state_dir).read_all(), dict[int, Lesson](), dict[str, int]()
@@ -117,14 +116,14 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 def _describe(
     lesson: Lesson, number: int, origin: Mapping[str, Any], added: str, removed: str
 ) -> dict[str, Any]:
-    at = utc_seconds(float(origin["at"]) if origin else _midnight(lesson.updated or lesson.created))
+    at = utc_seconds(float(origin["at"])) if origin else lesson.updated or lesson.created
     return {
         "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
         "at": at,
         "root": str(origin.get("project", "")),
         "state": "done",
         "by": "lessons",
-        "what": lesson.reason or f"from {lesson.source}",
+        "what": lesson.reason or ("you added it" if lesson.is_firm else "drafted from your words"),
         "undoes": "",
         "undone_by": "",
         "sessions": [str(origin["session"])] if origin.get("session") else [],
@@ -141,11 +140,3 @@ def _describe(
         "files": [],
         "undo": f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back",
     }
-
-
-def _midnight(date: str) -> float:
-    """Seconds since 1970 of the beginning of a local day; 0 if it is no date."""
-    try:
-        return datetime.fromisoformat(date).timestamp()
-    except ValueError:
-        return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,3 +150,35 @@ def test_hostile_text_in_the_log_does_not_reach_the_terminal(cli: Cli, project: 
     """Control characters are shown, not sent."""
     put(cli, project, "Use \x1b[31mpnpm", FakeClock())
     assert "\x1b" not in cli.run("history", project).out
+
+
+def test_an_empty_or_a_very_long_id_is_named_briefly(cli: Cli, project: Path) -> None:
+    """Exit code 2, for each command that takes an id; what was typed is not repeated at length."""
+    put(cli, project, "Use pnpm", FakeClock())
+    for command in ("show", "undo", "forget", "accept"):
+        said = cli.run(command, "")
+        assert said.code == 2 and "is empty" in said.err, said.err
+        said = cli.run(command, "x" * 5000)
+        assert said.code == 2 and len(said.err) < 400 and "x…" in said.err, said.err
+    said = cli.run("why", "y" * 5000, "--cwd", project)
+    assert said.code == 1 and len(said.err) < 400 and "y…" in said.err
+
+
+@pytest.mark.parametrize(
+    ("cause", "text"),
+    [
+        ({"by": "person", "what": "forget"}, "you forgot it"),
+        ({"by": "person", "what": "accept", "prompts": ["u1"]}, "you accepted it"),
+        ({"by": "learning", "what": "mirrors"}, "the copy that sessions load follows the file"),
+        ({"by": "learning", "what": "synthesis", "prompts": ["u1", "u2"]}, "from 2 prompts"),
+        ({"by": "toy", "what": "toying"}, "toying"),
+        ({}, "no words of yours"),
+    ],
+)
+def test_a_cause_is_said_in_plain_words(cli: Cli, project: Path, cause: dict[str, Any], text: str) -> None:
+    """In JSON it keeps its name."""
+    history = History(Log(cli.state / "history.jsonl"), FakeClock())
+    history.run_transaction(project, [PutLine(project / "LEARNED.md", "Coding", "a", "T")], cause, "k")
+    head = cli.run("history", project).out.splitlines()[1]
+    assert head.endswith(f"  {text}"), head
+    assert cli.run("history", project, "--json").json[0]["what"] == cause.get("what", "")

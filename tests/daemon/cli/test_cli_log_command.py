@@ -11,7 +11,7 @@ from support_cli import Cli
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
-from tacitd.dispatch.activity_texts import describe_call, describe_change, format_usd
+from tacitd.dispatch.activity_texts import describe_call, describe_change
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
@@ -143,13 +143,7 @@ def test_with_a_daemon_it_shows_what_is_kept(
 
 def test_the_texts() -> None:
     """An assumed cost is marked; a project without a name has none."""
-    assert describe_call(EndedCall("synthesis", "", 0.001, True, "", "")) == ("synthesis", "", "~under $0.01")
-    assert [format_usd(usd) for usd in (0.0, 0.004, 0.005, 1.234)] == [
-        "$0.00",
-        "under $0.01",
-        "$0.01",
-        "$1.23",
-    ]
+    assert describe_call(EndedCall("synthesis", "", 0.001, True, "", "")) == ("synthesis", "", "~<$0.01")
 
 
 def test_a_change_names_its_files(tmp_path: Path) -> None:

@@ -278,3 +278,20 @@ def test_a_mistyped_directory_is_answered_with_a_similar_one(cli: Cli) -> None:
     said = cli.run("learned", "./work/shpo", cwd=cli.home)
     assert said.code == 2 and "hint: did you mean work/shop?" in said.err
     assert "name an existing directory" in cli.run("learned", "./work/other", cwd=cli.home).err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["status", "--json"], ["help"]])
+def test_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[str]) -> None:
+    """Exit code 1, and a hint about the output: the disk of the state directory is not what is full."""
+    program = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()", *arguments]
+    environ = os.environ | {"TACITD_STATE_DIR": str(tmp_path), "HOME": str(tmp_path)}
+    with open("/dev/full", "w") as full:
+        said = subprocess.run(
+            program, stdout=full, stderr=subprocess.PIPE, env=environ, text=True, check=False
+        )
+    assert said.returncode == 1, said.stderr
+    assert said.stderr == (
+        "tacitd: the output could not be written: No space left on device\n"
+        "hint: free space where it goes to, or name another file\n"
+    )

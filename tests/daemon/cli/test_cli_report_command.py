@@ -70,6 +70,16 @@ def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
     assert problems[0] == "gone" and "section of toy: ModuleNotFoundError" in problems[1]
 
 
+def test_a_section_that_cannot_be_read_is_an_error_in_plain_words(cli: Cli) -> None:
+    """The history log is a directory: the page is made of the rest, the reason has no number, and the exit code is 1."""
+    (cli.state / "history.jsonl").mkdir(parents=True)
+    for arguments in (["--json"], []):
+        said = cli.run("report", cli.home, *arguments)
+        assert said.code == 1 and "left out: the section of history" in said.err, said.err
+        assert "Errno" not in said.err + said.out and "Is a directory" in said.err
+    assert Path(said.out.strip()).read_text().count("Is a directory") >= 1
+
+
 def test_it_is_opened_in_a_browser(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--open` after it is written; without a browser it says so and the file is there."""
     opened: list[str] = []

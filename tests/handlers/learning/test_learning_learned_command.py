@@ -148,9 +148,7 @@ def test_why_takes_ids_of_any_project_and_names_the_calls(bench: Bench, cli: Cli
         ("synthesis", 0.01, "m-1"),
     ]
     said = cli.run("why", row["id"], cwd=bench.box)
-    assert (
-        "synthesis by m-1 cost $0.0100 (900 tokens in, 20 out)" in said.out and "ago): use pnpm" in said.out
-    )
+    assert "synthesis by m-1 cost $0.01 (900 tokens in, 20 out)" in said.out and "ago): use pnpm" in said.out
     assert cli.run("why", "0" * 8, cwd=bench.root).code == 1
 
 

@@ -16,7 +16,7 @@ def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_pr
         Notice("learned", "b", "shop/web/AGENTS.md", "from 3 prompts, $0.03"),
     ]
     assert [one.about for one in learned_notices(Path("/s"), {"put": ["a"], "from": 1, "usd": 0.001})] == [
-        "from 1 prompt, under $0.01"
+        "from 1 prompt, <$0.01"
     ]
     assert [one.about for one in learned_notices(Path("/s"), {"put": ["a"]})] == ["$0.00"]
     assert list(learned_notices(Path("/s"), {"put": []})) == []

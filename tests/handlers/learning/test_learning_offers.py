@@ -16,6 +16,7 @@ from tacitd.handler import Commit, Decision, StoredItem
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.adopted_rules import AdoptedRules, LearnedRules, list_open_offers
 from tacitd_handlers.learning.line_decisions import decide_line
+from tacitd_handlers.learning.offer_items import make_offer_id
 from tacitd_handlers.learning.offers import find_offers
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_drop
 from tacitd_handlers.learning.state import LearningState
@@ -89,6 +90,7 @@ def test_the_command(
     cli = Cli(tmp_path, monkeypatch, capsys)
     cli.set(TACITD_STATE_DIR=str(bench.state))
     assert PNPM in cli.run("adopt").out and str(bench.root) in cli.run("adopt", "--json").out
+    assert cli.run("adopt", "--json").json[0]["id"] == make_offer_id(PNPM)
     for wrong in (("adopt", "basalt"), ("adopt", "--drop")):
         assert cli.run(*wrong).code == 2
     assert f"a rule for all projects now: {PNPM}" in cli.run("adopt", "PNPM").err
