@@ -164,7 +164,7 @@ def _render_cell(name: str, cell: Cell, right: bool) -> str:
 
 def _is_numeric(cell: Cell) -> bool:
     """Whether a cell is aligned to the right: a number, what is unknown, or dollars."""
-    return not isinstance(cell, str) or re.fullmatch(r"~?\$[\d,.]+", cell) is not None
+    return not isinstance(cell, str) or re.fullmatch(r"~?<?\$[\d,.]+", cell) is not None
 
 
 def _mark(right: bool) -> str:
