@@ -4,8 +4,7 @@ The intent and its cause are one record in the history log. Then the files are c
 transaction as done. What was not finished when the process ended is finished at the next start. The same records answer
 why a line is there and what was written, and allow undoing it.
 
-The log is folded in memory once (history_fold.py) and read again only if another process changed it. A start shortens a
-long one (history_compaction.py).
+The log is folded once (history_fold.py), and again if another process changed it. A start shortens it (history_compaction.py).
 
 Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
 how a file gets new bytes in replaced.py, and the records in transaction_records.py. The handlers decide which lines are
@@ -257,8 +256,8 @@ class History:
     def list_lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
         """By (file, text), every bullet that tacitd ever added or removed in this project.
 
-        For provenance, and to find the lines that a person removed (S-28). After a compaction, lines that tacitd removed
-        long ago are left out. Raises OSError if the log cannot be read.
+        For provenance, and for lines that a person removed (S-28). A compaction leaves out what tacitd removed long ago.
+        Raises OSError if the log cannot be read.
         """
         with self._lock:
             return self._fold().list_lines(root)
@@ -274,8 +273,8 @@ class History:
     def compact_log(self, *, large: int = LARGE) -> bool:
         """Shorten a log of more than `large` bytes, as history_compaction.py says. Returns whether it was worth it.
 
-        To find that out takes as long as to shorten it. So the log keeps the size that was found, and until it has grown
-        by a third there is nothing to gain. Raises OSError and LogDamagedError; the log is then unchanged.
+        To find that out takes as long, so the log keeps the size that was found, and until it has grown by a third nothing
+        is tried. Raises OSError and LogDamagedError; the log is then unchanged.
         """
         with self._lock:
             size = self._log.size
