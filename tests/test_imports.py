@@ -44,7 +44,7 @@ MAY = {
     "state": {"__version__", "clock", "errors", "events", "files"},
     "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
     "report": {"clock", "files", "model", "text"},
-    "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources"},
+    "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
 ROOT_MODULES = 16
