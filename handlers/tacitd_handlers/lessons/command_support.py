@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from tacitd.cli.common import show_argument
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.lessons import scopes
 from tacitd_handlers.lessons.fast_path import LOST
@@ -65,7 +66,7 @@ class ScopeType(click.ParamType[str]):
             better = scopes.scope_of_name(value)
             hint = f"; for example {better}" if better else ""
             self.fail(
-                f"{value!r} is not a scope: it is one word of letters, digits and . _ - + : / @ #{hint}",
+                f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #{hint}",
                 param,
                 ctx,
             )
@@ -87,7 +88,8 @@ class LessonIdType(click.ParamType[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the id unchanged. Exits with 2 if it is not a number."""
         if number_of(value) is None:
-            self.fail(f"{value!r} is not a lesson's id: an id is a number, 2 or 002", param, ctx)
+            shown = show_argument(value)
+            self.fail(f"“{shown}” is not a lesson's id: an id is a number, 2 or 002", param, ctx)
         return value
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:

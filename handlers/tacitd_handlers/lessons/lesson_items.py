@@ -18,7 +18,15 @@ from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
 from tacitd_handlers.lessons import lesson_paths, pattern
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, SUPERSEDED, Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.lesson_fold import (
+    ACTIVE,
+    DELETED,
+    PROMOTED,
+    SUPERSEDED,
+    Lesson,
+    fold_lessons,
+    number_of,
+)
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.purged_lessons import is_purged, list_wordings
@@ -28,21 +36,24 @@ REASON = "forgotten with tacitd forget"
 
 
 def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
-    """An item for each active lesson, and for each one that is marked wrong or superseded. Raises OSError.
+    """An item for each active or promoted lesson, and for each one that is marked wrong or superseded. Raises OSError.
 
-    The id is the lesson's.
+    The id is the lesson's. Only a person promotes, so a promoted lesson counts as theirs.
     """
     store = LessonStore.from_environ(environ, SystemClock())
     for one in store.read_lessons().lessons.values():
         is_hidden = one.status == SUPERSEDED and is_purged(one)
-        if (one.is_active or one.status in (DELETED, SUPERSEDED)) and not is_hidden:
+        if (one.is_active or one.status in (DELETED, PROMOTED, SUPERSEDED)) and not is_hidden:
+            is_promoted = one.status == PROMOTED
+            more = f", promoted to {one.promoted_to}" if is_promoted else ""
+            more = f", {one.reason}" if one.status == SUPERSEDED else more
             yield StoredItem(
                 one.id,
                 "lesson",
                 "" if is_purged(one) else one.text,
-                f"lesson {one.id} ({one.scope}{f', {one.reason}' if one.status == SUPERSEDED else ''})",
-                state="stored" if one.is_active else "forgotten",
-                by_person=one.is_active and one.is_firm,
+                f"lesson {one.id} ({one.scope}{more})",
+                state="stored" if one.is_active or is_promoted else "forgotten",
+                by_person=is_promoted or (one.is_active and one.is_firm),
             )
 
 
@@ -51,12 +62,14 @@ def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided
     store = LessonStore.from_environ(os.environ, tools.clock)
     match decision.choice:
         case "drop":
-            lesson, _ = mark_wrong(store, decision.id, REASON)
+            lesson, _ = mark_wrong(store, decision.id, REASON, is_promoted_too=True)
             what = f"lesson {lesson.id} is neither loaded nor drafted again"
+            what += f"; {lesson.promoted_to} still has it, remove it there" if lesson.promoted_to else ""
             return Decided(what, tuple(dict.fromkeys(_list_texts(store, lesson.id))))
         case "restore":
             lesson = _restore(store, decision.id)
-            state = "is active again" if lesson.is_active else "may be drafted again"
+            back = "is promoted again" if lesson.status == PROMOTED else "may be drafted again"
+            state = "is active again" if lesson.is_active else back
             return Decided(f"lesson {lesson.id} {state}")
         case "edit":
             lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
@@ -74,7 +87,7 @@ def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
 
 
 def _restore(store: LessonStore, id: str) -> Lesson:
-    """Make a lesson active again that was marked wrong or superseded. Raises UsageError if it was not.
+    """Make a lesson active or promoted again that was marked wrong or superseded. Raises UsageError if it was not.
 
     The words of a purged one are gone, so it may only be drafted again.
     """
@@ -82,7 +95,8 @@ def _restore(store: LessonStore, id: str) -> Lesson:
         old = get_lesson(change.folded, id)
         if old.status not in (DELETED, SUPERSEDED):
             raise UsageError(f"lesson {old.id} is not marked wrong")
-        new = replace(old, status=SUPERSEDED if is_purged(old) else ACTIVE, updated=store.today)
+        before = PROMOTED if old.promoted_to else ACTIVE
+        new = replace(old, status=SUPERSEDED if is_purged(old) else before, updated=store.today)
         change.append(new.to_record())
         return new
 

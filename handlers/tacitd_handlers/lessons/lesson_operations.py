@@ -23,6 +23,10 @@ from tacitd_handlers.lessons.lesson_fold import (
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
+from tacitd_handlers.shared.quoted_text import shorten_middle
+
+SHOWN = 60
+"""Characters of what is not an id that an error shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,17 +154,20 @@ def edit_lesson(
         return new, True
 
 
-def mark_wrong(store: LessonStore, id: str, reason: str) -> tuple[Lesson, bool]:
+def mark_wrong(
+    store: LessonStore, id: str, reason: str, *, is_promoted_too: bool = False
+) -> tuple[Lesson, bool]:
     """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was not until now.
 
-    One that was superseded is not drafted again then. Raises UsageError, or TacitdError if it does not exist or was promoted; OSError, LogDamagedError.
+    One that was superseded is not drafted again then. A promoted one stays in its target's file. Raises UsageError, or
+    TacitdError if it does not exist, or was promoted and `is_promoted_too` is not set; OSError, LogDamagedError.
     """
     get_lesson(store.read_lessons(), id)  # checked before the directory is created
     with store.begin_change() as change:
         old = get_lesson(change.folded, id)
         if old.status == DELETED:
             return old, False
-        if old.status != SUPERSEDED:
+        if old.status != SUPERSEDED and not (is_promoted_too and old.status == PROMOTED):
             get_active(change.folded, id)
         new = replace(old, status=DELETED, updated=store.today, reason=pattern.tidy_part(reason))
         change.append(_status(new))
@@ -177,7 +184,7 @@ def append_promotion(change: LessonChange, lesson: Lesson, to: str, reason: str,
 def get_lesson(folded: FoldedLessons, id: str) -> Lesson:
     """The lesson with this id. Raises UsageError if it is not an id, TacitdError if there is no such lesson."""
     if number_of(id) is None:
-        raise UsageError(f"{id!r} is not a lesson's id", "an id is a number: 2 or 002")
+        raise UsageError(f"{shorten_middle(id, SHOWN)!r} is not a lesson's id", "an id is a number: 2 or 002")
     lesson = folded.get(id)
     if lesson is None:
         raise TacitdError(f"there is no lesson {int(id):03d}", "`lesson list --all` lists all of them")

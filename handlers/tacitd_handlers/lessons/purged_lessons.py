@@ -19,6 +19,7 @@ from tacitd.files.purge import BLANK
 from tacitd.files.replaced import edit_file
 from tacitd.handler import Handler, Tools
 from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.lesson_paths import PROMOTED
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonStore
 from tacitd_handlers.shared.equality import normalise_text
@@ -47,7 +48,11 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
             store.log.path, lambda data: _blank_records(data or b"", int(lesson.id), digests), disk=store.disk
         )
     store.load_index()
-    return [store.log.path]
+    card = store.directory / PROMOTED / f"{lesson.id}.md"
+    if not card.exists():
+        return [store.log.path]
+    card.unlink()
+    return [store.log.path, card]
 
 
 def _is_meant(store: LessonStore, id: str, texts: Collection[str]) -> bool:

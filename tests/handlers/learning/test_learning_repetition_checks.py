@@ -111,6 +111,7 @@ def test_what_is_no_contrary(text: str, line: str) -> None:
         ("from now on use npm, not pnpm", f"[1] Corrected: AGAIN: {PNPM}"),
         ("the parser fails on empty input", f"[1] Corrected: AGAIN: {PNPM}"),
         ("the parser fails on empty input", f"[1] Corrected: {PNPM}"),
+        ("the parser fails on empty input", f"[1] {PNPM}"),
         ("the parser fails on empty input", PNPM),
     ],
 )

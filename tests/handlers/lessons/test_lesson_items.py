@@ -21,6 +21,7 @@ from tacitd_handlers.lessons.lesson_items import decide_lesson, list_changes, li
 from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson, supersede_lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.promote import parse_target, promote_lesson
 from tacitd_handlers.lessons.purged_lessons import purge_words
 from tacitd_handlers.lessons.store import LessonStore
 
@@ -63,6 +64,21 @@ def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonStore, tmp
         decide("restore", "001")
     with pytest.raises(TacitdError, match="no lesson 009"):
         decide("drop", "009")
+
+
+def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonStore, tmp_path: Path) -> None:
+    """It asks first, because a person promoted it; the target's file is the person's and is named."""
+    target = parse_target("tool/editing", tmp_path / "skills", tmp_path / "tools")
+    promote_lesson(store, "001", target, create=True)
+    assert items(tmp_path)["001"] == ("stored", True)
+    assert "tool/editing still has it" in decide("drop", "001").what
+    assert items(tmp_path)["001"] == ("forgotten", False)
+    assert "promoted again" in decide("restore", "001").what
+    assert items(tmp_path)["001"] == ("stored", True)
+    assert set(find_words(tmp_path, "WHEN one")) == {"001.md", "editing.md"}
+    purge("001")
+    assert find_words(tmp_path, "WHEN one") == ["editing.md"]
+    assert find_words(tmp_path, "no, do it") == []
 
 
 def test_the_log_is_a_list_of_changes(store: LessonStore, tmp_path: Path) -> None:

@@ -120,6 +120,14 @@ def test_wrong_twice_is_one_record_and_promoted_is_an_error(lessons: Lessons) ->
     assert lessons.run("wrong", "9").code == 1
 
 
+@pytest.mark.parametrize("command", ["wrong", "show", "edit"])
+def test_a_very_long_id_is_not_echoed_whole(lessons: Lessons, command: str) -> None:
+    """Bad input: 5,000 characters that are no id."""
+    for typed in ("x" * 5000, "7" * 5000):
+        said = lessons.run(command, typed)
+        assert said.code == 2 and "is not a lesson's id" in said.err and len(said.err) < 1000
+
+
 def test_promote_into_a_missing_file_is_an_error(lessons: Lessons) -> None:
     """SPEC E-16: unless --create is given; the line is added once."""
     lessons.given("list")
