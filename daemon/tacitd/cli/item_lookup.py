@@ -48,18 +48,21 @@ class FoundItem:
 
 
 def collect_items(
-    root: Path | None, advance: Callable[[int, int | None], None] = lambda done, total: None
+    root: Path | None,
+    advance: Callable[[int, int | None], None] = lambda done, total: None,
+    *,
+    without: str = "",
 ) -> list[FoundItem]:
     """The items of all plugins: those of a project and of the person, or of all projects (None).
 
-    `advance` is called after each plugin with the number of plugins that are read, and of all. A plugin that fails is
+    `without`: the name of a plugin that is left out. `advance` is called after each plugin with the number of plugins that are read, and of all. A plugin that fails is
     reported on standard error.
     """
     table = load_plugin_table(os.environ)
     for what in table.broken:
         echo_message(what)
     found: list[FoundItem] = []
-    listed = [one for one in table.plugins if one.items]
+    listed = [one for one in table.plugins if one.items and one.name != without]
     for number, one in enumerate(listed, 1):
         try:
             list_items: ListItems = load_hook(one.items)

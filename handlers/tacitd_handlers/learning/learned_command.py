@@ -1,4 +1,6 @@
-"""`tacitd learned`: the lines that were learned, what was withheld, refused or forgotten, and what waits to be written."""
+"""`tacitd learned`: the lines, lessons and values that were learned, what was withheld, refused or forgotten, and what waits
+to be written.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from tacitd.handler import StoredItem
     from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 
+OWN_PLUGIN = "learning"
+
 
 @click.command(
     epilog="\b\nExample: tacitd learned\nExample: tacitd learned ~/work/app pnpm --json | jq -r '.[].line'"
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON: id, file, heading, line, time, sessions, confidence, counts, stale.",
+    help="Print JSON: id, kind, file, heading, line, time, sessions, confidence, counts, stale.",
 )
 @click.option(
     "--withheld", is_flag=True, help="List lines that you removed and that were learned again since."
@@ -60,8 +64,9 @@ def learned(
 ) -> None:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
 
-    With WORDs, only lines that contain all of them; a first argument that is a directory is the project. Exits with 1 if none
-    does. `why`, `forget` and `accept` take the ids.
+    Behind them are the lessons and the values of your profile that were learned, which hold in all projects. With WORDs, only
+    what contains all of them; a first argument that is a directory is the project. Exits with 1 if nothing does. `why`, `forget`
+    and `accept` take the ids.
     """
     from tacitd_handlers.learning.inventory import Inventory
 
@@ -122,10 +127,13 @@ def _show_lines(
 ) -> int:
     """Print the learned lines that contain the words; return how many there are."""
     found = [one for root in roots for one in inventory.list_lines(root) if _contains(one.line, words)]
+    theirs = [one for one in _list_person_items("stored", words) if not one.by_person]
     if as_json:
-        echo_json([one.as_data() for one in found])
-        return len(found)
-    echo_paged(_format_lines(found, with_root=with_root), no_pager=no_pager)
+        made = [{"kind": "line", **one.as_data()} for one in found]
+        echo_json([*made, *({**_as_data(one, {}), "kind": one.kind, "root": ""} for one in theirs)])
+        return len(made) + len(theirs)
+    shown = [*_format_lines(found, with_root=with_root), *_format_person_items(theirs)]
+    echo_paged(iter(shown), no_pager=no_pager)
     if not found:
         what = (
             f"no learned line contains {escape_output(' '.join(words))}"
@@ -134,7 +142,25 @@ def _show_lines(
         )
         echo_message(what)
     _echo_waiting(inventory, roots)
-    return len(found)
+    return len(found) + len(theirs)
+
+
+def _list_person_items(state: str, words: Sequence[str]) -> list[StoredItem]:
+    """What the other plugins' items say about the person, in all projects: lessons, values of the profile."""
+    from tacitd.cli.item_lookup import collect_items
+
+    listed = (one.item for one in collect_items(None, without=OWN_PLUGIN))
+    return [one for one in listed if one.root is None and one.state == state and _contains(one.text, words)]
+
+
+def _format_person_items(items: Iterable[StoredItem]) -> Iterator[str]:
+    """A head for each kind, and a line with id and text."""
+    kind = ""
+    for one in items:
+        if one.kind != kind:
+            yield f"{one.kind}s, in all projects"
+            kind = one.kind
+        yield f"  {one.id}  {escape_output(one.text)}"
 
 
 def _format_lines(found: Iterable[LearnedLine], *, with_root: bool) -> Iterator[str]:
@@ -181,6 +207,7 @@ def _show_items(
         for one in list_project(inventory, root)
         if _is_of_kind(one, kind) and _contains(one.text, words)
     ]
+    found += _list_person_items("forgotten", words) if kind == "forgotten" else []
     if as_json:
         echo_json([_as_data(one, refusals.get(one.id, {})) for one in found])
         return len(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ from tacitd.clock import SystemClock, utc_seconds
 from tacitd.files.log import Log
 from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
+from tacitd_handlers.lessons.lesson_operations import add_lesson, mark_wrong
+from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.store import LessonStore
 
 
 @pytest.fixture
@@ -73,6 +77,26 @@ def test_all_projects_with_their_roots(bench: Bench, cli: Cli) -> None:
     assert [row["id"] for row in mine] == [row["id"] for row in rows if row["root"] == str(bench.root)]
     assert f"{there.root}/LEARNED.md · Coding" in cli.run("learned", "--all", cwd=bench.box).out
     assert len({row["id"] for row in rows}) == 3
+
+
+def test_lessons_and_values_are_listed_too(bench: Bench, cli: Cli) -> None:
+    """Behind the lines, searched with the same words; what the person stated is not learned; forgotten ones with `--forgotten`."""
+    bench.learn()
+    drafted = LessonStore.from_environ(os.environ, SystemClock())
+    add_lesson(
+        drafted, parse_pattern("WHEN testing -> DO run pnpm test -> BECAUSE npm differs"), "global", "ai"
+    )
+    add_lesson(drafted, parse_pattern("WHEN mine -> DO this -> BECAUSE I say so"), "global", "user")
+    rows = cli.run("learned", "--json", cwd=bench.root).json
+    assert [(one["kind"], one["id"]) for one in rows[1:]] == [("lesson", "001")] and rows[0]["kind"] == "line"
+    said = cli.run("learned", cwd=bench.root)
+    assert "lessons, in all projects\n  001  WHEN testing" in said.out and "WHEN mine" not in said.out
+    assert [one["id"] for one in cli.run("learned", "TESTING", "--json", cwd=bench.root).json] == ["001"]
+    assert cli.run("learned", "testing", cwd=bench.root).code == 0
+    mark_wrong(drafted, "001", "too narrow")
+    assert len(cli.run("learned", "--json", cwd=bench.root).json) == 1
+    (gone,) = cli.run("learned", "--forgotten", "--json", cwd=bench.root).json
+    assert (gone["id"], gone["line"]) == ("001", "WHEN testing -> DO run pnpm test -> BECAUSE npm differs")
 
 
 def test_a_line_is_stale_after_a_hundred_days(bench: Bench, cli: Cli) -> None:
