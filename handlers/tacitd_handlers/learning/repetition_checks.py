@@ -1,8 +1,9 @@
 """Whether the messages of a batch show that a line was said again, so that a model's word alone counts nothing (SPEC S-54). Pure.
 
 A line counts as said again if one of the messages that the answer names, or any message if it names none, has a content
-word of it and does not order the contrary. A message in another language shares no words with a line, and "not again!"
-speaks of what the assistant did. There the answer is trusted, but the line counts once in a session.
+word of it and does not order the contrary. A message in another language shares no words with a line, "not again!" speaks
+of what the assistant did, and "be brief, as I said" says itself that it repeats something. There the answer is trusted, but
+the line counts once in a session.
 """
 
 from __future__ import annotations
@@ -32,6 +33,23 @@ _COMPLAINT = re.compile(
     r"\b(?:again|still|wieder|immer noch|otra vez|de nuevo|todavía|encore|toujours|(?:second|third) time)\b|また|まだ",
     re.IGNORECASE,
 )
+_REMINDER = re.compile(
+    r"\b(?:(?:as|like|what) i(?:'ve| have)? (?:\w+ )?said|(?:i(?:'ve| have)? (?:\w+ )?)told you|how (?:often|many times) (?:do|must|should) i|"
+    r"for the \w+ time|wie (?:ich )?(?:schon )?gesagt|como (?:ya )?(?:te )?dije|comme je l[’']ai dit)\b",
+    re.IGNORECASE,
+)
+_DESCRIPTION = re.compile(
+    r"^\W*(?:(?:but|and|no|nope|oh|hey|wait|don[’']t)\b\W*)*"
+    r"(?:there(?:[’']s| is| are| was| were)|i (?:see|saw|found|notice\w*)|you(?:[’'](?:re|ve))?|your|(?:the|this|that|these|those)(?! (?:project|repo\w*|team|code ?base|app)\b)|"
+    r"it|hay|has|da (?:ist|sind|steht|stehen)|ich sehe)\b",
+    re.IGNORECASE,
+)
+"""A sentence that tells what is there or what somebody does: "there is a commit on main"."""
+_RULING = re.compile(
+    r"\b(?:should|must|may|can|could|ha(?:ve|s) to|from now|now|instead|no longer|any ?more|fine|ok|okay|allowed|ahora|debes?|puedes?)\b",
+    re.IGNORECASE,
+)
+"""With it a description is an order after all: "you can commit to main now"."""
 _SHARED_PAIRS = 0.3
 """The share of a line's pairs of CJK characters that a message must repeat to have a word of it."""
 
@@ -56,7 +74,8 @@ def judge_repetition(line: str, named: Sequence[int], messages: Sequence[PromptM
     if any(_shares_word(text, line) for text, _ in agreeing):
         return RepetitionVerdict.SAID
     if any(
-        text.strip() and (_cannot_be_compared(text, line) or _shares_word(context, line))
+        text.strip()
+        and (_cannot_be_compared(text, line) or _shares_word(context, line) or _REMINDER.search(text))
         for text, context in agreeing
     ):
         return RepetitionVerdict.UNPROVEN
@@ -66,7 +85,7 @@ def judge_repetition(line: str, named: Sequence[int], messages: Sequence[PromptM
 def says_contrary(text: str, line: str) -> bool:
     """Whether a message orders the contrary of a line and nowhere the line itself: "from now on npm, not pnpm".
 
-    A question, a report ("you used npm") and a complaint ("again an emoji") are no orders.
+    A question, a report ("you used npm", "there is a commit on main") and a complaint ("again an emoji") are no orders.
     """
     contrary = False
     theirs = _signs_of(line, language := language_of(line))
@@ -75,7 +94,7 @@ def says_contrary(text: str, line: str) -> bool:
         shared = theirs.keys() & signs.keys()
         opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
         # "npm for installs, not pnpm" agrees with "pnpm for installs, never npm" only in what both are about.
-        may_order = is_order(sentence) and _COMPLAINT.search(sentence) is None
+        may_order = is_order(sentence) and _COMPLAINT.search(sentence) is None and not _describes(sentence)
         if len({theirs[stem] for stem in opposite}) == 2 and may_order:
             return True
         if len(opposite) < len(shared):
@@ -89,6 +108,10 @@ def says_contrary(text: str, line: str) -> bool:
             or _recommends(sentence, opposite, language)
         )
     return contrary
+
+
+def _describes(sentence: str) -> bool:
+    return _DESCRIPTION.search(sentence) is not None and _RULING.search(sentence) is None
 
 
 def _signs_of(text: str, language: Language) -> dict[str, bool]:

@@ -150,15 +150,17 @@ def test_stash_and_clean_lose_nothing(bench: MirrorBench) -> None:
     assert bench.shown() == bench.bullets == [PNPM] and clean(bench.root)
 
 
-def test_a_source_that_was_cleaned_away_leaves_the_copies_of_other_work_trees(
+def test_a_source_that_was_cleaned_away_keeps_the_copies_of_other_work_trees(
     bench: MirrorBench, linked: Path
 ) -> None:
-    """`git clean -fdx` in the main one; the copies have no source any more."""
+    """`git clean -fdx` in the main one: the copies in another stay until their source is restored, and after that."""
     bench.learn_line(PNPM)
     bench.learn_line(SHORT, "src/AGENTS.md")
     git(bench.root, "clean", "-fdxq")
     bench.notice()
-    assert bench.shown(tree=linked) == bench.shown("src", linked) == []
+    assert bench.shown(tree=linked) == [PNPM] and bench.shown("src", linked) == [SHORT]
+    bench.start_session()  # LEARNED.md is restored, but not the AGENTS.md of a folder that is gone
+    assert bench.bullets == bench.shown(tree=linked) == [PNPM] and bench.shown("src", linked) == []
 
 
 def test_a_branch_switch_takes_the_lines_away_and_brings_them_back(bench: MirrorBench) -> None:

@@ -11,6 +11,7 @@ from tacitd_handlers.learning.state import UNSUPPORTED_REPETITION
 
 SAID, UNPROVEN, UNSUPPORTED = RepetitionVerdict
 TABS = "Indent with tabs"
+MAIN = "Never commit to main"
 GERMAN = "Tests liegen immer neben dem Quelltext"
 JAPANESE = "テストはpytestで書く"
 
@@ -64,6 +65,22 @@ def told(bench: Bench) -> Bench:
             [1],
             SAID,
         ),
+        # What is there, or what somebody does, is no order.
+        (MAIN, ["you committed to main"], [1], SAID),
+        (MAIN, ["there is a commit on main"], [1], SAID),
+        (MAIN, ["the commit went to main"], [1], SAID),
+        (MAIN, ["I see commits on main"], [1], SAID),
+        (MAIN, ["don't, that commit is on main"], [1], SAID),
+        ("Never mock the database in tests", ["you are mocking the database in the tests"], [1], SAID),
+        ("No usar comentarios en el código", ["hay comentarios en el código"], [1], SAID),
+        (MAIN, ["you should commit to main"], [1], UNSUPPORTED),
+        (MAIN, ["you can commit to main from now on"], [1], UNSUPPORTED),
+        (PNPM, ["this project uses npm, not pnpm"], [1], UNSUPPORTED),
+        # The person says that it was said before.
+        ("Keep answers short", ["less text please, as I said"], [1], UNPROVEN),
+        ("Keep answers short", ["I told you twice: be brief"], [1], UNPROVEN),
+        ("Keep answers short", ["how often do I have to say it: be brief"], [1], UNPROVEN),
+        ("Keep answers short", ["too much, I said the parser first"], [1], UNSUPPORTED),
         # Words cannot show it.
         (PNPM, ["paketmanager: immer noch der gleiche wie gestern, bitte"], [1], UNPROVEN),
         (GERMAN, ["put the specs next to their modules, as always"], [1], UNPROVEN),
