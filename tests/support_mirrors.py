@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from support_learning import EXTRACTION, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, SYNTHESIS, Bench, git, lines
 from tacitd.events import Due
 from tacitd.handler import Outcome, Tools
 from tacitd_handlers.learning.mirrors.mirror_names import MODULE_MIRRORS, PROJECT_MIRROR
@@ -86,3 +86,15 @@ class MirrorBench(Bench):
         """What the commands ask for after a person's choice."""
         self.clock.advance(60)
         return self.play(Due("mirror", self.project))
+
+
+def make_branch(root: Path, name: str, file: str, text: str) -> None:
+    """Make a branch of HEAD with one commit that has this file too. The work tree and the index stay as they are."""
+    source = root.parent / f"{name}-branch"
+    git(root, "worktree", "add", "-q", "--detach", str(source))
+    (source / file).parent.mkdir(parents=True, exist_ok=True)
+    (source / file).write_text(text)
+    git(source, "add", "-f", file)
+    git(source, "commit", "-qm", name)
+    git(root, "branch", "-f", name, git(source, "rev-parse", "HEAD").strip())
+    git(root, "worktree", "remove", "--force", str(source))

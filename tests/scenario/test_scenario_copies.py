@@ -199,6 +199,38 @@ def test_cleaned_away_is_not_deleted(copies: Copies) -> None:
     copies.check_git()
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_a_branch_with_another_file_takes_nothing_away(copies: Copies, running: bool) -> None:
+    """Git overwrites an ignored LEARNED.md by the one of a branch, and removes it on the way back."""
+    learned = copies.root / "LEARNED.md"
+    learned.write_text(learned.read_text() + "\nA sentence of mine.\n")
+    copies.wait(lambda: "A sentence of mine." in copies.copy(copies.linked).read_text())
+    before = learned.read_bytes()
+    copies.git(copies.linked, "checkout", "-q", "-b", "theirs")
+    (copies.linked / "LEARNED.md").write_text("# Learned\n\n- Theirs\n")
+    copies.git(copies.linked, "add", "-f", "LEARNED.md")
+    copies.git(copies.linked, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "theirs")
+    copies.git(copies.linked, "checkout", "-q", "--detach")
+    if not running:
+        copies.daemon.stop()
+    copies.daemon.git("checkout", "-q", "theirs")
+    assert "Theirs" in learned.read_text()
+    if running:
+        copies.wait(lambda: AMBER not in copies.shown(copies.root))
+        assert "in place of yours" in copies.daemon.cli("doctor").stdout
+    copies.daemon.git("checkout", "-q", "-")
+    assert not learned.exists()
+    if not running:
+        copies.daemon.start()
+        copies.daemon.begin("s2")
+    copies.wait(lambda: learned.exists() and learned.read_bytes() == before)
+    copies.wait(lambda: copies.shown(copies.root) == copies.shown(copies.linked) == [AMBER, BASALT])
+    assert "restored after git replaced it" in copies.daemon.cli("history", str(copies.root)).stdout
+    copies.learn("s3", AMBER, "Prefers cobalt-3")
+    copies.wait(lambda: copies.agree(AMBER, BASALT, "Prefers cobalt-3"))
+    copies.check_git()
+
+
 def test_cleaned_away_while_no_daemon_runs(copies: Copies) -> None:
     """It is restored without a session, and a line that is deleted then is not."""
     copies.daemon.stop()

@@ -36,6 +36,8 @@ VERSION_LIMIT = 8 << 20
 _SMALL = 1 << 20
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 """What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
+_MOVE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
+"""An entry of HEAD's log."""
 _SAFE = [
     option
     for setting in (
@@ -62,6 +64,17 @@ class Repository:
     """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadMove:
+    """One entry of HEAD's log."""
+
+    before: str
+    """The commit that HEAD was; zeros if there was none."""
+    after: str
+    what: str
+    """Git's own words, such as `commit: …` or `checkout: …`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +147,28 @@ def read_head(root: Path) -> str:
         return "reftable:" + hashlib.sha256(read_small_file(tables).encode()).hexdigest()[:40]
     said = read_small_file(found.git_dir / "HEAD").strip()
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
+
+
+def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
+    """Return the moves of a work tree's HEAD that git noted after this offset of its log, and the log's size. Without a
+    log, as with reftable, there is neither."""
+    found = _repository_at(root)
+    if found is None:
+        return [], 0
+    try:
+        fd = os.open(found.git_dir / "logs/HEAD", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            seen = os.fstat(fd)
+            # Git shortens the log when entries expire. Then it is unknown which of them are new.
+            if not is_regular(seen) or seen.st_size <= begin:
+                return [], seen.st_size
+            told = os.pread(fd, _SMALL, max(begin, seen.st_size - _SMALL))
+        finally:
+            os.close(fd)
+    except OSError:
+        return [], 0
+    entries = (_MOVE.fullmatch(one) for one in os.fsdecode(told).split("\n"))
+    return [HeadMove(*one.groups()) for one in entries if one is not None], seen.st_size
 
 
 def in_progress(root: Path) -> bool:

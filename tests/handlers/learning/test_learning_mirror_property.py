@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_learning import git
-from support_mirrors import MirrorBench
+from support_mirrors import MirrorBench, make_branch
 from tacitd.files.log import Log
 from tacitd.files.worktrees import worktree_list
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
@@ -59,6 +59,7 @@ STEPS = st.one_of(
                 "commit mirror",
                 "untrack",
                 "their branch",
+                "overwriting branch",
                 "trust",
             ]
         ),
@@ -171,6 +172,8 @@ class World:
                 untrack(bench.root)
             case "their branch" if git(bench.root, "ls-files", "LEARNED.md"):
                 self.visit_their_branch()
+            case "overwriting branch" if is_hidden(bench.files.learned_file, bench.root):
+                self.visit_overwriting_branch()
             case "trust":
                 self.trusted = not self.trusted
                 trusts = TrustedProjects(Log(bench.home / LOG), bench.clock)
@@ -225,6 +228,16 @@ class World:
         git(root, "checkout", "-q", "-B", "theirs")
         self.bench.files.learned_file.write_text(f"# Learned Preferences\n\n- {EVIL}\n- {THEIRS}\n")
         git(root, "commit", "-qam", "theirs")
+        self.notice()
+        if not self.trusted and not git(root, "ls-files", PROJECT_MIRROR):
+            assert not {EVIL, THEIRS} & set(self.bench.shown())
+        git(root, "checkout", "-q", "main")
+
+    def visit_overwriting_branch(self) -> None:
+        """Check out a branch with a stranger's LEARNED.md, which git puts in place of an ignored one, and come back."""
+        root = self.bench.root
+        make_branch(root, "overwriting", "LEARNED.md", f"# Learned Preferences\n\n- {EVIL}\n- {THEIRS}\n")
+        git(root, "checkout", "-q", "overwriting")
         self.notice()
         if not self.trusted and not git(root, "ls-files", PROJECT_MIRROR):
             assert not {EVIL, THEIRS} & set(self.bench.shown())
@@ -333,6 +346,12 @@ class World:
         assert not bench.history.pending and not bench.degraded
 
 
+def is_hidden(path: Path, tree: Path) -> bool:
+    """Whether a file exists that git ignores, and nothing else keeps git from changing the branch."""
+    listed = git(tree, "status", "--porcelain", "--ignored", "--", path.name)
+    return listed.startswith("!!") and not git(tree, "status", "--porcelain", "-uno")
+
+
 def untrack(tree: Path) -> bool:
     """`git rm --cached` of a mirror, and a commit. Returns whether git tracked it."""
     if not git(tree, "ls-files", PROJECT_MIRROR):
@@ -374,6 +393,10 @@ def new_world() -> Iterator[World]:
 )
 @example([*one("share", "send"), ("add", MINE[0], "source"), *one("unseen", "reset", "wipe")])
 @example([*one("share", "send", "their branch"), ("add", MINE[0], "mirror"), *one("their branch", "stash")])
+@example([("add", MINE[0], "mirror"), ("write", BLOCKS[0], "source"), *one("overwriting branch", "wipe")])
+@example(
+    [("delete", LEARNED[0], "mirror"), *one("unseen", "overwriting branch"), ("learn", LEARNED[2], False)]
+)
 @example(one("unseen", "commit mirror", "untrack"))
 @example([*one("commit mirror", "wipe", "untrack"), ("add", MINE[0], "source"), *one("switch", "session")])
 def test_source_and_mirror_agree_at_the_end(steps: list[Step]) -> None:

@@ -17,6 +17,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.worktrees import list_linked_worktrees
+from tacitd_handlers.learning.mirrors.displaced_sources import is_being_replaced, is_changed
 from tacitd_handlers.learning.mirrors.mirror_files import is_settled
 from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
@@ -55,12 +56,15 @@ def judge_absence(seen: AbsentSource) -> Literal["restore", "wait", "forget"]:
     return "restore"
 
 
-def note_texts(record: MirrorRecord, sources: Mapping[Path, bytes | None]) -> None:
+def note_texts(project: Project, record: MirrorRecord, sources: Mapping[Path, bytes | None]) -> None:
     """Keep the texts of the main work tree's sources for the case that they are removed. `sources`: as they are now.
 
     The text of a file that is gone is kept only if the mirrors are gone too. That of a link is not kept.
     """
     for path, data in sources.items():
+        text = record.kept.get(str(path))
+        if text is not None and is_changed(data, text) and is_being_replaced(project, path):
+            continue
         if path.is_relative_to(record.root) and data is not None and not path.is_symlink():
             record.kept[str(path)] = data.decode("utf-8", "replace")
         elif str(path) in record.kept and (data is not None or not lost_mirrors(record)):
@@ -88,8 +92,12 @@ def lost_mirrors(record: MirrorRecord) -> bool:
 
 def has_lost_sources(record: MirrorRecord) -> bool:
     """Whether sources are gone together with the mirrors. It does not ask git."""
-    gone = any(not os.path.lexists(path) for path in record.kept)
-    return gone and record.root.is_dir() and lost_mirrors(record)
+    return has_missing(record) and record.root.is_dir() and lost_mirrors(record)
+
+
+def has_missing(record: MirrorRecord) -> bool:
+    """Whether a source is gone that was there at the last look."""
+    return any(not os.path.lexists(path) for path in record.kept)
 
 
 def is_being_removed(root: Path) -> bool:

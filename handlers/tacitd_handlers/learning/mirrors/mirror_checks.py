@@ -16,6 +16,7 @@ from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import Paths
 from tacitd.state.write_modes import WriteModes
 from tacitd_handlers.learning.inventory import state_of
+from tacitd_handlers.learning.mirrors.displaced_sources import list_displaced
 from tacitd_handlers.learning.mirrors.mirror_hiding import (
     IncludedMirrors,
     list_shown_files,
@@ -71,6 +72,7 @@ def survey_state(project: Project, state: Path, *, trusted: bool) -> MirrorSurve
         known_before=project.root in state_of(state).first_written_at,
         why_shown=lambda target: included.explain(project, target.tree, target.path),
     )
+    survey.problems += list_displaced(survey.record)
     survey.problems += list_shown_files(project, included) if not shared else []
     return survey
 

@@ -60,6 +60,10 @@ class MirrorRecord:
     """Number of transactions so far; makes their keys unique."""
     kept: dict[str, str] = field(default_factory=dict)
     """By path of a source in the main work tree: its text, to restore it if git removes it."""
+    displaced: dict[str, str] = field(default_factory=dict)
+    """The same for a source that git replaced by its own: the text from before."""
+    moves: int = 0
+    """Size of the log of HEAD at the last look; 0: unknown."""
 
     def texts_of(self, path: Path) -> list[str]:
         """The texts that tacitd may have written into this mirror last; none if it wrote none."""
@@ -77,6 +81,8 @@ class MirrorRecord:
             "modules": self.modules,
             "transactions": self.transactions,
             "kept": self.kept,
+            "displaced": self.displaced,
+            "moves": self.moves,
         }
 
 
@@ -168,6 +174,8 @@ def _parse_record(data: bytes) -> MirrorRecord | None:
             [str(one) for one in raw["modules"]],
             int(raw["transactions"]),
             {str(name): str(text) for name, text in raw.get("kept", {}).items()},
+            {str(name): str(text) for name, text in raw.get("displaced", {}).items()},
+            int(raw.get("moves", 0)),
         )
     except (ValueError, KeyError, TypeError, AttributeError):
         return None

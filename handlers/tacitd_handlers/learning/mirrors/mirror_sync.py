@@ -27,9 +27,16 @@ from tacitd.handler import Degradation, Tools
 from tacitd_handlers.learning.mirrors.cleaned_sources import (
     find_cleaned,
     has_lost_sources,
+    has_missing,
     is_being_removed,
     note_texts,
     read_sources,
+)
+from tacitd_handlers.learning.mirrors.displaced_sources import (
+    find_displaced,
+    has_displaced,
+    list_displaced,
+    note_displaced,
 )
 from tacitd_handlers.learning.mirrors.mirror_hiding import (
     IncludedMirrors,
@@ -65,6 +72,8 @@ from tacitd_handlers.learning.visibility import (
 
 RESTORED = "restored after git clean"
 """What a transaction's cause names if it makes sources again that git removed."""
+RETURNED = "restored after git replaced it"
+"""The same if git had put its own file in place of one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +140,7 @@ class Mirrors:
             return
         if again:
             self._nested.forget()
+            note_displaced(project, record, read_sources(record))
             self._restore(project, record, tools)
         if has_lost_sources(record):
             # They are to be restored, so the mirrors in linked work trees stay, and nothing is moved to a new source.
@@ -232,7 +242,7 @@ class Mirrors:
         record = self._records.load(project.root)
         adopt_texts(record, adopted)
         settle_record(record, project)
-        note_texts(record, read_sources(record) if wanted else {})
+        note_texts(project, record, read_sources(record) if wanted else {})
         self._records.save(record)
 
     def list_watched(self, project: Project) -> list[Path]:
@@ -254,14 +264,15 @@ class Mirrors:
         return [record.root for record in known if any(one.endswith(UNCHANGED) for one in record.problems)]
 
     def has_cleaned(self, project: Project) -> bool:
-        """Whether sources of the project are gone together with its mirrors."""
+        """Whether sources of the project are gone since the last look, or after git replaced them."""
         record = self._records.find_known(project.root)
-        return record is not None and has_lost_sources(record)
+        return record is not None and (has_displaced(record) or has_missing(record))
 
     def list_cleaned(self) -> list[Path]:
         """The projects whose sources have been gone with their mirrors since the last call. The command that removes them
         may take a while, and may be removing the whole project."""
-        lost = {record.root for record in self._records.list_known() if has_lost_sources(record)}
+        known = self._records.list_known()
+        lost = {one.root for one in known if has_lost_sources(one) or has_displaced(one)}
         settled = lost & self._lost
         self._lost = lost - settled
         return [root for root in settled if not is_being_removed(root)]
@@ -300,27 +311,34 @@ class Mirrors:
         record.withheld = len(survey.list_withheld(survey.main))
         record.asks = trust == "unasked"
         record.modules = sorted({str(one.source) for one in survey.targets if one.folder})
-        note_texts(record, survey.sources)
+        note_displaced(project, record, survey.sources)
+        survey.problems += list_displaced(record)
+        note_texts(project, record, survey.sources)
         return survey
 
     def _restore(self, project: Project, record: MirrorRecord, tools: Tools) -> None:
-        """Make the sources again that git removed together with their mirrors. Raises as `follow`."""
+        """Make the sources again that git removed, together with their mirrors or after it replaced them. Raises as `follow`."""
         found = find_cleaned(project, record) if has_lost_sources(record) else {}
+        returned = find_displaced(project, record)
+        found |= returned
         if not found:
             return
         record.transactions += 1
         self._records.save(record)
         operations = [MakeFile(path, text) for path, text in found.items()]
-        cause = {"by": "learning", "what": RESTORED}
+        cause = {"by": "learning", "what": RETURNED if returned else RESTORED}
         key = f"restored:{project.root}:{record.transactions}:{tools.clock.now()}"
         tools.history.run_transaction(project.root, operations, cause, key)
+        for path in returned:
+            del record.displaced[str(path)]
+        self._records.save(record)
         logger.info("restored {}, which git removed", ", ".join(map(str, found)))
 
     def _withdraw(self, project: Project, record: MirrorRecord, tools: Tools) -> None:
         """Remove the mirrors whose text is tacitd's, and name the others as problems."""
         plan = plan_withdrawal(project, record)
-        if record.written or record.problems or record.kept or plan.changes:
-            record.withheld, record.modules, record.kept = 0, [], {}
+        if record.written or record.problems or record.kept or record.displaced or plan.changes:
+            record.withheld, record.modules, record.kept, record.displaced = 0, [], {}, {}
             self._run(project, record, plan, tools, wanted=False)
 
     def _run(
