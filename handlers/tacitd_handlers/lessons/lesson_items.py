@@ -131,13 +131,19 @@ def _describe(
     lesson: Lesson, number: int, origin: Mapping[str, Any], added: str, removed: str
 ) -> dict[str, Any]:
     at = utc_seconds(float(origin["at"])) if origin else lesson.updated or lesson.created
+    if number > 1:
+        what = "changed" if added and removed else "active again"
+    elif lesson.is_firm:
+        what = "you added it"
+    else:
+        what = "drafted from your words" if origin.get("words") else "added with `lesson add`"
     return {
         "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
         "at": at,
         "root": str(origin.get("project", "")),
         "state": "done",
         "by": "lessons",
-        "what": lesson.reason or ("you added it" if lesson.is_firm else "drafted from your words"),
+        "what": lesson.reason or what,
         "undoes": "",
         "undone_by": "",
         "sessions": [str(origin["session"])] if origin.get("session") else [],

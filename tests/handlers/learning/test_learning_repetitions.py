@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.events import ToolUse
 from tacitd_handlers.learning.confidence import describe_count
 from tacitd_handlers.learning.inventory import list_learned
@@ -147,3 +147,15 @@ def test_a_users_own_line_has_no_count(bench: Bench) -> None:
 def test_a_count_in_words(said: int, sessions: int, corrections: int, text: str) -> None:
     """S-36: as `learned` and the prompt show it."""
     assert describe_count(said, sessions, corrections) == text
+
+
+@pytest.mark.parametrize("sources", ["", "\nFROM: 1"])
+def test_an_existing_line_that_the_synthesis_echoes_does_not_count(told: Bench, sources: str) -> None:
+    """S-54, bad input: the answer has a line that none of the new facts says; a fact in other words still counts."""
+    echo = lines(SHORT) + "\nFROM: 1\n\n" + lines(PNPM) + sources
+    told.answer((EXTRACTION, f"[1] {SHORT}"), (SYNTHESIS, echo))
+    told.learn("short answers, please", session="s2")
+    assert sorted(told.bullets) == sorted([PNPM, SHORT]) and count(told) == (1, 1, 1)
+    told.answer((EXTRACTION, "[1] Prefers pnpm for all scripts"), (SYNTHESIS, lines(PNPM) + sources))
+    told.learn("I prefer pnpm for all scripts", session="s3")
+    assert count(told) == (2, 2, 1)

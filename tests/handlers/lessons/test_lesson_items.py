@@ -95,6 +95,8 @@ def test_the_log_is_a_list_of_changes(store: LessonStore, tmp_path: Path) -> Non
     ]
     assert found == [(ONE, ""), (TWO, ""), (edited, TWO), ("", ONE), (ONE, "")]
     assert (made[0]["root"], made[0]["sessions"], made[0]["facts"]) == ("/home/me/app", ["s1"], ["no, do it"])
+    said = ["drafted from your words", "you added it", "changed", "forgotten with tacitd forget"]
+    assert [one["what"] for one in made][:4] == said
     assert made[1]["at"] == store.today, "only the day is known, and it is local"
     assert format_moment(made[1]["at"]) == store.today
     assert made[1]["root"] == "" and len({one["id"] for one in made}) == 5

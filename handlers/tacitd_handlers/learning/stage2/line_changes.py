@@ -10,6 +10,9 @@ from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd_handlers.learning.headings import groups_after
 from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.prompt_templates import PromptMessage
+from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition
+from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.learning.stage2.plan import Decision, PlannedPut, PlannedSwap
 from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput
 from tacitd_handlers.shared.equality import find_equal
@@ -45,7 +48,8 @@ def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, An
     put = [operation.line for operation in decision.operations]
     swapped = {o.line: o.old for o in decision.operations if isinstance(o, PlannedSwap)}
     lines = [line for one in inputs.shared.values() for line in one.lines]
-    repeated = [find_equal(one.placed.line, lines) for one in decision.dropped]
+    dropped = [one.placed for one in decision.dropped]
+    repeated = [find_equal(one.line, lines) for one in dropped if _is_said(one, inputs)]
     again = [*inputs.again, *(line for line in repeated if line is not None and line not in inputs.again)]
     withheld = {one.placed.line: one.placed.path for one in decision.withheld}
     files = {operation.line: operation.path for operation in decision.operations}
@@ -61,3 +65,10 @@ def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, An
         "conflicts": conflicts,
         "merged": {one.line: one.into for one in decision.merged},
     }
+
+
+def _is_said(placed: PlacedLine, inputs: SynthesisInput) -> bool:
+    """Whether a fact says the line: a model may copy existing lines into its answer, which counts nothing (SPEC S-54)."""
+    named = placed.item.sources
+    facts = [PromptMessage(one.text, "") for one in inputs.numbered if named or one.is_new]
+    return judge_repetition(placed.line, named, facts) is not RepetitionVerdict.UNSUPPORTED
