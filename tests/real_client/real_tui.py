@@ -47,17 +47,23 @@ def onboarded(home: Path, project: Path) -> None:
     """Past the first-run questions: theme, key, trust."""
     home.mkdir(parents=True, exist_ok=True)
     state = home / ".claude.json"
-    if state.exists():
-        return
-    trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-    said = {
-        "hasCompletedOnboarding": True,
-        "theme": "dark",
-        "lastOnboardingVersion": VERSION,
-        "customApiKeyResponses": {"approved": [KEY], "rejected": []},
-        "projects": {str(project.resolve()): trusted},
-    }
-    state.write_text(json.dumps(said), encoding="utf-8")
+    said = (
+        json.loads(state.read_bytes())
+        if state.exists()
+        else {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "lastOnboardingVersion": VERSION,
+            "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        }
+    )
+    projects = said.setdefault("projects", {})
+    if str(project.resolve()) not in projects:
+        projects[str(project.resolve())] = {
+            "hasTrustDialogAccepted": True,
+            "hasCompletedProjectOnboarding": True,
+        }
+        state.write_text(json.dumps(said), encoding="utf-8")
 
 
 class RealClient:
