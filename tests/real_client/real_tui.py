@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 KEY = "sk-fake"
 VERSION = "2.1.328"
@@ -47,7 +48,7 @@ def onboarded(home: Path, project: Path) -> None:
     """Past the first-run questions: theme, key, trust."""
     home.mkdir(parents=True, exist_ok=True)
     state = home / ".claude.json"
-    said = (
+    said: dict[str, Any] = (
         json.loads(state.read_bytes())
         if state.exists()
         else {
