@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 
 from tacitd_handlers.learning.prompt_templates import PromptMessage
@@ -88,22 +89,22 @@ def says_contrary(text: str, line: str) -> bool:
     A question, a report ("you used npm", "there is a commit on main") and a complaint ("again an emoji") are no orders.
     """
     contrary = False
-    theirs = _signs_of(line, language := language_of(line))
+    wanted = content_stems(line, language := language_of(line))
+    theirs = _signs_of(line, wanted, language)
     for sentence in split_sentences(text):
-        signs = _signs_of(sentence, language)
+        signs = _signs_of(sentence, wanted & content_stems(sentence, language), language)
         shared = theirs.keys() & signs.keys()
         opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
         # "npm for installs, not pnpm" agrees with "pnpm for installs, never npm" only in what both are about.
         may_order = is_order(sentence) and _COMPLAINT.search(sentence) is None and not _describes(sentence)
-        if len({theirs[stem] for stem in opposite}) == 2 and may_order:
+        if may_order and (len({theirs[stem] for stem in opposite}) == 2 or is_reversal(sentence, line)):
             return True
         if len(opposite) < len(shared):
             return False
         if not opposite or not may_order:
             continue
         contrary |= (
-            is_reversal(sentence, line)
-            or len(opposite) > 1
+            len(opposite) > 1
             or any(signs[stem] for stem in opposite)
             or _recommends(sentence, opposite, language)
         )
@@ -114,14 +115,13 @@ def _describes(sentence: str) -> bool:
     return _DESCRIPTION.search(sentence) is not None and _RULING.search(sentence) is None
 
 
-def _signs_of(text: str, language: Language) -> dict[str, bool]:
-    """By stem of the content words: whether an odd number of negations stands before it in its clause."""
-    wanted = content_stems(text, language)
+def _signs_of(text: str, wanted: AbstractSet[str], language: Language) -> dict[str, bool]:
+    """By stem: whether an odd number of negations stands before it in its clause."""
     signs: dict[str, bool] = {}
     for clause in split_clauses(text):
         for found in _WORD.finditer(clause):
-            for stem in stem_words([found[0]], language) & wanted:
-                signs.setdefault(stem, is_odd(clause[: found.start()], found.start()))
+            for stem in (stem_words([found[0]], language) & wanted) - signs.keys():
+                signs[stem] = is_odd(clause[: found.start()], found.start())
     return signs
 
 

@@ -34,7 +34,7 @@ _WORDS = {
 _FIRST_PERSON = frozenset(word for words in _WORDS.values() for word in words.split())
 _REQUEST = re.compile(
     r"\bi(?:'d| would) like (?:you|to|an?|the|it)\b|\bi\s+(?:just |really |already |still |only |also )*(?:need (?:you\b|to\b|an?\b|the\b|this\b|that\b|it\b|some\b)|want(?:ed)?\b"
-    r"|said\b|told\b|meant?\b|asked\b|see\b|saw\b|think\b(?! in\b)|thought\b|guess\b|g[eo]t\b|did\b|ran\b|tried\b|forgot\b|don'?t (?:know (?:why|what|how|if)|care|see|think|want|need)\b)"
+    r"|said\b|told\b|meant?\b|asked\b|see\b|saw\b|think\b(?! in\b)|thought\b|guess\b|g[eo]t\b|did\b|ran\b|tried\b|forgot\b|don'?t (?:know (?:why|if|what(?:'s| is\b| to\b| went\b| happen)|how to\b)|care|see|think|want|need)\b)"
     r"|\b(?:do|can|should|could|shall|did|may) i\b|\bi (?:can|could) (?:see|not see|try|read it)\b"
     r"|\bich (?:doch |ja |nur |noch )*(?:brauche?|will|möchte|meine?|meinte|sage?|sagte|sehe?|denke?|glaube?|bekomme?|kriege?|dachte)\b"
     r"|\b(?:brauche?|will|möchte|sehe?) ich\b|\b(?:ich hab\w*|hab\w* ich)\b[^.!?\n]*\bgesagt\b"

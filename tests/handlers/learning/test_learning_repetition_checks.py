@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from tacitd_handlers.learning import repetition_checks
 from tacitd_handlers.learning.prompt_templates import PromptMessage
 from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition, says_contrary
 from tacitd_handlers.learning.state import UNSUPPORTED_REPETITION
@@ -57,6 +58,12 @@ def told(bench: Bench) -> Bench:
         (PNPM, ["you used npm again"], [1], SAID),
         (PNPM, ["why do you use npm?"], [1], SAID),
         (TABS, ["don't indent with tabs"], [1], UNSUPPORTED),
+        (
+            "Run the tests before each commit",
+            ["don't run the tests before each commit"],
+            [1],
+            UNSUPPORTED,
+        ),
         ("Never force-push to main", ["force-push to main"], [1], UNSUPPORTED),
         ("Never force-push to main", ["do not force-push, I said"], [1], SAID),
         (
@@ -118,6 +125,20 @@ def test_a_reply_to_what_the_assistant_did() -> None:
 def test_what_is_no_contrary(text: str, line: str) -> None:
     """S-54: only a whole message that orders the contrary is one."""
     assert not says_contrary(text, line)
+
+
+def test_a_long_message_without_sentences_is_judged_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pasted word list has no clauses. Only the words of the line are looked up in it."""
+    looked_up: list[str] = []
+
+    def note(clause: str, _: int) -> bool:
+        looked_up.append(clause)
+        return False
+
+    monkeypatch.setattr(repetition_checks, "is_odd", note)
+    words = " ".join(f"word{chr(97 + number % 26)}{chr(97 + number // 26 % 26)}" for number in range(600))
+    assert judge_repetition(PNPM, [1], [PromptMessage(f"{words} pnpm", "")]) is SAID
+    assert len(looked_up) < 10
 
 
 @pytest.mark.parametrize(
