@@ -12,7 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tacitd.files.git import find_repository, is_tracked, list_tracked
+from tacitd.files.git import (
+    find_repository,
+    is_tracked,
+    list_tracked,
+    locate_exclude_file,
+    read_git,
+    read_small_file,
+)
 from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.reach.exclude_settings import (
@@ -36,6 +43,12 @@ from tacitd_handlers.shared import client_rules
 PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
 LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
+LISTED = {
+    LEARNED: "/LEARNED.md",
+    "tmp/learning-raw.jsonl": "/tmp/learning-*",
+    "tmp/known-facts-summary.md": "/tmp/known-facts-summary.md",
+}
+"""Files of tacitd's outside `.claude/rules/`, with the patterns by which it keeps them out of git."""
 _SOURCE = re.compile(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
 _IMPORT = re.compile(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
 
@@ -109,6 +122,7 @@ def survey_directory(
     _add_person(survey)
     _add_project(survey)
     _add_modules(survey, list_folders(main))
+    survey.problems += _list_shown(survey)
     mine = tuple(use for use in clients if _belongs_to(use.cwd, tree, main))
     survey.problems += _judge_clients(survey, mine)
     return ReachReport(here, tuple(survey.files), tuple(survey.problems), mine)
@@ -234,6 +248,20 @@ def _add_modules(survey: _Survey, known: Iterable[str]) -> None:
             hint = "it is made while the daemon runs, unless reach.project_rules or projects.write is off"
             why = f"{survey.tree / MODULE_RULES} has no copy of them"
             survey.problems.append(ReachProblem("", f"the lines for {folder}", why, hint))
+
+
+def _list_shown(survey: _Survey) -> Iterator[ReachProblem]:
+    """Other files of tacitd's that git shows although the exclude file lists them: LEARNED.md, and those in `tmp/`."""
+    exclude = locate_exclude_file(survey.main) if survey.is_git else None
+    listed = read_small_file(exclude).splitlines() if isinstance(exclude, Path) else []
+    names = [name for name, pattern in LISTED.items() if pattern in listed and (survey.main / name).exists()]
+    told = (
+        read_git(["ls-files", "-z", "-o", "--exclude-standard", "--", *names], survey.main) if names else b""
+    )
+    for name in filter(None, os.fsdecode(told or b"").split("\0")):
+        why = f"a rule in {survey.main / '.gitignore'} or in one below it includes it again"
+        hint = f"add `/{name}` as the last line of {survey.main / '.gitignore'}"
+        yield ReachProblem("", f"git shows {survey.main / name}", why, hint)
 
 
 def _is_attached(survey: _Survey, folder: str) -> bool:

@@ -355,3 +355,27 @@ def test_a_module_without_a_copy_is_listed_with_its_own_file(cli: Cli, shop: Sho
     assert whys(cli, shop.root) == [f"{shop.module.parent} has no copy of them"]
     path.write_text("- a person's own\n")
     assert whys(cli, shop.root) == []
+
+
+@pytest.mark.parametrize("name", ["LEARNED.md", "tmp/learning-raw.jsonl", "tmp/known-facts-summary.md"])
+def test_a_file_that_git_shows_is_named(cli: Cli, shop: Shop, name: str) -> None:
+    """A .gitignore includes it again: the exclude file, in which tacitd listed it, does not hide it."""
+    path = shop.root / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("- one\n- two\n")
+    listed = shop.root / ".git" / "info" / "exclude"
+    listed.write_text("/LEARNED.md\n/tmp/learning-*\n/tmp/known-facts-summary.md\n")
+
+    def named() -> list[str]:
+        missing = ask(cli, shop.root)["missing"]
+        return [f"{one['what']}: {one['why']} {one['hint']}" for one in missing if "git shows" in one["what"]]
+
+    assert named() == []
+    (shop.root / ".gitignore").write_text(f"!{Path(name).name}\n")
+    (said,) = named()
+    assert str(path) in said and f"`/{name}`" in said and str(shop.root / ".gitignore") in said
+    subprocess.run(["git", "-C", str(shop.root), "add", "-f", name], check=True)
+    assert named() == []
+    subprocess.run(["git", "-C", str(shop.root), "rm", "-q", "--cached", name], check=True)
+    listed.write_text("")
+    assert named() == []
