@@ -26,6 +26,7 @@ _COPIED = re.compile(
     rf"(?:[\[【]\d{{1,3}}[\]】]\s*|(?:\*\*|__)?(?:{_WORDS}|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)",
     re.IGNORECASE,
 )
+_ONLY_MARKS = re.compile(rf"(?:\W*(?:{_WORDS}|AGAIN)\b)+\W*", re.IGNORECASE)
 _NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
 _CORRECTED = re.compile(rf"(?:\*\*|__)?(?:{_WORDS})(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
 
@@ -64,6 +65,11 @@ def split_corrected(fact: str) -> tuple[str, bool]:
         return fact, False
     text = fact[found.end() :]
     return (text if is_cjk(text) else text[:1].upper() + text[1:]), True
+
+
+def is_only_marks(text: str) -> bool:
+    """Whether a line of an answer has marks and no fact: "[3] Corrected: AGAIN:"."""
+    return _ONLY_MARKS.fullmatch(text) is not None
 
 
 def strip_copied_marks(text: str) -> str:

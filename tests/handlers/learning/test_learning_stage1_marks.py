@@ -37,6 +37,7 @@ CORRECTED, AGAIN = AnswerMark((3,), corrected=True), AnswerMark((3,), again=True
         ("Message 3: Corrected: use pnpm", ("Use pnpm",), {"Use pnpm": CORRECTED}),
         ("[1] Use pnpm\n[3] use pnpm.", ("Use pnpm",), {"Use pnpm": AnswerMark((1, 3))}),
         ("[1] NONE\n[2] none.", (), {}),
+        ("[1] AGAIN:\n[2] Corrected:\n[2] Corrected: AGAIN: \n[3] **Corregido**", (), {}),
         ("[1] NONE\n[2] Use pnpm", ("Use pnpm",), {"Use pnpm": AnswerMark((2,))}),
         ("[3] Again: Use pnpm", ("Use pnpm",), {"Use pnpm": AGAIN}),
         ("AGAIN: [3] Use pnpm", ("Use pnpm",), {"Use pnpm": AGAIN}),

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.fact_marks import split_corrected
+from tacitd_handlers.learning.fact_marks import is_only_marks, split_corrected
 from tacitd_handlers.learning.headings import known_group
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
@@ -152,7 +152,7 @@ def _collect_facts(lines: list[str], commentary: int, known: Sequence[str]) -> P
     withheld = 0
     for line in lines:
         text, mark = _split_marks(line, known)
-        if not any(char.isalnum() for char in text) or is_none(text):
+        if not any(char.isalnum() for char in text) or is_none(text) or is_only_marks(text):
             continue
         # The line is checked too: if shortening cut a secret, the shortened text would not match the pattern.
         if has_secret(sanitize_line(line)) or has_secret(text):
