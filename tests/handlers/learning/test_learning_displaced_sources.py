@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,20 @@ def test_the_project_is_excluded(bench: MirrorBench) -> None:
     del bench.modes[bench.root]
     bench.start_session()
     assert not bench.files.learned_file.exists()
+
+
+@pytest.mark.parametrize("is_git", [True, False])
+def test_another_project_at_the_same_path(bench: MirrorBench, is_git: bool) -> None:
+    """Nothing of the old clone is put into it."""
+    go(bench, "theirs")
+    bench.notice()
+    shutil.rmtree(bench.root)
+    bench.root.mkdir()
+    bench.put("other.txt", "x\n")
+    if is_git:
+        git(bench.root, "init", "-q")
+        git(bench.root, "add", "-A")
+        git(bench.root, "commit", "-qm", "other")
+    two_jobs(bench)
+    bench.start_session()
+    assert not bench.files.learned_file.exists() and count_returned(bench) == 0

@@ -17,15 +17,12 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.worktrees import list_linked_worktrees
-from tacitd_handlers.learning.mirrors.displaced_sources import is_being_replaced, is_changed
+from tacitd_handlers.learning.mirrors.displaced_sources import is_being_replaced, is_changed, is_same_clone
 from tacitd_handlers.learning.mirrors.mirror_files import is_settled
-from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import find_tree
 from tacitd_handlers.learning.project_files import read_shared
 from tacitd_handlers.learning.stage2.place import LEARNED
-from tacitd_handlers.learning.store import text_of
-from tacitd_handlers.learning.visibility import exclude_file
 
 STASHES = 50
 """Number of the newest stashes that are looked into."""
@@ -130,12 +127,8 @@ def _look_at(project: Project, record: MirrorRecord, path: Path, stashes: Sequen
         project.root, path, ("HEAD", "", *([seen.head] if seen and seen.head else ()))
     )
     stashed = git.read_versions(project.root, path, stashes)
-    exclude = exclude_file(project)
-    # Trigger: the exclude file does not list the mirrors. Why: tacitd lists them before it writes one, and `git clean` does
-    # not touch that file. Outcome: the repository was cloned anew, and nothing of the old clone is put into it.
-    listed = text_of(exclude).splitlines() if exclude is not None else []
     return AbsentSource(
-        is_same_clone=set(MIRROR_PATTERNS) <= set(listed),
+        is_same_clone=is_same_clone(project),
         has_folder=path.parent.is_dir(),
         is_settled=is_settled(project, project.root),
         in_git=None if versions is None else bool(versions),

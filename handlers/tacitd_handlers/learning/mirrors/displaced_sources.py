@@ -14,7 +14,10 @@ from pathlib import Path
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd_handlers.learning.mirrors.mirror_files import is_settled
+from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
+from tacitd_handlers.learning.store import text_of
+from tacitd_handlers.learning.visibility import exclude_file
 
 COMMITS = ("commit:", "commit (amend)", "commit (initial)")
 """How the log of HEAD names what only a person's own commit changed."""
@@ -22,7 +25,8 @@ COMMITS = ("commit:", "commit (amend)", "commit (initial)")
 
 def note_displaced(project: Project, record: MirrorRecord, sources: Mapping[Path, bytes | None]) -> None:
     """Keep the texts that git replaced or removed since the last look. To be called before `kept` follows the sources."""
-    if not project.git:
+    if not project.git or not is_same_clone(project):
+        record.displaced, record.moves = {}, 0
         return
     moves, size = git.read_moves(project.root, record.moves) if record.moves else ([], 0)
     for path in sources:
@@ -49,7 +53,8 @@ def has_displaced(record: MirrorRecord) -> bool:
 
 
 def find_displaced(project: Project, record: MirrorRecord) -> dict[Path, str]:
-    """The sources that are to be restored, with their texts: git has no file at their path any more."""
+    """The sources that are to be restored, with their texts: git has no file at their path any more. `note_displaced` comes
+    first, which forgets those of another clone."""
     found: dict[Path, str] = {}
     for name, text in record.displaced.items():
         path = Path(name)
@@ -71,6 +76,15 @@ def is_in_git(project: Project, path: Path) -> bool | None:
     """Whether git has this file in the index or in HEAD's commit; None if it cannot say now."""
     versions = git.read_versions(project.root, path, ("HEAD", ""))
     return None if versions is None else bool(versions)
+
+
+def is_same_clone(project: Project) -> bool:
+    """Whether this is the clone in which tacitd wrote, and not another one that was made at its path."""
+    exclude = exclude_file(project)
+    # Trigger: the exclude file does not list the mirrors. Why: tacitd lists them before it writes one, and `git clean` does
+    # not touch that file. Outcome: the repository was cloned anew, and nothing of the old clone is put into it.
+    listed = text_of(exclude).splitlines() if exclude is not None else []
+    return set(MIRROR_PATTERNS) <= set(listed)
 
 
 def is_being_replaced(project: Project, path: Path) -> bool:
