@@ -22,9 +22,11 @@ from tacitd.engine import Engine
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
-from tacitd.files.purge import find_left_texts, purge_texts
+from tacitd.files.disk import RealDisk
+from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
+from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decided, Decision, Degradation, StoredItem, load_hook
-from tacitd.plugins import find_job_owners
+from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
@@ -264,13 +266,19 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         )
     done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
     if not params.get("purge"):
-        return {"what": done.what, "purged": [], "left": []}
+        return {"what": done.what, "purged": [], "left": [], "yours": []}
     others = {one.text: one for one in _list_other_items(app, decision.id)}
     purged = _purge_words(app, decision.id, done.texts, others)
     left = find_left_texts(app.paths.state_dir, done.texts)
     files = [{"text": text, "files": [str(path) for path in paths], "id": ""} for text, paths in left.items()]
     kept = [{"text": text, "files": [], "id": others[text].id} for text in done.texts if text in others]
-    return {"what": done.what, "purged": [str(path) for path in purged], "left": [*kept, *files]}
+    yours = [str(path) for path in _list_kept_files(app) if contains_texts(path, done.texts, keep=others)]
+    return {
+        "what": done.what,
+        "purged": [str(path) for path in purged],
+        "left": [*kept, *files],
+        "yours": yours,
+    }
 
 
 def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
@@ -291,6 +299,18 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
         report.unlink()
         purged.append(report)
     return purged
+
+
+def _list_kept_files(app: App) -> list[Path]:
+    """The files outside of the state directory that are shared with a person, and copies of what was saved meanwhile."""
+    found: dict[Path, None] = {}
+    for made in collect_footprints(app.found.plugins, app.environ).values():
+        for path in made.kept:
+            inside = (each for each in sorted(path.rglob("*")) if each.is_file()) if path.is_dir() else [path]
+            found |= dict.fromkeys(inside)
+        for place in made.places:
+            found |= dict.fromkeys(list_kept_copies(place, RealDisk()))
+    return list(found)
 
 
 def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from tacitd.handler import Degradation, Plugin
+from loguru import logger
+
+from tacitd.handler import Degradation, Footprint, Plugin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -82,3 +84,15 @@ def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin],
 def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
     """The names of the plugins that have this job."""
     return [one.name for one in plugins if any(each.name == job for each in one.jobs)]
+
+
+def collect_footprints(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
+    """By plugin name, the files outside the state directory. A plugin whose `footprint` raises gets an empty one."""
+    found: dict[str, Footprint] = {}
+    for one in plugins:
+        try:
+            found[one.name] = one.find_footprint(environ)
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+            logger.warning("the files of {} are unknown: {}", one.name, error)
+            found[one.name] = Footprint()
+    return found

@@ -56,6 +56,8 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
         echo_message(f"its words were blanked in {count} file{'' if count == 1 else 's'} of tacitd's")
         for one in done["left"]:
             echo_message(_describe_left(one["text"], one["files"], one["id"]))
+        if done["yours"]:
+            echo_message(f"left in files that are yours, edit them by hand: {_name_files(done['yours'])}")
     elif not undo:
         echo_message(f"`tacitd forget --undo {found.item.id}` takes that back")
 
@@ -84,8 +86,13 @@ def _describe_left(text: str, files: Sequence[str], id: str) -> str:
         return (
             f"“{escape_output(text)}” is still stored as {id}: `tacitd forget {id} --purge` removes it there"
         )
-    names = ", ".join(files[:NAMED]) + (f" and {len(files) - NAMED} more" if len(files) > NAMED else "")
+    names = _name_files(files)
     return f"left, because a word this short is in other texts and records too: “{escape_output(text)}” in {names}"
+
+
+def _name_files(files: Sequence[str]) -> str:
+    more = f" and {len(files) - NAMED} more" if len(files) > NAMED else ""
+    return ", ".join(map(escape_output, files[:NAMED])) + more
 
 
 def _echo_item(found: FoundItem) -> None:

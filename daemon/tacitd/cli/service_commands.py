@@ -174,8 +174,8 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     from tacitd.cli.mcp_command import remove_server
     from tacitd.cli.plugin_table import TABLE_FILE
     from tacitd.handler import Footprint
-    from tacitd.plugins import find_plugins
-    from tacitd.service.uninstall import collect_footprints, uninstall_daemon
+    from tacitd.plugins import collect_footprints, find_plugins
+    from tacitd.service.uninstall import uninstall_daemon
     from tacitd.state.paths import cache_dir
 
     if purge and not yes:

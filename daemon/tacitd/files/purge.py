@@ -179,6 +179,17 @@ def blank_in_place(path: Path, texts: Collection[str], begin: int = 0, *, keep: 
         return bool(found)
 
 
+def contains_texts(path: Path, texts: Collection[str], *, keep: Collection[str] = ()) -> bool:
+    """Whether a file has a text that `blank_in_place` would replace. A link, or what is not a regular file, has none.
+
+    Raises OSError.
+    """
+    form = _compile_bytes(texts, keep, is_log=path.name.endswith("jsonl"))
+    if form is None or path.is_symlink() or not path.is_file() or path.stat().st_size > LARGEST:
+        return False
+    return any(not at.lastindex for at in form.finditer(path.read_bytes()))
+
+
 def _compile_bytes(
     texts: Collection[str], keep: Collection[str], *, is_log: bool
 ) -> re.Pattern[bytes] | None:

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-
-from loguru import logger
 
 from tacitd.control.client import call_daemon
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.files.disk import RealDisk
 from tacitd.files.locks import Lock, acquire_lock
 from tacitd.files.temporary import list_kept_copies, sweep_temporary
-from tacitd.handler import Footprint, Plugin
+from tacitd.handler import Footprint
 from tacitd.service.managers import Manager
 from tacitd.state.paths import Paths
 
@@ -123,18 +121,6 @@ def _unlink_socket(path: Path) -> Iterator[str]:
 
 def _keep_no_socket(path: Path) -> str:
     return f"kept {path}: it is not a socket"
-
-
-def collect_footprints(slices: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
-    """By plugin name, the files outside the state directory. A plugin whose `footprint` raises gets an empty one."""
-    found: dict[str, Footprint] = {}
-    for one in slices:
-        try:
-            found[one.name] = one.find_footprint(environ)
-        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
-            logger.warning("the files of {} are unknown: {}", one.name, error)
-            found[one.name] = Footprint()
-    return found
 
 
 def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.files.log import Log
-from tacitd.files.purge import BLANK, blank_in_place, blank_value, find_left_texts, purge_texts
+from tacitd.files.purge import (
+    BLANK,
+    blank_in_place,
+    blank_value,
+    contains_texts,
+    find_left_texts,
+    purge_texts,
+)
 
 WORDS = "use pnpm, never npm"
 
@@ -142,3 +149,15 @@ def test_nothing_of_the_words_is_left_in_any_value(value: object) -> None:
     after = blank_value(value, [WORDS])
     assert WORDS not in json.dumps(after)
     assert WORDS in text or after == value
+
+
+def test_a_file_that_is_the_persons_is_searched_only(tmp_path: Path) -> None:
+    """The text counts as `blank_in_place` would blank it; not within another item's text, nor behind a link."""
+    mine = tmp_path / "mine.md"
+    mine.write_text("- Prefers ox 4 carts\n")
+    assert contains_texts(mine, ["Prefers ox"])
+    assert not contains_texts(mine, ["Prefers ox"], keep=["Prefers ox 4 carts"])
+    assert not contains_texts(mine, [""]) and not contains_texts(tmp_path / "none", ["Prefers ox"])
+    (tmp_path / "link.md").symlink_to(mine)
+    assert not contains_texts(tmp_path / "link.md", ["Prefers ox"])
+    assert mine.read_text() == "- Prefers ox 4 carts\n"

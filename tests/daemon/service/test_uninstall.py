@@ -12,8 +12,9 @@ import pytest
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint, Handler, Plugin
+from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
-from tacitd.service.uninstall import STATE_FILES, collect_footprints, uninstall_daemon
+from tacitd.service.uninstall import STATE_FILES, uninstall_daemon
 from tacitd.state.paths import Paths
 
 
