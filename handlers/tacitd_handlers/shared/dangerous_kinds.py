@@ -59,15 +59,15 @@ _SECRET = (
     r"|(?:private|ssh|access|secret|signing) ?keys?\b|\.env\b"
     r"|wallets?\b|system prompts?\b"
     r"|zugangsdaten|passw[oö]rt\w*|kennw[oö]rt\w*|geheimnis\w*|schlüssel\w*|identifiants?\b|mots? de passe|clés? (?:privées?|api|ssh|secrètes?)"
-    r"|credenciales|contraseñas?|claves? (?:privadas?|api|ssh|secretas?)|認証情報|パスワード|秘密|鍵|トークン)"
+    r"|credenciales|contraseñas?|claves? (?:privadas?|api|ssh|secretas?)|apiキー|認証情報|パスワード|秘密|鍵|トークン)"
 )
 _SECRET_PLACE = r"\bid_(?:rsa|ed25519|ecdsa)\b|\.ssh\b|\.aws\b|\.netrc\b|\.pgpass\b|\.npmrc\b|\bkeychain\b|\bkeyring\b|/etc/(?:passwd|shadow)|seed phrases?"
 _HANDLING = (
     r"(?:\b(?:read|open|print|send|sent|show|cop(?:y|ie)|paste|post|upload|log|share|forward|includ|append|reveal|output|echo|cat|embed|transmit"
-    r"|exfiltrat|report|quot|giv|mail|email|dump|collect|list|expos|commit|put|writ|add|sav|leak|disclos|publish|attach|look(?:ing)? (?:at|up|for|into))\w*"
+    r"|exfiltrat|report|quot|giv|mail|email|dump|collect|list|expos|commit|put|writ|add|sav|leak|tell|disclos|publish|attach|look(?:ing)? (?:at|up|for|into))\w*"
     r"|\b(?:lies|lese|lesen|sende|schick|zeig|kopier|gib|nenn|ausgeb|ausgib|teile|öffne|hochlad|einfüg|füge)\w*"
     r"|\b(?:lire|lis\b|lisez|envoy|affich|copi|montr|partag|inclu|donne|publi)\w*|\b(?:leer|lee\b|lea\b|envía|envia|muestr|compart|imprim|incluy|publica)\w*"
-    r"|読|送|表示|コピー|貼|出力|共有|アップロード|含め)"
+    r"|読|送|表示|コピー|貼|出力|共有|アップロード|含め|公開|教え)"
 )
 _SESSION = r"(?:sessions?|conversations?|chats?|sitzung\w*|unterhaltung\w*|gespräch\w*|sesión|sesiones|conversación|セッション|会話)"
 _HOME = (
@@ -133,7 +133,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
     (
         _SECRECY,
         False,
-        rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bkeep (?:this|that|it) (?:\w+ )?(?:secret|hidden|quiet|confidential|to yourself)\b|\bbetween us\b|\bconceal\w*|\bbehind .{{0,12}}\bback\b"
+        rf"\b(?:keep|kept|stays?|remains?|leave)\b.{{0,40}}\b(?:secret|quiet|hidden|confidential)\b.{{0,10}}\b(?:from|to) {_PEOPLE}|\bkeep (?:this|that|it) (?:\w+ )?(?:secret|hidden|quiet|confidential|to yourself)\b|\bbetween us\b|\bconceal\w*|\b(?:lie|lying) to {_PEOPLE}|\bbehind .{{0,12}}\bback\b"
         rf"|\bhid(?:e|es|den|ing) .{{0,40}}\bfrom {_PEOPLE}|\bverheimlich\w*|\bverschweig\w*|\bocult\w+ (?:al?|a la) (?:usuario|persona)\w*|\bcache[rz]? .{{0,40}}\bà (?:l'utilisateur|la personne)|\bunter uns\b|\bentre nous\b|\bentre nosotros\b",
     ),
     (
