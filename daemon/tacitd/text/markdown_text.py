@@ -162,14 +162,21 @@ class MarkdownText:
         if shallow >= CODE or _numbered_above(blocks[begin:end], shallow):
             # The section has no list of its own: its bullets are under a numbered item, or in indented code. So the new
             # bullet goes after everything.
-            return self._last(begin, end, set(LineKind) - {LineKind.BLANK}), "- "
+            return self._last(begin, end, set(LineKind) - {LineKind.BLANK}, self._find_gap(begin, end)), "- "
         like = next(block for block in reversed(bullets) if block.indent == shallow)
         indent = like.mark[: len(like.mark) - len(like.mark.lstrip())]
         return self._last(begin, end, {LineKind.BULLET, LineKind.MORE}), f"{indent}{like.mark.strip()} "
 
-    def _last(self, begin: int, end: int, kinds: set[LineKind]) -> int:
-        """The index just after the last line of one of these kinds, or `begin`."""
-        return next((at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds), begin)
+    def _find_gap(self, begin: int, end: int) -> int:
+        """Where a bullet goes in a section that is empty: where its only bullet was removed, a blank line is above and below."""
+        blanks = [block.kind is LineKind.BLANK for block in self.blocks[begin:end]]
+        is_gap = blanks[:2] == [True, True] or (blanks == [True] and end == len(self.blocks))
+        return begin + 1 if is_gap else begin
+
+    def _last(self, begin: int, end: int, kinds: set[LineKind], otherwise: int | None = None) -> int:
+        """The index just after the last line of one of these kinds; `otherwise` (None: `begin`) if there is none."""
+        found = (at + 1 for at in range(end - 1, begin - 1, -1) if self.blocks[at].kind in kinds)
+        return next(found, begin if otherwise is None else otherwise)
 
     def with_line(self, at: int, line: str) -> bytes:
         """The file with a line inserted at an index. A file without a final newline stays without one."""

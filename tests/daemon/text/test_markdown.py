@@ -346,3 +346,10 @@ def test_the_time_for_many_lines_grows_as_their_number() -> None:
 
     few, many = zip(*((measure(100), measure(1000)) for _ in range(3)), strict=True)
     assert min(many) < 30 * min(few)
+
+
+@pytest.mark.parametrize("after", ["", "\n## Next\n\n- z\n"])
+def test_a_removed_only_bullet_returns_between_its_blank_lines(after: str) -> None:
+    """Forgetting a person's own line and taking that back leaves their bytes as they were."""
+    before = f"# L\n\n## Coding\n\n- a\n\n## Mine\n\n- keep this line\n{after}".encode()
+    assert put_line(take_line(before, "keep this line"), "Mine", "keep this line", "L") == before
