@@ -97,7 +97,11 @@ def says_contrary(text: str, line: str) -> bool:
         opposite = [stem for stem in shared if theirs[stem] != signs[stem]]
         # "npm for installs, not pnpm" agrees with "pnpm for installs, never npm" only in what both are about.
         may_order = is_order(sentence) and _COMPLAINT.search(sentence) is None and not _describes(sentence)
-        if may_order and (len({theirs[stem] for stem in opposite}) == 2 or is_reversal(sentence, line)):
+        if (
+            may_order
+            and opposite
+            and (len({theirs[stem] for stem in opposite}) == 2 or is_reversal(sentence, line))
+        ):
             return True
         if len(opposite) < len(shared):
             return False

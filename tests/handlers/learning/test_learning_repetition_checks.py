@@ -57,6 +57,8 @@ def told(bench: Bench) -> Bench:
         (PNPM, ["stop using npm!"], [1], SAID),
         (PNPM, ["you used npm again"], [1], SAID),
         (PNPM, ["why do you use npm?"], [1], SAID),
+        ("Use pnpm for installs, never npm", ["no, use pnpm for installs, never npm"], [1], SAID),
+        (TABS, ["no, indent with tabs"], [1], SAID),
         (TABS, ["don't indent with tabs"], [1], UNSUPPORTED),
         (
             "Run the tests before each commit",
