@@ -76,7 +76,10 @@ def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         tuple(_describe_line(history.state, *one) for one in rows),
         "nothing was learned in this time",
     )
-    note = "Lines that tacitd wrote and that you did not remove since."
+    note = (
+        "The chart counts every line that was written, also what was undone or removed since. "
+        "The table has those that stood when tacitd looked last."
+    )
     if history.unread:
         note += f" {history.unread} records of learning's log are of another version and are not counted."
     if history.bad:
