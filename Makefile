@@ -17,7 +17,7 @@ $(BIN)/pytest: pyproject.toml
 install: $(BIN)/pytest ## Make the virtual environment for development.
 
 test: install ## Run all tests except those with the real client.
-	$(BIN)/pytest -n 4
+	$(BIN)/pytest -n 4 --dist worksteal
 
 unit: install ## Run the fast tests: no processes, no waiting.
 	$(BIN)/pytest -n 2 tests/daemon tests/handlers tests/test_house.py tests/test_imports.py tests/test_docs.py
@@ -27,7 +27,7 @@ dates: install ## Run the fast tests with the clock 400 days ahead, then 400 day
 	TACITD_EXAMPLES=0.05 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text --days-ahead=-400
 
 scenario: install ## Run the tests with real processes and files and the stand-in for Claude Code.
-	$(BIN)/pytest -n 4 tests/scenario
+	$(BIN)/pytest -n 4 --dist worksteal tests/scenario
 
 lint: install ## Check with ruff, changing nothing.
 	$(BIN)/ruff check .

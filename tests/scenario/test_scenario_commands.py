@@ -160,12 +160,17 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
     daemon.type_("s1", "Prefers amber-1")
     said = daemon.cli("synthesize", str(daemon.project))
     assert "learned: Prefers amber-1  (app/LEARNED.md, from 1 prompt, <$0.01)\n" in said.stderr
-    for reply, why in (
-        ("FILE: LEARNED.md\nFACT: Prefers amber-1", "it is written there already"),
-        ("NONE", "the model made no line of it"),
+    for typed, reply, why in (
+        (
+            "Strongly prefers amber-1 here",
+            "FILE: LEARNED.md\nFACT: Prefers amber-1",
+            "it is written there already",
+        ),
+        ("Rejects amber-2", "FILE: LEARNED.md\nFACT: Prefers amber-1", "the model made no line of it"),
+        ("Rejects amber-4", "NONE", "the model made no line of it"),
     ):
         daemon.claude.rules([ECHO_FACTS, {"match": SYNTHESIS, "reply": reply}])
-        daemon.type_("s2", f"Rejects amber-{len(reply)}")
+        daemon.type_("s2", typed)
         said = daemon.cli("synthesize", str(daemon.project))
         assert said.stderr == f"1 fact made no new line in {daemon.project}: {why}\n", said.stderr
     daemon.claude.rules(LEARNING)
