@@ -26,6 +26,9 @@ PATIENCE = 0.05
 ANSWER_PATIENCE = 1.0
 """Seconds for the text of one of the ANSWERED events, after the daemon has shown that it does not hang."""
 ANSWERED = (b"SessionStart", b"SubagentStart", b"PostToolUseFailure")
+UNCONFIRMED = (b"UserPromptSubmit", b"Stop")
+"""A person waits for these. They are sent without waiting until the daemon has read them: without such a hint it finds the
+same words in the transcript."""
 SPOOL_LIMIT = 256 << 10
 """Bytes. A spool file that has more takes no further lines: hints help, but nothing depends on them."""
 FIELDS = (
@@ -47,7 +50,8 @@ def read_input() -> bytes:
 def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
     """Call the daemon's method `hint` with this JSON, and `session_text` if the event is answered.
 
-    Return whether the daemon took it in time, and the text as a JSON string with its quotes, b"" if none came. Raises OSError.
+    Return whether the daemon took it in time (for an event in UNCONFIRMED: whether its socket did), and the text as a JSON
+    string with its quotes, b"" if none came. Raises OSError.
     """
     import _socket
 
@@ -57,15 +61,17 @@ def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
     peer.connect(path)
     # A newline ends a request; in JSON it is white space, since in a text it is escaped.
     body = data.replace(b"\n", b" ").replace(b"\r", b" ")
-    request = b'{"jsonrpc":"2.0","id":1,"method":"hint","params":{"input":' + body + b"}}\n"
-    is_answered = any(b'"hook_event_name":"' + event + b'"' in body for event in ANSWERED)
+    is_answered = has_event(body, ANSWERED)
+    is_confirmed = is_answered or not has_event(body, UNCONFIRMED)
+    id = b'"id":1,' if is_confirmed else b""  # without an id it is a notification, which is not answered
+    request = b'{"jsonrpc":"2.0",' + id + b'"method":"hint","params":{"input":' + body + b"}}\n"
     if is_answered:
         request += b'{"jsonrpc":"2.0","id":2,"method":"session_text","params":{"input":' + body + b"}}\n"
     sent = 0
     while sent < len(request):
         peer.settimeout(max(0.001, deadline - time.monotonic()))
         sent += peer.send(request[sent:])
-    got = b""
+    got = b"" if is_confirmed else b"\n"
     while got.count(b"\n") < 1 + is_answered:
         try:
             peer.settimeout(max(0.001, deadline - time.monotonic()))
@@ -77,9 +83,14 @@ def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
         if b"\n" not in got and b"\n" in part:
             deadline += ANSWER_PATIENCE
         got += part
-    first, _, second = got.partition(b"\n")
+    _, taken, second = got.partition(b"\n")
     begin = second.find(b'"text":"')
-    return bool(first), second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
+    return bool(taken), second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
+
+
+def has_event(body: bytes, events: "tuple[bytes, ...]") -> bool:
+    """Whether a hook's input names one of these events."""
+    return any(b'"hook_event_name":"' + event + b'"' in body for event in events)
 
 
 def decode_string(text: str) -> str:
