@@ -117,8 +117,10 @@ def _format_paragraphs(text: str) -> Iterator[str]:
 
 
 def _format_options(command: click.Command, context: click.Context) -> Iterator[str]:
-    options = [one for one in command.get_params(context) if isinstance(one, click.Option)]
+    options = [one for one in command.params if isinstance(one, click.Option)]
     records = [one.get_help_record(context) for one in options]
+    if context.help_option_names:  # click keeps the names with which a command was called first in this process
+        records.append((", ".join(context.help_option_names), "Show this message and exit."))
     for names, about in (one for one in records if one is not None):
         yield ".TP"
         yield f".B {_escape(names)}"
