@@ -119,7 +119,8 @@ def _format_paragraphs(text: str) -> Iterator[str]:
 def _format_options(command: click.Command, context: click.Context) -> Iterator[str]:
     options = [one for one in command.params if isinstance(one, click.Option)]
     records = [one.get_help_record(context) for one in options]
-    if context.help_option_names:  # click keeps the names with which a command was called first in this process
+    # click's own help option keeps the names with which the command was called first in this process.
+    if context.help_option_names:
         records.append((", ".join(context.help_option_names), "Show this message and exit."))
     for names, about in (one for one in records if one is not None):
         yield ".TP"
