@@ -81,7 +81,7 @@ def test_generated_pages_are_current(name: str) -> None:
 
 def test_manual_pages_are_current() -> None:
     """STYLE habit 12: each command has a manual page, made from its help text; there is none of another."""
-    sessions = generate.make_program(TABLE).get_command(click.Context(click.Command("tacitd")), "sessions")
+    sessions = make_program(TABLE).get_command(click.Context(click.Command("tacitd")), "sessions")
     assert sessions is not None
     sessions.get_help(click.Context(sessions))  # as another test of this process may have called it
     written = {path.name: path.read_text(encoding="ascii") for path in generate.MAN.iterdir()}
