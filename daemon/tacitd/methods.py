@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -193,7 +194,14 @@ def _subscribe(app: App, params: Mapping[str, Any]) -> Stream:
         lost = [("missed", {"count": missed})] if missed else []
         return [*lost, *(("activity", row) for row in rows)]
 
-    result = {"version": __version__, "pid": os.getpid(), "number": newest, "kept": max(0, newest - mark)}
+    result = {
+        "version": __version__,
+        "pid": os.getpid(),
+        "number": newest,
+        "kept": max(0, newest - mark),
+        "loaded": app.activities.load_mark,
+        "loaded_at": datetime.fromtimestamp(app.activities.load_time, UTC).isoformat(),
+    }
     return Stream(result, take_next, app.activities.add_waker)
 
 

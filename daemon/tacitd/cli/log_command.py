@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -48,8 +49,8 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
         subscription = Subscription(places.socket, {"last": KEPT})
     except UnavailableError:
         subscription = None
-    kept = [] if subscription is None else _read_kept(subscription)
-    rows = _list_rows(places.state_dir, kept, earliest, count)
+    kept, begin = ([], math.inf) if subscription is None else _read_kept(subscription)
+    rows = _list_rows(places.state_dir, kept, begin, earliest, count)
     if as_json and not follow:
         echo_json(rows)
     else:
@@ -64,30 +65,33 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _read_kept(subscription: Subscription) -> list[dict[str, Any]]:
-    """What the daemon has kept: as many as it announced in its result."""
+def _read_kept(subscription: Subscription) -> tuple[list[dict[str, Any]], float]:
+    """What the daemon has kept since its start, and the time before which only the logs tell what happened."""
     rows: list[dict[str, Any]] = []
     wanted = int(subscription.result.get("kept", 0))
     while len(rows) < wanted and (found := subscription.read_next(5.0)) is not None:
         if found[0] == "activity":
             rows.append(found[1])
-    return rows
+    loaded = int(subscription.result.get("loaded", 0))
+    begin = parse_utc(subscription.result.get("loaded_at")) or 0.0
+    if (
+        rows and rows[0]["number"] > loaded + 1
+    ):  # the daemon keeps a number of rows, so those between are not kept any more
+        begin = parse_utc(rows[0]["at"]) or begin
+    return [row for row in rows if row["number"] > loaded], begin
 
 
-def _list_rows(state: Path, kept: list[dict[str, Any]], earliest: float, count: int) -> list[dict[str, Any]]:
-    """The newest rows: those that the daemon has kept, and before its oldest one those of the logs."""
+def _list_rows(
+    state: Path, kept: list[dict[str, Any]], begin: float, earliest: float, count: int
+) -> list[dict[str, Any]]:
+    """The newest rows: those that the daemon has kept, and those of the logs from before `begin`. Seconds since 1970."""
     chosen = [row for row in kept if (parse_utc(row["at"]) or 0.0) >= earliest]
     if len(chosen) < count:
         from tacitd.cli.stored_activities import list_stored
         from tacitd.plugins import find_declarations
 
-        known = {(row["at"], row["line"]) for row in kept}  # what a daemon loads at its start is in both
-        with_logs = [
-            one.describe() for one in list_stored(state, find_declarations().plugins, earliest, count)
-        ]
-        before = min((row["at"] for row in kept), default="9")
-        older = [row for row in with_logs if row["at"] <= before and (row["at"], row["line"]) not in known]
-        chosen = older + chosen
+        stored = list_stored(state, find_declarations().plugins, earliest, begin, count)
+        chosen = [one.describe() for one in stored] + chosen
     return chosen[-count:] if count else []
 
 

@@ -21,8 +21,10 @@ from tacitd.handler import Plugin
 from tacitd.model.budget import EndedCall
 
 
-def list_stored(state: Path, plugins: Iterable[Plugin], since: float, limit: int) -> list[Activity]:
-    """The newest `limit` activities at `since` (seconds since 1970, UTC) or later, oldest first.
+def list_stored(
+    state: Path, plugins: Iterable[Plugin], since: float, before: float, limit: int
+) -> list[Activity]:
+    """The newest `limit` activities at `since` (seconds since 1970, UTC) or later and earlier than `before`, oldest first.
 
     `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
     """
@@ -30,7 +32,7 @@ def list_stored(state: Path, plugins: Iterable[Plugin], since: float, limit: int
     parts += [
         _list_commits(state / "handlers" / one.name / "log.jsonl", one) for one in plugins if one.activity
     ]
-    found = (one for part in parts for one in part if one.at >= since)
+    found = (one for part in parts for one in part if since <= one.at < before)
     return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
 
 

@@ -69,7 +69,11 @@ class Activities:
         self._newest: deque[tuple[int, Activity]] = deque(maxlen=KEPT)
         self._learned: deque[Activity] = deque(maxlen=SHOWN)
         self._learned_by_day: dict[str, int] = {}
-        self._count = 0
+        self._last_number = 0
+        self.load_mark = 0
+        """The number of the newest activity from before the end of `load`."""
+        self.load_time = now()
+        """When `load` ended, in seconds since 1970: everything that happened later is numbered, if not all is kept."""
         self._wakers: list[Callable[[], None]] = []
 
     def announce(self, handler: str, notice: Notice) -> None:
@@ -91,10 +95,11 @@ class Activities:
         with self._lock:
             for one in earlier:
                 self._keep(one)
+            self.load_mark, self.load_time = self._last_number, self._now()
 
     def _keep(self, one: Activity) -> None:
-        self._count += 1
-        self._newest.append((self._count, one))
+        self._last_number += 1
+        self._newest.append((self._last_number, one))
         if one.did == STORED:
             self._learned.append(one)
             day = local_date(one.at)
@@ -105,7 +110,7 @@ class Activities:
     def get_mark(self) -> int:
         """The number of the newest activity, for `list_since`."""
         with self._lock:
-            return self._count
+            return self._last_number
 
     def list_since(self, mark: int) -> list[Activity]:
         """The activities after `mark` that are still kept, oldest first."""
@@ -114,7 +119,7 @@ class Activities:
     def list_numbered(self, mark: int) -> list[tuple[int, Activity]]:
         """The same with their numbers. If the first one's number is not `mark + 1`, those between are not kept any more."""
         with self._lock:
-            if mark >= self._count:
+            if mark >= self._last_number:
                 return []
             return [(number, one) for number, one in self._newest if number > mark]
 

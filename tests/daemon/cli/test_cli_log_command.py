@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from support_cli import Cli
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
+from tacitd.dispatch.activities import KEPT, Activity
 from tacitd.dispatch.activity_texts import describe_call, describe_change
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
@@ -70,7 +72,7 @@ def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
     begin = clock.now()
     _write_logs(tmp_path / "state", clock, project)
     plugins = [Plugin("toy", "x:y", activity=f"{HERE}:activity_of"), Plugin("plain", "x:y")]
-    found = list_stored(tmp_path / "state", plugins, 0.0, 100)
+    found = list_stored(tmp_path / "state", plugins, 0.0, math.inf, 100)
     lines = [one.describe()["line"] for one in found]
     assert lines[:3] == [
         "asked: extraction  (shop, $0.01, haiku)",
@@ -79,9 +81,10 @@ def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
     ]
     assert len(lines) == 4 and lines[3].startswith("changed: LEARNED.md +1  (shop, tacitd show ")
     assert [one.handler for one in found] == ["", "", "toy", ""]
-    assert list_stored(tmp_path / "state", plugins, 0.0, 2) == found[2:]
-    assert list_stored(tmp_path / "state", plugins, begin + 30, 100) == found[1:]
-    assert list_stored(tmp_path / "none", plugins, 0.0, 100) == []
+    assert list_stored(tmp_path / "state", plugins, 0.0, math.inf, 2) == found[2:]
+    assert list_stored(tmp_path / "state", plugins, begin + 30, math.inf, 100) == found[1:]
+    assert list_stored(tmp_path / "state", plugins, 0.0, found[2].at, 100) == found[:2]
+    assert list_stored(tmp_path / "none", plugins, 0.0, math.inf, 100) == []
 
 
 def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
@@ -118,24 +121,67 @@ def test_a_strangers_text_is_escaped(cli: Cli, tmp_path: Path) -> None:
     assert any("\x1b" in row["where"] for row in cli.run("log", "--json").json)
 
 
-def test_with_a_daemon_it_shows_what_is_kept(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_a_daemon_it_shows_what_is_kept(cli: Cli, tmp_path: Path) -> None:
     """What the logs contain from before comes first; what the daemon announced is not doubled."""
     project = tmp_path / "shop"
     project.mkdir()
     _write_logs(cli.state, FakeClock(), project)
-    scene = Scene(tmp_path / "scene")
-    server = Server(tmp_path / "d" / "s", build_methods(scene.app))
-    server.open()
-    try:
-        cli.set(TACITD_SOCKET=str(server.path))
-        scene.clock.advance(3600)
+    scene = _start_after_the_logs(tmp_path)
+    with _serve(cli, scene, tmp_path):
         scene.type("s", "words")
         scene.settle()
         rows = cli.run("log", "--json").json
         assert [row["did"] for row in rows] == ["asked", "asked", "changed", "read"]
         assert cli.run("log", "-n", "1").out.endswith("read: 1 prompt  (app)\n")
+
+
+def test_what_the_daemon_loaded_at_its_start_hides_nothing_of_the_logs(cli: Cli, tmp_path: Path) -> None:
+    """A daemon loads what was learned, and neither calls nor changes: those between two lines that it loaded are shown."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    _write_logs(cli.state, FakeClock(), project)
+    first, *_, last = list_stored(cli.state, [], 0.0, math.inf, 100)
+    scene = _start_after_the_logs(tmp_path)
+    scene.app.activities.load(
+        [Activity(first.at - 1.0, "extracted", "earlier"), Activity(last.at + 1.0, "learned", "later")]
+    )
+    with _serve(cli, scene, tmp_path):
+        scene.type("s", "words")
+        scene.settle()
+        rows = cli.run("log", "--json").json
+        assert [row["did"] for row in rows] == ["asked", "asked", "changed", "read"]
+
+
+def test_what_the_daemon_has_not_kept_comes_from_the_logs(cli: Cli, tmp_path: Path) -> None:
+    """After more activities than it keeps, those of the logs are shown up to the oldest one that is kept."""
+    project = tmp_path / "shop"
+    project.mkdir()
+    scene = _start_after_the_logs(tmp_path)
+    with _serve(cli, scene, tmp_path):
+        late = FakeClock()
+        late.advance(3700)
+        _write_logs(cli.state, late, project)
+        scene.clock.advance(7200)
+        for number in range(KEPT + 1):
+            scene.app.activities.add("read", str(number))
+        rows = cli.run("log", "--json", "-n", str(KEPT + 2)).json
+        assert [row["did"] for row in rows[:3]] == ["asked", "changed", "read"] and len(rows) == KEPT + 2
+
+
+def _start_after_the_logs(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path / "scene")
+    scene.clock.advance(3600)
+    scene.app.activities.load([])
+    return scene
+
+
+@contextmanager
+def _serve(cli: Cli, scene: Scene, tmp_path: Path) -> Iterator[None]:
+    server = Server(tmp_path / "d" / "s", build_methods(scene.app))
+    server.open()
+    try:
+        cli.set(TACITD_SOCKET=str(server.path))
+        yield
     finally:
         server.close()
         scene.app.close()
