@@ -27,9 +27,15 @@ def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
         daemon.synthesize(project)
         until(lambda: words in bullets(learned), PATIENCE, daemon.said)
 
+    def compare() -> bool:
+        """Let both compare the files, which they do by themselves once a minute."""
+        return all(daemon.sync() == [] for daemon in (first, second))
+
     def agree(*lines: str) -> None:
         until(
-            lambda: sorted(bullets(learned)) == sorted(lines) and bullets(copy) == bullets(learned),
+            lambda: (
+                compare() and sorted(bullets(learned)) == sorted(lines) and bullets(copy) == bullets(learned)
+            ),
             PATIENCE,
             lambda: f"{learned.read_text()}\n{copy.read_text()}\n{first.said()}\n{second.said()}",
         )
