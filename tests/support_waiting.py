@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after which a test gives up."""
 
 

@@ -116,6 +116,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     assert daemon.synthesize(other) == []
     assert shown(daemon, "003")["status"] == "active" and shown(daemon, "003")["scope"] != lesson["scope"]
     other_line.write_text(other_line.read_text().replace(f"- {line}\n", "- mine\n"))
+    daemon.sync()
     daemon.wait_until(lambda _: shown(daemon, "003")["status"] == "deleted", "the lesson of a deleted line")
     assert shown(daemon, "003")["reason"] == "its line was deleted by hand"
     assert shown(daemon, "002")["status"] == "active"

@@ -220,10 +220,12 @@ def test_an_offer_is_declined_offered_again_and_accepted(make: MakeDaemon) -> No
     done = daemon.cli("accept", "amber-1", cwd=daemon.project)
     assert done.returncode == 0 and "every session" in done.stderr, done.stderr
     rules = daemon.home / ".claude/rules/tacitd.md"
+    daemon.call("due", job="user-rules")
     daemon.wait_until(lambda _: rules.exists() and "- Prefers amber-1" in rules.read_text(), "the rule")
     assert review(daemon) == []
     withdrawn = daemon.cli("forget", "amber-1", cwd=daemon.project)
     assert withdrawn.returncode == 0 and "withdrawn" in withdrawn.stderr, withdrawn.stderr
+    daemon.call("due", job="user-rules")
     daemon.wait_until(lambda _: not rules.exists() or "amber-1" not in rules.read_text(), "the rule is gone")
 
 
