@@ -9,7 +9,8 @@ receives:
 - A permission is the agent's, unless the sentence names a role, an account or a service that gets it.
 - A check is the agent's, unless the sentence says in which part of the program it is switched off.
 
-A match is allowed if the words before it in its clause forbid it.
+A match is allowed if a word before it forbids it: in its own clause, and not as an answer ("No, send …"), as a condition ("If it
+does not build, send …"), or as a double negation ("Do not forget to send …").
 """
 
 from __future__ import annotations
@@ -21,9 +22,19 @@ from tacitd.text.lazy_pattern import compile_lazily
 
 _FORBIDS = compile_lazily(
     r"\b(?:never|not|don[’']t|doesn[’']t|mustn[’']t|avoids?|dislikes?|forbids?|prohibits?|against|no|hates?|rejects?|"
-    r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b[^.;!?]*$",
+    r"refuses?|nie|niemals|nicht|jamais|nunca|nooit)\b(?!\s+(?:(?:to\s+)?(?:forget|hesitate|fail|neglect|omit)|vergessen|zögern)\b)",
     re.IGNORECASE,
 )
+_CONDITION = compile_lazily(
+    r"\b(?:if|when|whenever|unless|until|while|as long as|wenn|falls|si|als)\b[^,;]*(?<!\bdo )$",
+    re.IGNORECASE,
+)
+"""Before a negation: "If it does not build, upload …" forbids nothing."""
+_CONTRAST = compile_lazily(r"[.;!?\n]|\b(?:but|then|sondern|aber|mais|sino)\b", re.IGNORECASE)
+"""Between a prohibition and an order that it does not forbid."""
+_AFTER_OR = compile_lazily(r",\s*(?:or|nor|oder|ou|ni)\s+$", re.IGNORECASE)
+_BEFORE_OR = compile_lazily(r"[\w-]+(?:,|\s+(?:or|nor|oder|ou|ni)\b)", re.IGNORECASE)
+"""An order in a list: "Never log, share, or post …"."""
 _SENTENCE = compile_lazily(r"(?<=[.!?;])\s+")
 
 _SEND = compile_lazily(
@@ -129,7 +140,25 @@ def _find_harms(sentence: str) -> Iterator[str]:
 
 
 def _is_forbidden(sentence: str, found: re.Match[str]) -> bool:
-    return _FORBIDS.search(sentence[: found.start()]) is not None
+    before, order = sentence[: found.start()], sentence[found.start() :]
+    return any(
+        _forbids(word[0].casefold(), before[: word.start()], before[word.end() :], order)
+        for word in _FORBIDS.finditer(before)
+    )
+
+
+def _forbids(word: str, lead: str, between: str, order: str) -> bool:
+    """Given a word that forbids, the words before it, those between it and an order, and the order, whether it forbids that."""
+    if _CONTRAST.search(between) is not None:
+        return False
+    if word not in ("never", "don't", "don’t") and _CONDITION.search(lead) is not None:
+        return False
+    if word == "no":
+        return "," not in between and " and " not in between
+    if "," not in between or between.startswith(","):
+        return True
+    is_in_list = between.rstrip().endswith(",") and _BEFORE_OR.match(order) is not None
+    return is_in_list or _AFTER_OR.search(between) is not None
 
 
 def _names_principal(sentence: str, found: re.Match[str]) -> bool:
