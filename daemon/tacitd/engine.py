@@ -330,7 +330,7 @@ class Engine:
             self.sessions.note_left(hint.session)
         else:
             self.sessions.note_returned(hint.session)
-        path = self.follower.note_hint(hint.transcript)
+        path = self.follower.note_hint(hint.transcript, at_once=hint.ended or hint.compacts)
         if hint.compacts and path is not None:
             self._compacting[path] = hint.session
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support_engine import Scene, Scripted
 from tacitd.handler import Done, Gather
+from tacitd.sources.follow import HINT_EVERY
 from tacitd.status import build_status
 
 
@@ -30,11 +33,36 @@ def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     say(scene, "UserPromptSubmit")
     scene.engine.run_iteration()
     scene.type("s", "no, use pnpm")
-    assert scene.engine._sleep_seconds() < 0.11
-    scene.clock.advance(0.2)
+    assert scene.engine._sleep_seconds() == pytest.approx(HINT_EVERY)
+    scene.clock.advance(HINT_EVERY)
     for _ in range(3):
         scene.engine.run_iteration()
     assert build_status(scene.app)["handlers"]["a"]["waiting"] == before + 1
+
+
+@pytest.mark.parametrize("last", ["UserPromptSubmit", "Stop", "PreCompact", "SessionEnd", "sync", "restart"])
+def test_what_follows_a_hook_waits_only_while_the_client_works(tmp_path: Path, last: str) -> None:
+    """A prompt is read a moment after its hook; at once when the client leaves or compacts, when asked, and by a new daemon."""
+    scene = Scene(tmp_path)
+    scene.type("s", "hello")
+    scene.settle()
+    say(scene, "UserPromptSubmit")
+    scene.engine.run_iteration()
+    scene.type("s", "no, use pnpm")
+    if last == "sync":
+        scene.engine._begin_sync()
+    elif last == "restart":
+        scene.restart()
+    else:
+        say(scene, last)
+    for _ in range(3):
+        scene.engine.run_iteration()
+    is_read = last not in ("UserPromptSubmit", "Stop")
+    assert (["no, use pnpm"] in scene.handlers[0].words) == is_read
+    scene.clock.advance(HINT_EVERY)
+    for _ in range(3):
+        scene.engine.run_iteration()
+    assert scene.handlers[0].words[-1:] == [["no, use pnpm"]]
 
 
 def test_garbage_has_no_effect(tmp_path: Path) -> None:

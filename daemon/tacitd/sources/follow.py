@@ -3,9 +3,9 @@
 When which file is compared belongs here. Stamps are in listing.py, what was known before in stamps.py, and hints come from
 watch.py. Nothing here opens a file.
 
-A hinted file is compared in the next poll. Files that changed within the hour are compared every 2 s, all files every
-60 s, and at once after lost hints, a clock jump, a sleep, a stopped process, or on request. Directories without a watch
-are listed every 2 to 4 s.
+A hinted file is compared in the next poll; one that a client's hook named waits a moment (`note_hint`). Files that changed
+within the hour are compared every 2 s, all files every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped
+process, or on request. Directories without a watch are listed every 2 to 4 s.
 
 One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
 the kernel's clock (4 ms) keeps its stamp.
@@ -31,8 +31,8 @@ WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], Watcher]
 
 HINT_FOR = 1.5
 """Seconds for which a file that a hook named is looked at."""
-HINT_EVERY = 0.1
-"""Seconds between two of these looks."""
+HINT_EVERY = 0.25
+"""Seconds until the first of these looks, and between two. Until the first, hints of the watch for this file wait too."""
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
 DEAF_AT_MOST = 4.0
@@ -78,6 +78,8 @@ class Follower:
         """Files that a hook named, and until when they are looked at: monotonic seconds."""
         self._hint_at = float("inf")
         """When these are looked at again."""
+        self._held: set[str] = set()
+        """Those of them that wait for their first look."""
         self._odd: Mapping[str, str] = {}
         self._unreadable: Mapping[str, str] = {}
         self._first = True
@@ -100,7 +102,7 @@ class Follower:
         lost = [root.watcher.repair_watching() for root in self._roots]
         hinted = self._take_hinted(now)
         hints = [
-            {str(hint) for hint in root.watcher.drain_hints()}
+            {str(hint) for hint in root.watcher.drain_hints()} - self._held
             | {path for path in hinted if path.startswith(f"{root.top}/")}
             for root in self._roots
         ]
@@ -112,11 +114,13 @@ class Follower:
         self._last = (self._clock.now(), now)
         return self._known.take_changes()
 
-    def note_hint(self, path: Path) -> Path | None:
+    def note_hint(self, path: Path, *, at_once: bool = False) -> Path | None:
         """Compare this file soon, if it is a transcript below a root, and return the path by which it is known, else None.
 
-        Trigger: a client names a transcript before it writes into it, about 0.1 s later. Why: the file may be in a directory
-        without a watch, or not exist yet. Outcome: it is compared now, and every 0.1 s for a moment. The path may be anything.
+        Trigger: a client names a transcript before it writes into it, about 0.1 s later, and then sends its request. Why: the
+        file may be in a directory without a watch, or not exist yet, and a person waits while the processor reads it. Outcome:
+        it is compared after HINT_EVERY, not sooner, and then for a moment again and again. `at_once`: beginning with the next
+        poll. The path may be anything.
         """
         real = os.path.realpath(path)
         for root in self._roots:
@@ -125,7 +129,8 @@ class Follower:
                 known = root.top + real.removeprefix(top)
                 now = self._clock.monotonic()
                 self._hinted[known] = now + HINT_FOR
-                self._hint_at = now
+                self._hint_at = now if at_once else min(self._hint_at, now + HINT_EVERY)
+                self._held.add(known)
                 return Path(known)
         return None
 
@@ -134,6 +139,7 @@ class Follower:
         if now < self._hint_at:
             return set()
         found = set(self._hinted)
+        self._held.clear()
         self._hinted = {path: until for path, until in self._hinted.items() if until > now}
         self._hint_at = now + HINT_EVERY if self._hinted else float("inf")
         return found

@@ -55,15 +55,47 @@ def test_a_file_that_a_hook_names_is_looked_at_for_a_moment(scene: Scene) -> Non
     path = scene.write("other.jsonl").with_name("s.jsonl")
     os.utime(path.with_name("other.jsonl"), (1e9, 1e9))
     scene.follower.poll()
-    assert scene.follower.note_hint(path) == path and scene.follower.next_in() == 0.0
-    assert scene.follower.poll() == FileChanges()
-    assert scene.follower.next_in() == pytest.approx(HINT_EVERY)
+    assert scene.follower.note_hint(path) == path
+    for _ in range(2):
+        assert scene.follower.next_in() == pytest.approx(HINT_EVERY)
+        assert scene.later(HINT_EVERY) == FileChanges()
     scene.write("s.jsonl")
     assert scene.later(HINT_EVERY) == FileChanges(created=(path,))
     scene.later(HINT_FOR)
     assert scene.follower.next_in() > HINT_EVERY
     for odd in (path.parent.parent.parent / "s.jsonl", path.with_suffix(".txt"), Path("/etc/passwd")):
         assert scene.follower.note_hint(odd) is None
+
+
+def test_what_the_client_writes_after_a_hook_waits_a_moment(scene: Scene) -> None:
+    """It sends its request then. Only this file waits, further hooks postpone nothing, and later growth waits no more."""
+    path, other = scene.write("s.jsonl"), scene.write("other.jsonl")
+    scene.follower.poll()
+    scene.follower.note_hint(path)
+    scene.write("s.jsonl", hint=True)
+    scene.write("other.jsonl", hint=True)
+    assert scene.later(HINT_EVERY / 2) == FileChanges(changed=(other,))
+    scene.follower.note_hint(path)
+    scene.write("s.jsonl", hint=True)
+    assert scene.later(HINT_EVERY / 4) == FileChanges()
+    assert scene.follower.next_in() == pytest.approx(HINT_EVERY / 4)
+    assert scene.later(HINT_EVERY / 4) == FileChanges(changed=(path,))
+    scene.write("s.jsonl", hint=True)
+    assert scene.follower.poll() == FileChanges(changed=(path,))
+
+
+@pytest.mark.parametrize("full", [True, False])
+def test_a_file_that_waits_is_compared_at_once_when_asked(scene: Scene, full: bool) -> None:
+    """By a comparison of everything, as `sync` does it, and by a hook after which the client is gone or compacts."""
+    path = scene.write("s.jsonl")
+    scene.follower.poll()
+    scene.follower.note_hint(path)
+    scene.write("s.jsonl", hint=True)
+    assert scene.follower.poll() == FileChanges()
+    if not full:
+        scene.follower.note_hint(path, at_once=True)
+        assert scene.follower.next_in() == 0.0
+    assert scene.follower.poll(full=full) == FileChanges(changed=(path,))
 
 
 def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> None:
