@@ -22,12 +22,12 @@ from tacitd.config.model_settings import BudgetSettings
 from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.dead_letters import DeadLetters
-from tacitd.events import Message, Prompt, SessionEnded
+from tacitd.events import Event, Message, Prompt, SessionEnded
 from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, RewriteFile, SwapLine, TakeLine, digest_of
 from tacitd.files.transaction import History
-from tacitd.handler import Plugin
+from tacitd.handler import BaseHandler, Done, Outcome, Plugin, Tools
 from tacitd.model.budget import Budget
 from tacitd.model.port import Tier
 from tacitd.plugins import find_plugins
@@ -35,7 +35,9 @@ from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
 from tacitd.state.layout import StateLayout
 from tacitd.testing import FakeClock
+from tacitd_handlers.learning.inventory import read_commits
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText
+from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 
 DAY = 86_400.0
 SESSIONS, PROMPTS, PROJECTS = 50, 5, 15
@@ -60,6 +62,25 @@ class UnsyncedDisk(RealDisk):
 
     def sync_dir(self, directory: Path) -> None:
         """Nothing."""
+
+
+class UnopenedHandler(BaseHandler):
+    """In the place of a handler, which no daemon opens here."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Nothing."""
+        return Done()
+
+
+class UnopenedLearning(UnopenedHandler):
+    """Learning, with what its log amounts to."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The state as JSON."""
+        return encode_state(fold_commits(read_commits(Log(self._log))))
 
 
 @dataclass(slots=True)
@@ -90,7 +111,8 @@ class SimulatedUse:
         self.projects = [SimulatedProject(self._make_project(n)) for n in range(PROJECTS)]
         for plugin in find_plugins().plugins:
             log = Log(layout.make_handler_dir(plugin.name) / "log.jsonl", self.disk)
-            self.consumers[plugin.name] = Consumer(plugin, plugin.make_handler(), log, self.clock)
+            handler = UnopenedLearning(log.path) if plugin.name == "learning" else UnopenedHandler()
+            self.consumers[plugin.name] = Consumer(plugin, handler, log, self.clock)
             self.consumers[plugin.name].record_first_start({})
         stores = Stores(
             History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk),

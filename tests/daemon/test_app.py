@@ -160,7 +160,7 @@ def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path
 
 def test_a_long_log_is_made_short_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 18."""
-    monkeypatch.setattr(compaction.compact_log, "__kwdefaults__", {"large": 5000})
+    monkeypatch.setattr(compaction.compact_log, "__kwdefaults__", {"large": 5000, "grown": 0.5})
     scene = Scene(tmp_path)
     for i in range(60):
         scene.type("s", f"words {i}")

@@ -13,6 +13,7 @@ from typing import Any
 
 from tacitd.clock import SystemClock
 from tacitd.consumers.commits import parse_commit
+from tacitd.consumers.snapshots import read_commit_records
 from tacitd.dispatch.activities import Activity
 from tacitd.dispatch.activity_texts import describe_call, describe_change, describe_commit
 from tacitd.files.log import Log
@@ -29,9 +30,7 @@ def list_stored(
     `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
     """
     parts: list[Iterable[Activity]] = [_list_changes(state), _list_calls(state)]
-    parts += [
-        _list_commits(state / "handlers" / one.name / "log.jsonl", one) for one in plugins if one.activity
-    ]
+    parts += [_list_commits(state / "handlers" / one.name, one) for one in plugins if one.activity]
     found = (one for part in parts for one in part if since <= one.at < before)
     return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
 
@@ -58,11 +57,10 @@ def _list_calls(state: Path) -> Iterator[Activity]:
                 yield Activity(float(at), "asked", *describe_call(ended))
 
 
-def _list_commits(log: Path, plugin: Plugin) -> Iterator[Activity]:
-    for record in Log(log).read():
-        if record.get("k") in ("done", "kept") and record.get("d"):
-            try:
-                commit = parse_commit(record)
-            except (KeyError, TypeError, ValueError):
-                continue
-            yield from describe_commit(plugin, commit)
+def _list_commits(home: Path, plugin: Plugin) -> Iterator[Activity]:
+    for record in read_commit_records(home):
+        try:
+            commit = parse_commit(record)
+        except (KeyError, TypeError, ValueError):
+            continue
+        yield from describe_commit(plugin, commit)

@@ -1,55 +1,92 @@
 """Compacting a handler's log: the same state in fewer records. What the records mean is in `consumer.py`.
 
-A log of more than 8 MB is compacted when the daemon opens it. These remain: the first start, every handled prompt, the
-jobs, the position in each transcript that still exists or was logged within 60 days, every commit with data that is
-not older than 400 days, and records of a newer version.
+A log of more than 1 MB is compacted when the daemon opens it, unless most of it is what a compaction wrote. These remain:
+the first start, the jobs, the messages that were handled lately, the position in each transcript that still exists or was
+logged within 60 days, and records of a newer version. The handled prompts move into a file of their own
+(`handled_prompts.py`). Commits with data are kept for 400 days: in the log, or, if the handler takes snapshots, in the
+archive (`snapshots.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tacitd.consumers.consumer import Consumer, Cursor, make_position_record
+from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer, Cursor, make_position_record
+from tacitd.consumers.handled_prompts import write_handled
+from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, is_commit
+from tacitd.files.log import Log
 
-LARGE = 8 << 20
+LARGE = 1 << 20
 """Bytes."""
-KEEP_DATA = 400 * 86400.0
-KEEP_GONE = 60 * 86400.0
-IDS = 1000
-"""Prompts in one record."""
-_OURS = frozenset({"born", "base", "done", "at", "rewind", "ids", "job", "told", "kept", "retry"})
+GROWN = 0.5
+"""The share of what the last compaction wrote that must have been added since, in records."""
+DAY = 86400.0
+KEEP_DATA = 400 * DAY
+KEEP_GONE = 60 * DAY
+KEEP_TOLD = 2 * RESEND_FOR
+KEEP_SHOWN = 2 * DAY
+"""Seconds for which an archived commit is in the log too, because a start lists what was done on the last day."""
+LATE = 30 * DAY
+"""Seconds by which commits in the archive may be too old before it is written anew."""
+_OURS = frozenset(
+    {
+        "born",
+        "base",
+        "done",
+        "at",
+        "rewind",
+        "ids",
+        "job",
+        "told",
+        "kept",
+        "retry",
+        "state",
+        "past",
+        "compacted",
+    }
+)
 
 
-def compact_log(consumer: Consumer, exists: Callable[[Path], bool], *, large: int = LARGE) -> bool:
-    """Given a consumer whose log was just folded, replace the log if it is too long. Returns whether it was replaced.
+def compact_log(
+    consumer: Consumer, exists: Callable[[Path], bool], *, large: int = LARGE, grown: float = GROWN
+) -> bool:
+    """Given a consumer whose handler is open, replace the log if it is too long. Returns whether it was replaced.
 
-    Raises OSError; the log is unchanged then.
+    `large`: bytes up to which it is left alone; `grown`: see GROWN. Raises OSError and LogDamagedError; nothing is lost then.
     """
-    if consumer.log.size <= large:
+    written, added = consumer.record_counts
+    if consumer.log.size <= large or added < written * grown:
         return False
     with consumer.lock:
-        consumer.log.compact(_compacted_records(consumer, exists))
+        now, handler = _newest_time(consumer), consumer.handler
+        state = handler.take_snapshot() if isinstance(handler, SnapshotHandler) else None
+        if state is not None:
+            _archive_commits(consumer, now)
+        write_handled(consumer.handled_file, consumer.seen, consumer.log.disk)
+        consumer.log.compact(_compacted_records(consumer, state, now, exists))
+        consumer.record_counts[1] = 0
     return True
 
 
-def _compacted_records(consumer: Consumer, exists: Callable[[Path], bool]) -> Iterator[Mapping[str, Any]]:
+def _compacted_records(
+    consumer: Consumer, state: Mapping[str, Any] | None, now: float, exists: Callable[[Path], bool]
+) -> Iterator[Mapping[str, Any]]:
     """What readers need before the commits, then the commits in their order, then the positions."""
-    now = _newest_time(consumer)
     if consumer.first_start is not None:
         yield {"k": "born", "at": consumer.first_start}
-    ids = consumer.seen.dump_keys()
-    while some := list(islice(ids, IDS)):
-        yield {"k": "ids", "at": now, "ids": some}
+    if state is not None:
+        yield {"k": "state", "at": now, "ev": SNAPSHOT, "t": "", "s": "", "o": -1, "d": dict(state)}
     for record in consumer.log.read():
         if record.get("k") not in _OURS:
             yield record
-        elif (kept := _strip_commit(record, now - KEEP_DATA)) is not None:
-            yield kept
-    if consumer.handled_messages:
-        yield {"k": "told", "at": now, "ids": sorted(consumer.handled_messages)}
+        elif is_commit(record) and (_is_shown(record, now) if state is not None else _is_kept(record, now)):
+            yield _strip_commit(record, "kept" if state is None else "past")
+    told = {id: at for id, at in consumer.handled_messages.items() if at >= now - KEEP_TOLD}
+    for day in sorted({at // DAY for at in told.values()}):
+        ids = [id for id, at in told.items() if at // DAY == day]
+        yield {"k": "told", "at": max(told[id] for id in ids), "ids": ids}
     if consumer.retried_keys:
         yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried_keys)}
     for name, at in consumer.last_job_runs.items():
@@ -57,20 +94,49 @@ def _compacted_records(consumer: Consumer, exists: Callable[[Path], bool]) -> It
     for stream in consumer.cursors.values():
         if _is_worth_keeping(stream, now, exists):
             yield make_position_record(stream, stream.logged_at)
+    yield {
+        "k": "compacted",
+        "at": now,
+        "ids": bool(consumer.seen.tables["id"]),
+        "state": state is not None,
+    }
+
+
+def _archive_commits(consumer: Consumer, now: float) -> None:
+    """Move the commits of the log into the archive, and drop what is too old there. Durable when this returns."""
+    archive = Log(consumer.log.path.with_name(ARCHIVE), consumer.log.disk)
+    first = next(iter(archive.read()), None)
+    if first is not None and _get_time(first) < now - KEEP_DATA - LATE:
+        archive.compact(each for each in archive.read() if _is_kept(each, now))
+    for record in consumer.log.read():
+        # Those that the last compaction left in the log, to be shown, are in the archive.
+        if record.get("k") != "past" and is_commit(record) and _is_kept(record, now):
+            archive.append(_strip_commit(record, "kept"))
+    archive.close()
 
 
 def _newest_time(consumer: Consumer) -> float:
     """Seconds since 1970, UTC; at most the newest record's time, in case the clock is a century ahead."""
-    newest = max((at for r in consumer.log.read() if isinstance(at := r.get("at"), int | float)), default=0.0)
-    return min(consumer.clock.now(), newest)
+    return min(consumer.clock.now(), max(map(_get_time, consumer.log.read()), default=0.0))
 
 
-def _strip_commit(record: Mapping[str, Any], since: float) -> Mapping[str, Any] | None:
-    """The commit without what other records have; None if it has no data or is too old."""
-    at, data = record.get("at"), record.get("d")
-    if not isinstance(data, Mapping) or not data or not isinstance(at, int | float) or at < since:
-        return None
-    return {"k": "kept", **{key: record[key] for key in ("at", "ev", "t", "s", "o", "d") if key in record}}
+def _get_time(record: Mapping[str, Any]) -> float:
+    at = record.get("at")
+    return float(at) if isinstance(at, int | float) else 0.0
+
+
+def _is_kept(record: Mapping[str, Any], now: float) -> bool:
+    return _get_time(record) >= now - KEEP_DATA
+
+
+def _is_shown(record: Mapping[str, Any], now: float) -> bool:
+    """Whether a commit that the snapshot contains is still read at a start: it is shown, or has messages."""
+    return _get_time(record) >= now - (RESEND_FOR if MESSAGES_KEY in record["d"] else KEEP_SHOWN)
+
+
+def _strip_commit(record: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The commit without what other records have."""
+    return {"k": kind, **{key: record[key] for key in ("at", "ev", "t", "s", "o", "d") if key in record}}
 
 
 def _is_worth_keeping(stream: Cursor, now: float, exists: Callable[[Path], bool]) -> bool:

@@ -15,13 +15,16 @@ position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `handled_upto`,
     {"k":"rewind","t","floor","only"}               `scan` asked for older prompts
     {"k":"retry","t","ids"}                         a person asked to try these prompts again
     {"k":"ids"}, {"k":"job"}, {"k":"told"}, {"k":"kept"}   what a compaction wrote
+    {"k":"state","d"}                               what the commits before amount to (`snapshots.py`)
+    {"k":"past"}                                    a commit that the state contains
+    {"k":"compacted","ids"}                         the end of what it wrote; the number of ids in `handled.bin`
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +33,9 @@ from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.consumers.handled_prompts import HANDLED, load_handled
+from tacitd.consumers.snapshots import FOLDED, SNAPSHOT
+from tacitd.errors import LogDamagedError
 from tacitd.events import Due, Message, Prompt, Record, SessionEnded
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
@@ -46,6 +52,8 @@ FREQUENT = 3600.0
 """Seconds: a run of a job with a shorter interval leaves no record if it did nothing. `save_jobs` keeps the last one."""
 MESSAGES_KEY = "tell"
 """The key in a commit's data for messages to other handlers, by their names."""
+RESEND_FOR = 30 * 86400.0
+"""Seconds after its commit for which a message is posted again at a start."""
 
 
 @dataclass(slots=True)
@@ -108,18 +116,21 @@ class Consumer:
     first_start: float | None = None
     last_job_runs: dict[str, float] = field(default_factory=dict)
     """When each job last succeeded: seconds since 1970, UTC."""
-    handled_messages: set[str] = field(default_factory=set)
-    """The ids of messages from other handlers that were handled."""
+    handled_messages: dict[str, float] = field(default_factory=dict)
+    """The ids of messages from other handlers that were handled, with the time: seconds since 1970, UTC."""
     retried_keys: set[str] = field(default_factory=set)
     """`SeenPrompts.encode_id` of rejected prompts that a person asked to try again. They count as new until handled."""
     message_commits: list[Commit] = field(default_factory=list)
     """The commits with messages to other handlers, in the order of the log."""
     skipped_records: int = 0
     """The number of records in the log that could not be parsed."""
+    record_counts: list[int] = field(default_factory=lambda: [0, 0])
+    """How many records a compaction wrote, and how many the log has since."""
     moved: deque[Path] = field(default_factory=deque)
     """The transcripts whose position changed since the engine counted the lag. Appended to in any thread."""
     lock: threading.RLock = field(default_factory=threading.RLock)
     _commits: Commits = field(default_factory=Commits)
+    _has_snapshot: bool = False
     _first_start_saved: bool = True
     _job_runs_saved: dict[str, float] = field(default_factory=dict)
 
@@ -130,10 +141,15 @@ class Consumer:
 
     # from the log
 
-    def replay_log(self) -> Iterator[Commit]:
-        """Fold the log and yield the commits with data, oldest first. Call it once, before everything else, and read
-        it to its end: only what was read is folded."""
+    def replay_log(self, on_commit: Callable[[Commit], None] = lambda commit: None) -> Iterator[Commit]:
+        """Fold the log and yield what the handler is opened with: a snapshot if there is one, then the commits with data
+        since, oldest first. Call it once, before everything else, and read it to its end: only what was read is folded.
+
+        `on_commit` gets all commits that are in the log.
+        """
+        self._load_handled()
         for record in self.log.read():
+            self.record_counts[1] += 1
             try:
                 commit = self._fold(record)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -141,9 +157,24 @@ class Consumer:
                 logger.warning("{}: a record is left out: {}", self.log.path, type(error).__name__)
                 continue
             if commit is not None and commit.data:
+                if commit.event != SNAPSHOT:
+                    on_commit(commit)
                 if MESSAGES_KEY in commit.data:
                     self.message_commits.append(commit)
-                yield commit
+                if record.get("k") in FOLDED:
+                    yield commit
+
+    @property
+    def handled_file(self) -> Path:
+        """The file with the handled prompts that are not in the log any more."""
+        return self.log.path.with_name(HANDLED)
+
+    def _load_handled(self) -> None:
+        try:
+            load_handled(self.handled_file, self.seen)
+        except (OSError, ValueError, TypeError) as error:
+            self.skipped_records += 1
+            logger.warning("{} cannot be used: {}", self.handled_file, error)
 
     def _fold(self, record: Mapping[str, Any]) -> Commit | None:
         match record.get("k"):
@@ -170,9 +201,18 @@ class Consumer:
                     record["at"]
                 )
             case "told":
-                self.handled_messages.update(map(str, record["ids"]))
-            case "kept":
+                self.handled_messages.update(dict.fromkeys(map(str, record["ids"]), float(record["at"])))
+            case "kept" | "past" | "state":
+                self._has_snapshot |= record["k"] == "state"
                 return parse_commit(record)
+            case "compacted":
+                if record.get("state") and not self._has_snapshot:
+                    raise LogDamagedError(
+                        f"{self.log.path}: the handler's state is damaged", "restore the file from a backup"
+                    )
+                self.record_counts = [self.record_counts[1], 0]
+                if record.get("ids") and not self.seen.tables["id"]:
+                    logger.warning("{} is missing: prompts may be handled again", self.handled_file)
             case "done":
                 return self._fold_done(record)
             case _:
@@ -185,7 +225,7 @@ class Consumer:
         if commit.event == Due.stored_name:
             self.last_job_runs[commit.session] = commit.at
         if commit.event == Message.stored_name:
-            self.handled_messages.add(commit.session)
+            self.handled_messages[commit.session] = commit.at
         if commit.transcript:
             self._apply_position(record)
         return commit
@@ -385,7 +425,7 @@ class Consumer:
             if event == Due.stored_name:
                 self.last_job_runs[name] = commit.at
             if event == Message.stored_name:
-                self.handled_messages.add(name)
+                self.handled_messages[name] = commit.at
             return commit
 
     def _make_record(self, event: str, stream: Cursor | None, at: Position | None = None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from loguru import logger
@@ -42,7 +42,7 @@ def open_consumer(
 
     `on_commit` gets each commit too, oldest first.
     """
-    commits = _observe_commits(consumer.replay_log(), on_commit)
+    commits = consumer.replay_log(on_commit)
     try:
         consumer.handler.open(commits, tools)
         deque(commits, maxlen=0)  # positions are read with the commits: the handler may not have read all
@@ -50,15 +50,9 @@ def open_consumer(
         return _describe_broken(consumer.name, error)
     try:
         compact_log(consumer, os.path.lexists)
-    except OSError as error:
+    except (OSError, TacitdError) as error:
         logger.warning("{} stays long: {}", consumer.log.path, error)
     return None
-
-
-def _observe_commits(commits: Iterator[Commit], on_commit: Callable[[Commit], None]) -> Iterator[Commit]:
-    for commit in commits:
-        on_commit(commit)
-        yield commit
 
 
 def _describe_broken(name: str, error: Exception) -> Degradation:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
+from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
 from tacitd.events import Due, Event, Message, NoProject, Project
 from tacitd.handler import Commit
-
-RESEND_FOR = 30 * 86400.0
-"""Seconds after its commit for which a message is posted again at a start."""
 
 
 class MessageRouter:

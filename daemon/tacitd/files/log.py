@@ -125,6 +125,11 @@ class Log:
             self._rewrite(encode_record(record) + b"\n" for record in records)
 
     @property
+    def disk(self) -> Disk:
+        """The disk that it is on, for a file beside it."""
+        return self._disk
+
+    @property
     def size(self) -> int:
         """Bytes; 0 if the file does not exist."""
         try:

@@ -13,7 +13,7 @@ Formats do not belong here, and neither does the choice of what is written.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,11 +74,25 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = None, disk: Disk
     if seen is not None and seen.data == data and mode in (None, seen.stat.st_mode & 0o7777):
         return False
     make_dirs(target.parent, disk, private=mode is not None)
-    temp = write_temp(target, [data], seen.stat if seen else None, mode, disk)
+    _put_in_place(target, [data], seen.stat if seen else None, mode, disk)
+    return True
+
+
+def write_file(path: Path, parts: Iterable[bytes], mode: int, disk: Disk | None = None) -> None:
+    """As `replace_file` for a file of any length, which is not compared with the old one. Raises OSError."""
+    disk = disk or RealDisk()
+    target = disk.resolve(path)
+    make_dirs(target.parent, disk, private=True)
+    _put_in_place(target, parts, None, mode, disk)
+
+
+def _put_in_place(
+    target: Path, parts: Iterable[bytes], like: os.stat_result | None, mode: int | None, disk: Disk
+) -> None:
+    temp = write_temp(target, parts, like, mode, disk)
     with removed_on_failure(temp, disk):
         disk.replace(temp, target)
     disk.sync_dir(target.parent)
-    return True
 
 
 def edit_file(

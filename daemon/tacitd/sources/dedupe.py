@@ -92,6 +92,11 @@ class SeenPrompts:
                 time = _decode_time(value)
                 yield f"~{kind}~{digest.hex()}~" + ("" if time is None else repr(time))
 
+    @property
+    def tables(self) -> dict[str, DigestTable]:
+        """The digests by what they are of: `id`, and each class of texts with the time (8 bytes) at which it was said."""
+        return {"id": self._ids, **self._said}
+
     def has_id(self, id: str) -> bool:
         """Whether a prompt with this id was added before."""
         return self._ids.find_value(_digest(id)) is not None

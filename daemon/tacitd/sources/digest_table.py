@@ -1,4 +1,5 @@
-"""Many digests in little memory: a sorted block of bytes, and a dictionary of the newest ones. No disk, no clock.
+"""Many digests in little memory: a sorted block that may be a mapped file, a sorted block of bytes, and a dictionary of the
+newest ones. No disk, no clock.
 
 A set of 100,000 digests takes 10 MB, and each handler has one of its own; in a block it is 1.6 MB. What the digests are of
 belongs to `dedupe.py`.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from heapq import merge
 
 DIGEST = 16
 """Bytes of a digest."""
@@ -25,9 +27,12 @@ class DigestTable:
         self, width: int = 0, thin: Callable[[dict[bytes, bytes]], dict[bytes, bytes]] = dict
     ) -> None:
         """`thin`: given all digests with their values when they are packed, returns those that are kept."""
+        self.width = width
         self._lock = threading.Lock()
         self._size = DIGEST + width
         self._thin = thin
+        self._base: bytes | memoryview = b""
+        """Sorted entries that another owner keeps: a part of a mapped file."""
         self._packed = b""
         """Sorted entries: a digest, then its value."""
         self._spilled: tuple[bytes, ...] = ()
@@ -35,12 +40,32 @@ class DigestTable:
         self._recent: dict[bytes, bytes] = {}
 
     def __bool__(self) -> bool:
-        return bool(self._recent or self._spilled or self._packed)
+        return bool(self._recent or self._spilled or self._packed or self._base)
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
-        """Every digest with its value."""
+        """Every digest with its value, in the order of the digests."""
         self._pack()
-        return ((each[:DIGEST], each[DIGEST:]) for each in self._entries(self._packed))
+        # Of two equal digests, the first one counts: the later value.
+        both = merge(self._entries(self._packed), self._entries(self._base), key=_get_digest)
+        before = b""
+        for entry in both:
+            if (digest := entry[:DIGEST]) != before:
+                before = digest
+                yield digest, entry[DIGEST:]
+
+    def attach_base(self, base: bytes | memoryview) -> None:
+        """Take these entries, sorted by their digests, as those that were put before all others, and forget the rest.
+
+        They are looked up where they are, so a mapped file takes no memory but the pages that are read.
+        """
+        with self._lock:
+            self._base, self._packed, self._spilled, self._recent = base, b"", (), {}
+
+    def dump_entries(self) -> bytes:
+        """All entries as `attach_base` takes them, thinned."""
+        kept = self._thin(dict(self)) if self._size > DIGEST else None
+        pairs = self if kept is None else sorted(kept.items())
+        return b"".join(digest + value for digest, value in pairs)
 
     def find_value(self, digest: bytes) -> bytes | None:
         """The value of a digest; None if it is not there."""
@@ -49,15 +74,19 @@ class DigestTable:
             return recent
         if self._spilled:
             self._pack()
-        packed, size = self._packed, self._size
-        low, high = 0, len(packed) // size
+        found = self._search(self._packed, digest)
+        return self._search(self._base, digest) if found is None else found
+
+    def _search(self, block: bytes | memoryview, digest: bytes) -> bytes | None:
+        size = self._size
+        low, high = 0, len(block) // size
         while low < high:
             middle = (low + high) // 2
-            if packed[middle * size : middle * size + DIGEST] < digest:
+            if bytes(block[middle * size : middle * size + DIGEST]) < digest:
                 low = middle + 1
             else:
                 high = middle
-        found = packed[low * size : (low + 1) * size]
+        found = bytes(block[low * size : (low + 1) * size])
         return found[DIGEST:] if found[:DIGEST] == digest else None
 
     def put(self, digest: bytes, value: bytes = b"") -> None:
@@ -79,5 +108,9 @@ class DigestTable:
             self._packed = b"".join(digest + value for digest, value in sorted(kept.items()))
             self._spilled, self._recent = (), {}
 
-    def _entries(self, block: bytes) -> Iterator[bytes]:
-        return (block[at : at + self._size] for at in range(0, len(block), self._size))
+    def _entries(self, block: bytes | memoryview) -> Iterator[bytes]:
+        return (bytes(block[at : at + self._size]) for at in range(0, len(block), self._size))
+
+
+def _get_digest(entry: bytes) -> bytes:
+    return entry[:DIGEST]

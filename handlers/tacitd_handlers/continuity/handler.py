@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
@@ -97,7 +98,13 @@ class ContinuityHandler(BaseHandler):
         """Count the summary. The files were written in `handle`, so nothing is written here."""
         self._count(commit)
 
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The counts."""
+        return {"counts": dict(self._counts)}
+
     def _count(self, commit: Commit) -> None:
+        if commit.event == SNAPSHOT:
+            self._counts = Counter(commit.data["counts"])
         if "summary" in commit.data:
             self._counts[str(commit.data["summary"])] += 1
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
+from tacitd.consumers.snapshots import read_commit_records
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
 from tacitd.model.spend_report import find_calls
@@ -55,7 +56,7 @@ def explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[s
     """The reason of each line, in the form of `find_reasons`."""
     if not lines:
         return []
-    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning" / "log.jsonl")
+    prompts = _read_prompts(inventory.state_dir / "handlers" / "learning")
     return [_reason(one, prompts, inventory) for one in lines]
 
 
@@ -134,11 +135,11 @@ def _unwritten(
     }
 
 
-def _read_prompts(log: Path) -> SaidPrompts:
+def _read_prompts(home: Path) -> SaidPrompts:
     found = SaidPrompts()
-    for record in Log(log).read():
-        data: Any = record.get("d")
-        if not isinstance(data, Mapping) or data.get("kind") != "batch":
+    for record in read_commit_records(home):
+        data = record["d"]
+        if data.get("kind") != "batch":
             continue
         ids, words = data.get("prompts", ()), data.get("words", ())
         times = [*data.get("times", ()), *[None] * len(ids)]  # batches of older versions have no times

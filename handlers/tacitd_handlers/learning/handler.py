@@ -48,6 +48,7 @@ from tacitd_handlers.learning.stage1.run import extract_facts
 from tacitd_handlers.learning.stage2.pending_facts import done_batches
 from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
+from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
 
 SILENCE_LIMIT = 50
@@ -81,11 +82,9 @@ class LearningHandler(BaseHandler):
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Fold the commits, and write facts into raw files that a crash prevented. Raises OSError."""
         self._tools = tools
-        for commit in commits:
-            try:
-                self._state.fold_commit(commit)
-            except (KeyError, TypeError, ValueError) as error:  # it may be a newer version's
-                logger.warning("skipped a commit of {} that cannot be read: {}", commit.event, error)
+        self._state = fold_commits(
+            commits, lambda one, error: logger.warning("a commit of {} is left out: {}", one.event, error)
+        )
         self._ownership = RawOwnership(
             tools.home, tools.clock, dict(self._state.first_written_at), tools.disk
         )
@@ -205,6 +204,11 @@ class LearningHandler(BaseHandler):
             self._report_set_aside(tools)
         for notice in describe_commit(commit):
             tools.announce(notice)
+
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The state as JSON."""
+        with self._lock:
+            return encode_state(self._state)
 
     def _load_refusals(self, tools: Tools) -> None:
         """Load the log of refusals. If it cannot be read, degrade and continue with a count of zero."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import Clock, SystemClock, utc_seconds
+from tacitd.consumers.snapshots import FOLDED, LOG
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
@@ -31,6 +31,7 @@ from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.stage2.inherited_origins import find_origin, list_facts
 from tacitd_handlers.learning.stage2.place import LEARNED
 from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.learning.state_snapshot import fold_commits
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 
 LIMIT = 16 << 20
@@ -230,12 +231,8 @@ def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:
 
 
 def state_of(state_dir: Path) -> LearningState:
-    """Fold the learning handler's log into a state. Raises OSError."""
-    state = LearningState()
-    for commit in read_commits(Log(state_dir / "handlers" / "learning" / "log.jsonl")):
-        with suppress(KeyError, TypeError, ValueError):  # the commit may be a newer version's
-            state.fold_commit(commit)
-    return state
+    """Fold the learning handler's log into a state. Raises OSError, LogDamagedError."""
+    return fold_commits(read_commits(Log(state_dir / "handlers" / "learning" / LOG)))
 
 
 def _is_ours(past: LineHistory) -> bool:
@@ -251,10 +248,10 @@ def _relative(path: Path, root: Path) -> str:
 
 
 def read_commits(log: Log) -> Iterator[Commit]:
-    """Yield the commits with data, oldest first; records that are not commits are left out. Raises OSError."""
+    """Yield the snapshot, if there is one, and the commits with data since, oldest first. Raises OSError."""
     for record in log.read():
         data = record.get("d")
-        if record.get("k") in ("done", "kept") and isinstance(data, dict) and data:
+        if record.get("k") in FOLDED and isinstance(data, dict) and data:
             event, transcript, session = (str(record.get(key, "")) for key in ("ev", "t", "s"))
             at, upto = float(record.get("at", 0.0)), int(record.get("o", -1))
             yield Commit(at, event, transcript, session, upto, data)

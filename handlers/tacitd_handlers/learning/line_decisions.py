@@ -11,10 +11,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tacitd.consumers.snapshots import read_commit_records
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Due, Project
 from tacitd.files import git
-from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, StoredItem, Tools
@@ -189,10 +189,9 @@ class _LineDecision:
 
     def _read_batches(self) -> Iterable[tuple[str, dict[str, Any]]]:
         """The session and the data of each commit of a batch."""
-        for record in Log(self._tools.home / "log.jsonl").read():
-            data = record.get("d")
-            if isinstance(data, dict) and data.get("kind") == "batch":
-                yield str(record.get("s", "")), data
+        for record in read_commit_records(self._tools.home):
+            if record["d"].get("kind") == "batch":
+                yield str(record.get("s", "")), record["d"]
 
     def _find_line(self) -> LearnedLine | None:
         lines = self._inventory.list_lines(self._project.root)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import local_date
+from tacitd.consumers.snapshots import LOG, read_commit_records
 from tacitd.files.log import Log
+from tacitd.handler import Commit
 from tacitd.report.buckets import make_buckets
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
 from tacitd_handlers.learning.inventory import read_commits
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
 from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.learning.state_snapshot import fold_commits
 
 NEWEST = 1000
 """Lines that are listed."""
@@ -46,19 +50,24 @@ def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
 def read_history(scope: ReportScope) -> LearnedHistory:
     """Fold the log once. Raises OSError."""
     home = scope.state_dir / "handlers" / "learning"
-    found, log = LearnedHistory(decisions=read_line_decisions(home)), Log(home / "log.jsonl")
-    for commit in read_commits(log):
-        try:
-            found.state.fold_commit(commit)
-            if scope.covers_time(commit.at) and scope.covers_project(str(commit.data.get("project", ""))):
-                _count_commit(found, commit.at, commit.data)
-        except (KeyError, TypeError, ValueError, AttributeError):  # the commit may be a newer version's
-            found.unread += 1
+    found, log = LearnedHistory(decisions=read_line_decisions(home)), Log(home / LOG)
+
+    def note_unread(commit: Commit, error: Exception) -> None:
+        found.unread += 1
+
+    found.state = fold_commits(read_commits(log), note_unread)
     found.bad = log.bad
+    for record in read_commit_records(home):
+        with suppress(TypeError):  # it may be a newer version's, and is counted as unread
+            _count_commit(found, record.get("at"), record["d"], scope)
     return found
 
 
-def _count_commit(found: LearnedHistory, at: float, data: Mapping[str, Any]) -> None:
+def _count_commit(found: LearnedHistory, at: object, data: Mapping[str, Any], scope: ReportScope) -> None:
+    if not isinstance(at, int | float) or not scope.covers_time(at):
+        return
+    if not scope.covers_project(str(data.get("project", ""))):
+        return
     if data.get("kind") == "synthesis" and data.get("put"):
         found.written.append((at, len(data["put"])))
     if data.get("corrected_again"):

@@ -28,6 +28,8 @@ from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.progress_bar import show_progress
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
+from tacitd.consumers.handled_prompts import HANDLED, load_handled
+from tacitd.consumers.snapshots import LOG
 from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
@@ -123,9 +125,11 @@ def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, li
 
 
 def handled_prompts(state_dir: Path) -> SeenPrompts:
-    """Return the prompts that learning has handled, from its log. A scan skips them. Raises OSError."""
-    handled = SeenPrompts()
-    for record in Log(state_dir / "handlers" / "learning" / "log.jsonl").read():
+    """Return the prompts that learning has handled. A scan skips them. Raises OSError."""
+    handled, home = SeenPrompts(), state_dir / "handlers" / "learning"
+    with suppress(ValueError):  # the file may be a newer version's
+        load_handled(home / HANDLED, handled)
+    for record in Log(home / LOG).read():
         if record.get("k") in ("done", "ids") and isinstance(record.get("ids"), list):
             with suppress(ValueError):  # the record may be a newer version's
                 handled.load_keys(map(str, record["ids"]))

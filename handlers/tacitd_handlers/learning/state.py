@@ -110,6 +110,9 @@ class LeftOutFact:
     prompts: tuple[str, ...] = ()
 
 
+SYNTHESISED_LIMIT = 20_000
+"""Maximum number of ids of written batches that are kept, the newest: more than a year has. A raw file, which may have the
+lines of a written batch after a crash, has the last few."""
 LEFT_OUT_LIMIT = 40
 """Maximum number of left-out facts that are kept of a project, the newest."""
 
@@ -120,8 +123,8 @@ class LearningState:
 
     waiting: dict[Path, dict[str, Extracted]] = field(default_factory=dict)
     """Batches that are not written as lines yet, by id."""
-    synthesised: set[str] = field(default_factory=set)
-    """Ids of batches that were written as lines, or from which no line was made."""
+    synthesised: dict[str, None] = field(default_factory=dict)
+    """Ids of batches that were written as lines, or from which no line was made, the oldest first."""
     synthesised_upto: dict[Path, dict[str, int]] = field(default_factory=dict)
     """By name of a claimed file that had grown: the byte offset up to which it is handled."""
     tombstones: dict[Path, dict[str, set[str]]] = field(default_factory=dict)
@@ -233,9 +236,11 @@ class LearningState:
         root = Path(data["project"])
         typed = self._find_times(root, data.get("batches", ()))
         for id in data.get("batches", ()):
-            self.synthesised.add(id)
+            self.synthesised[id] = None
             self.judged.get(root, {}).pop(id, None)
             self.waiting.get(root, {}).pop(id, None)
+        while len(self.synthesised) > SYNTHESISED_LIMIT:
+            del self.synthesised[next(iter(self.synthesised))]
         if data.get("read"):
             self.synthesised_upto.setdefault(root, {}).update(
                 {str(name): int(at) for name, at in data["read"].items()}

@@ -15,6 +15,7 @@ from typing import Any
 from loguru import logger
 
 from tacitd.clock import utc_seconds
+from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
 from tacitd.events import Due, Event, Message, SessionEnded, TranscriptGrew
 from tacitd.files.log import Log
@@ -128,7 +129,13 @@ class ProfileHandler(BaseHandler):
         outcome = self._guarded(learn, tools)
         return Done(data=made) if isinstance(outcome, Done) else outcome
 
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The counts."""
+        return {"counts": dict(self._counts)}
+
     def _count(self, commit: Commit) -> None:
+        if commit.event == SNAPSHOT:
+            self._counts = Counter(commit.data["counts"])
         if commit.data.get("kind") in ("nothing", "learned"):
             self._counts[str(commit.data["kind"])] += 1
             self._counts["kept"] += len(commit.data.get("kept", ()))

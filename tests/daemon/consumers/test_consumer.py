@@ -57,7 +57,7 @@ def _known(consumer: Consumer) -> Mapping[str, Any]:
         "streams": streams,
         "born": consumer.first_start,
         "jobs": consumer.last_job_runs,
-        "told": consumer.handled_messages,
+        "told": set(consumer.handled_messages),
         "seen": set(consumer.seen.dump_keys()),
     }
 
@@ -158,7 +158,7 @@ def test_the_fold_of_the_log_is_the_live_state(steps: list[tuple[str, int, int]]
         short, kept = _again(Path(folder))
         assert _known(short) == _known(consumer), "compaction changes nothing that is known"
         assert kept == read
-        assert compaction.compact_log(short, lambda path: True, large=-1)
+        assert compaction.compact_log(short, lambda path: True, large=-1, grown=0)
         assert _known(_again(Path(folder))[0]) == _known(consumer), "a second time neither"
 
 

@@ -168,7 +168,7 @@ def claim_facts(
     whole: dict[str, int] = {}
     put_aside = state.unreadable_batches.get(project.root, set())
     handled_batches, handled_upto = (
-        written.batches | state.synthesised,
+        written.batches | state.synthesised.keys(),
         state.synthesised_upto.get(project.root, {}),
     )
     for path in claimed:

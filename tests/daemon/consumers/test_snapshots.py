@@ -1,0 +1,167 @@
+"""A handler that takes snapshots is opened with them, and its older commits stay readable in the archive."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tacitd.consumers.compaction import KEEP_DATA, KEEP_SHOWN, LATE, compact_log
+from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
+from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, read_commit_records
+from tacitd.errors import LogDamagedError
+from tacitd.events import Event, Prompt
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd.handler import BaseHandler, Commit, Done, Outcome, Plugin, Tools
+from tacitd.sources.position import Position
+from tacitd.testing import Crash, FakeClock, FaultyDisk
+
+PATH = Path("/t/a.jsonl")
+DAY = 86400.0
+
+
+class Adder(BaseHandler):
+    """Its state is the list of the numbers in its commits."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+        self.read = 0
+
+    def open(self, commits: Iterable[Commit], tools: Tools | None = None) -> None:
+        for commit in commits:
+            self.read += 1
+            if commit.event == SNAPSHOT:
+                self.numbers = list(commit.data["numbers"])
+            else:
+                self.numbers.append(int(commit.data["n"]))
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        return Done()
+
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The numbers."""
+        return {"numbers": self.numbers}
+
+
+def start(folder: Path, clock: FakeClock, disk: Disk | None = None) -> tuple[Consumer, Adder, list[Commit]]:
+    """The consumer as a new process opens it, its handler, and the commits that are in its log."""
+    handler, seen = Adder(), list[Commit]()
+    consumer = Consumer(Plugin("x", Adder), handler, Log(folder / "log.jsonl", disk), clock)
+    handler.open(consumer.replay_log(seen.append))
+    return consumer, handler, seen
+
+
+def commit(consumer: Consumer, number: int, **more: Any) -> None:
+    stream = consumer.get_cursor(PATH)
+    prompt = Prompt("typed", f"w{number}", "s", f"u{number}", 1.0, "/w")
+    consumer.commit(stream, Position(stream.offset + 10, 1), [prompt], {"n": number} | more)
+
+
+def numbers(folder: Path) -> list[int]:
+    """Those of all commits that can be read."""
+    return [record["d"]["n"] for record in read_commit_records(folder)]
+
+
+def test_a_handler_gets_its_snapshot_and_the_commits_since(tmp_path: Path) -> None:
+    """A start does not read what the state contains; all commits can still be read, in their order and once."""
+    clock = FakeClock()
+    consumer, handler, _ = start(tmp_path, clock)
+    for number in range(100):
+        commit(consumer, number)
+        clock.advance(DAY)
+    for count in (101, 102):
+        consumer, handler, _ = start(tmp_path, clock)
+        assert compact_log(consumer, lambda path: True, large=0)
+        assert not compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+        commit(consumer, count - 1)
+        consumer, handler, seen = start(tmp_path, clock)
+        assert handler.numbers == list(range(count)) == numbers(tmp_path) and handler.read == 2
+        assert len(seen) <= KEEP_SHOWN / DAY + 2, "commits of the last two days are shown at a start"
+        for number in range(20):  # enough for another compaction
+            consumer.log.append({"k": "job", "at": clock.now(), "s": f"job {number}"})
+
+
+def test_what_is_too_old_leaves_the_archive(tmp_path: Path) -> None:
+    """Commits are kept for 400 days; the state keeps what they amount to. The archive is written anew once a month."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 1)
+    clock.advance(100 * DAY)
+    commit(consumer, 2)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    assert numbers(tmp_path) == [1, 2]
+    clock.advance(KEEP_DATA + LATE - 100 * DAY + 1)
+    consumer, _, _ = start(tmp_path, clock)
+    for number in range(3, 13):
+        commit(consumer, number)
+    assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    assert numbers(tmp_path) == list(range(2, 13)) and start(tmp_path, clock)[1].numbers == list(range(1, 13))
+
+
+def test_a_message_that_may_be_posted_again_stays_in_the_log(tmp_path: Path) -> None:
+    """The state contains its commit, but not whether the other handler has handled the message."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 1, **{MESSAGES_KEY: {"profile": {}}})
+    commit(consumer, 2)
+    clock.advance(RESEND_FOR)
+    commit(consumer, 3)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    consumer, handler, _ = start(tmp_path, clock)
+    assert [one.data["n"] for one in consumer.message_commits] == [1] and handler.numbers == [1, 2, 3]
+
+
+def test_a_damaged_snapshot_is_not_taken_for_an_empty_state(tmp_path: Path) -> None:
+    """Otherwise the next compaction would lose everything."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 1)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    path = tmp_path / "log.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'{"k":"state"', b'{"k":"sta\x00e"'))
+    with pytest.raises(LogDamagedError, match="state"):
+        start(tmp_path, clock)
+
+
+@pytest.mark.parametrize(
+    "disk_for",
+    [
+        lambda at: FaultyDisk(crash_at=at),
+        lambda at: FaultyDisk(crash_at=at, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
+    ],
+)
+def test_a_crash_or_an_error_at_any_call_loses_nothing(
+    tmp_path: Path, disk_for: Callable[[int], FaultyDisk]
+) -> None:
+    """RELIABILITY rows 2 and 3: at each call of two compactions, the state, the commits and the ids stay."""
+    for at in range(1, 120):
+        folder, clock = tmp_path / str(at), FakeClock()
+        consumer, _, _ = start(folder, clock)
+        for number in range(4):
+            commit(consumer, number)
+            clock.advance(2 * DAY)
+        disk = disk_for(at)
+        for count in (4, 8):
+            running = start(folder, clock, disk)[0]
+            try:
+                compact_log(running, lambda path: True, large=0)
+            except (Crash, OSError):
+                disk.crash_at = disk.fail_at = 0
+                disk.dead = False
+            consumer, handler, _ = start(folder, clock)
+            assert handler.numbers == numbers(folder) == list(range(count))
+            assert all(consumer.seen.has_id(f"u{number}") for number in range(count))
+            for number in range(count, 2 * count):
+                commit(consumer, number)
+                clock.advance(2 * DAY)
+        assert numbers(folder) == list(range(16)) and (folder / ARCHIVE).is_file()
+        if len(disk.trail) < at:
+            assert at > 20
+            return
+    raise AssertionError("two compactions take more calls than were tried")

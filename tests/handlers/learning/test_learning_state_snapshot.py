@@ -1,0 +1,91 @@
+"""The snapshot of learning's state contains everything that its commits amount to."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd.consumers.snapshots import SNAPSHOT
+from tacitd.errors import LogDamagedError
+from tacitd.handler import Commit
+from tacitd_handlers.learning.state import LearningState
+from tacitd_handlers.learning.state_snapshot import decode_state, encode_state, fold_commits
+
+LINES = st.sampled_from(["Use tabs", "Prefers pnpm", "Use the tab key", "Never push"])
+SOME = st.lists(LINES, max_size=3, unique=True)
+IDS = st.sampled_from(["b1", "b2", "b3"])
+
+
+@st.composite
+def commits(draw: st.DrawFn) -> dict[str, Any]:
+    """The data of one commit of any kind."""
+    data: dict[str, Any] = {"project": draw(st.sampled_from(["/p", "/q"]))}
+    match draw(st.sampled_from(["batch", "skipped", "synthesis", "aside", "tombstone", "summary"])):
+        case "batch":
+            new = draw(SOME)
+            data |= {"kind": "batch", "id": draw(IDS), "prompts": ["u1", "u2"], "times": [1.0, None]}
+            data |= {"new": new, "again": draw(SOME), "folders": ["/p/api"], "words": ["tabs"], "usd": 0.1}
+            data |= {"corrected_again": draw(SOME), "again_once": draw(SOME), "seen": 2, "asked": 2}
+            data |= {"facts": len(new), "marks": [["corrected"] for _ in new], "left_out": {"why": 1}}
+        case "skipped":
+            data |= {"kind": "skipped", "seen": 3, "why": "off"}
+        case "synthesis":
+            put = draw(SOME)
+            data |= {"kind": "synthesis", "batches": draw(st.lists(IDS)), "lines": len(put), "put": put}
+            data |= {"swapped": dict.fromkeys(put[:1], "Use tabs"), "again": draw(SOME), "sessions": ["s"]}
+            data |= {"origins": {line: {"said": 2, "corrections": 1, "prompts": ["u1"]} for line in put}}
+            data |= {"left_out_facts": [{"fact": line, "said": 2} for line in draw(SOME)], "used": draw(SOME)}
+            data |= {"reworded": draw(SOME), "conflicts": {line: ["AGENTS.md", "x"] for line in draw(SOME)}}
+            data |= {"merged": dict.fromkeys(draw(SOME), "Never push"), "read": {"raw": 7}}
+            data |= {"archived": dict.fromkeys(draw(SOME), "LEARNED.md"), "withheld": {"w": "LEARNED.md"}}
+        case "aside":
+            data |= {"kind": "aside", "files": ["x.dead.jsonl"], "reason": "no answer", "unfiled": ["b9"]}
+            data |= {"batches": draw(st.lists(IDS))}
+        case "tombstone":
+            data |= {"kind": "tombstone", "removed": {"LEARNED.md": draw(SOME)}, "head": "abc"}
+            data |= {
+                "lifted": {"LEARNED.md": draw(SOME)},
+                "looks": {"LEARNED.md": {"lines": draw(SOME), "at": 5}},
+            }
+        case _:
+            data |= {"kind": "summary"}
+    return data
+
+
+def known(state: LearningState) -> dict[str, Any]:
+    """Every field, with the order of dictionaries that has a meaning."""
+    values = {one.name: getattr(state, one.name) for one in fields(state)}
+    ordered = {name: [list(each) for each in values[name].values()] for name in ("left_out", "archived")}
+    return values | {"ordered": ordered, "synthesised": list(state.synthesised)}
+
+
+@examples(150)
+@given(st.lists(commits(), max_size=12), st.integers(0, 12))
+def test_a_snapshot_takes_the_place_of_the_commits_before_it(made: list[dict[str, Any]], at: int) -> None:
+    """Whatever the commits are, and wherever the snapshot is taken."""
+    every = [Commit(1000.0 + number, "Due", "", "s", -1, data) for number, data in enumerate(made)]
+    data = json.loads(json.dumps(encode_state(fold_commits(every[:at]))))
+    snapshot = Commit(2000.0, SNAPSHOT, "", "", -1, data)
+    assert known(fold_commits([snapshot, *every[at:]])) == known(fold_commits(every))
+
+
+def test_every_field_of_the_state_is_in_it() -> None:
+    """A new field that nobody stores would be empty after each compaction."""
+    names = {one.name for one in fields(LearningState)}
+    assert set(encode_state(LearningState())) == names
+    for name in names - {"asked_since_fact", "set_aside"}:
+        with pytest.raises(ValueError):
+            decode_state({name: 7})
+
+
+def test_a_snapshot_that_cannot_be_read_is_not_an_empty_state() -> None:
+    """Everything that was learned would be forgotten."""
+    with pytest.raises(LogDamagedError):
+        fold_commits([Commit(1.0, SNAPSHOT, "", "", -1, {"waiting": [1]})])
+    assert decode_state({"of a newer version": 1}) == LearningState()
