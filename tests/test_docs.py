@@ -206,7 +206,7 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
 NO_IDS = re.compile(
-    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|html|new|old)"
+    r"(?:tacitd|debug)\..*|tutor\.(?:ask|cancel)|.*\.(?:tacitd|jsonl|json|log|lock|toml|sock|md|html|new|old|bin)"
 )
 """Names of modules, services, methods and files."""
 
