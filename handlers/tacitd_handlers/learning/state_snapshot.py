@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from loguru import logger
 
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
@@ -135,6 +136,11 @@ def _to_json(value: Any) -> Any:
             return {one.name: _to_json(getattr(value, one.name)) for one in fields(value)}
         case _:
             return value
+
+
+def warn_of_unread(commit: Commit, error: Exception) -> None:
+    """Log that a commit is left out."""
+    logger.warning("skipped a commit of {} that cannot be read: {}", commit.event, error)
 
 
 def fold_commits(
