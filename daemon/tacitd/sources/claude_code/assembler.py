@@ -16,7 +16,6 @@ from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.assistant import (
     RecentSpeech,
-    SpokenLine,
     decode_spoken,
     spoken_record,
 )
@@ -34,7 +33,7 @@ from tacitd.sources.claude_code.records import (
     text_of,
 )
 from tacitd.sources.dedupe import SeenPrompts
-from tacitd.sources.record_buffer import RecordBuffer
+from tacitd.sources.record_buffer import HeldLine, RecordBuffer
 
 SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
@@ -80,12 +79,16 @@ class RecordAssembler:
             if line is not None:
                 self._take_context(line)
 
-    def take_passed(self, spoken: Sequence[SpokenLine], last: LineHeader | None) -> None:
-        """Take the lines since the last call whose headers were enough: those that the assistant spoke, and the last of all."""
+    def take_passed(self, spoken: Sequence[HeldLine], said: Sequence[bytes], last: LineHeader | None) -> None:
+        """Take the lines since the last call whose headers were enough: the assistant's, those of them with a text, and the
+        last of all.
+        """
+        if said:
+            self._speech.add_lines(said)
         if spoken:
-            self._speech.add_lines(spoken)
-            self.buffer.hold_lines([line for line, _ in spoken])
-        self.take_contexts(last)
+            self.buffer.hold_lines(spoken)
+        if last is not None:
+            self._take_context(last)
 
     def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take the next record. `start` and `end` are the offsets of its line."""

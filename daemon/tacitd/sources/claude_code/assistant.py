@@ -13,7 +13,7 @@ from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Record, ToolUse
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.records import (
-    HeaderMessage,
+    HeaderBlock,
     LineMessage,
     TranscriptLine,
     called_tools,
@@ -25,20 +25,19 @@ from tacitd.sources.record_buffer import HeldLine
 HELD = 300 << 10
 """A line of up to this many bytes is kept undecoded; a longer one is reduced at once."""
 
-SpokenLine = tuple[HeldLine, HeaderMessage | str | None]
-"""An assistant's line that is kept undecoded, and the kinds of blocks in it."""
-
 _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
 
 
-def has_text(message: HeaderMessage | str | None) -> bool:
-    """Whether the assistant says something in this message. Thinking and calls of tools are not said."""
-    if not isinstance(message, HeaderMessage):
-        return False
-    if isinstance(message.content, str):
-        return True
-    return any(block.type == "text" for block in message.content or ())
+def has_text(content: str | list[HeaderBlock] | None) -> bool:
+    """Whether the assistant says something in a message of this content. Thinking and calls of tools are not said."""
+    if type(content) is not list:
+        return content is not None
+    # A loop, because a generator takes three times as long, and nearly every message has one block.
+    for block in content:  # noqa: SIM110
+        if block.type == "text":
+            return True
+    return False
 
 
 def decode_spoken(spoken: HeldLine, own: OwnCalls) -> Record:
@@ -79,15 +78,9 @@ class RecentSpeech:
         self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
         self._answered = False
 
-    def add_lines(self, lines: Sequence[SpokenLine]) -> None:
-        """Add lines of the assistant that are not decoded. Only the last ones with a text can become context."""
-        said: list[bytes] = []
-        for line, message in reversed(lines):
-            if has_text(message):
-                said.append(line.raw)
-                if len(said) == _RECENT:
-                    break
-        for raw in reversed(said):
+    def add_lines(self, said: Sequence[bytes]) -> None:
+        """Add lines of the assistant with a text, undecoded."""
+        for raw in said[-_RECENT:]:
             self.add_speech(raw)
 
     def add_speech(self, said: bytes | str) -> None:

@@ -15,13 +15,14 @@ from msgspec import Raw, Struct
 from tacitd.sources import lines
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import SPEAKING, RecordAssembler
-from tacitd.sources.claude_code.assistant import HELD, SpokenLine
+from tacitd.sources.claude_code.assistant import HELD, has_text
 from tacitd.sources.claude_code.prompts import is_plain_tool_result
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
     REPEAT,
     SKIPPED,
     UNREAD_TYPES,
+    HeaderMessage,
     LineHeader,
     TranscriptLine,
     decode_damaged,
@@ -51,15 +52,17 @@ class LineReader(RecordAssembler):
         """Read the complete lines in data[:cut]. `first`: the byte offset of `data[0]`."""
         # Most of the reader's time is spent in this loop: nine of ten lines end in it, with one decode and few calls.
         look, explain, stop = decode_header, self.judged is not None, first + cut
+        keeps, repeats = self.buffer.keeps_spoken, self._has_repeats
         passed: LineHeader | None = None  # the last line whose header was enough
-        spoken: list[SpokenLine] = []
+        spoken: list[HeldLine] = []
+        said: list[bytes] = []
         end = first
         # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
         for raw in BytesIO(data):
             start, end = end, end + len(raw)
             if end > stop:
                 break
-            if self._has_repeats and raw.startswith(SKIPPED) and never_matters(raw):
+            if repeats and raw.startswith(SKIPPED) and never_matters(raw):
                 continue
             try:
                 line = look(raw)
@@ -69,7 +72,7 @@ class LineReader(RecordAssembler):
             if line.cwd is None or line.session_id is None:
                 if kind in KNOWN_TYPES and kind not in SPEAKING:
                     if kind.startswith(UNREAD_TYPES):
-                        self._has_repeats = self._has_repeats or kind == REPEAT
+                        repeats = repeats or kind == REPEAT
                         continue
                     self.take_contexts(passed, line)
                     passed = None
@@ -77,7 +80,11 @@ class LineReader(RecordAssembler):
             elif kind == "assistant":
                 if end - start <= HELD:
                     if not line.is_sidechain:
-                        spoken.append((HeldLine(start, end, raw), line.message))
+                        if keeps:
+                            spoken.append(HeldLine(start, end, raw))
+                        message = line.message
+                        if type(message) is HeaderMessage and has_text(message.content):
+                            said.append(raw)
                     passed = line
                     continue
             elif kind == "user":
@@ -91,10 +98,11 @@ class LineReader(RecordAssembler):
             elif kind != "queue-operation" and kind in KNOWN_TYPES:
                 passed = line
                 continue
-            self.take_passed(spoken, passed)
-            spoken, passed = [], None
+            self.take_passed(spoken, said, passed)
+            spoken, said, passed = [], [], None
             self._look_closer(start, end, raw[:-1])
-        self.take_passed(spoken, passed)
+        self.take_passed(spoken, said, passed)
+        self._has_repeats = repeats
 
     def read_leading_records(self, first: int, data: bytes) -> int:
         """Read the complete records at the beginning of these bytes; return their length in bytes."""
