@@ -47,11 +47,13 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Run the benchmarks of docs/performance.md: reading, from an append to the handler, the status, a tenth of a year.
-	$(BIN)/python benchmarks/reader.py --size 1GB
-	$(BIN)/python benchmarks/latency.py
-	$(BIN)/python benchmarks/status.py
-	$(BIN)/python benchmarks/year.py --days 36
+bench: install ## Run the benchmarks of docs/performance.md: reading, memory, from an append to the handler, the status, a tenth of a year.
+	-$(BIN)/python benchmarks/reader.py --size 1GB
+	-$(BIN)/python benchmarks/reader.py --size 500MB --old-client
+	-$(BIN)/python benchmarks/memory.py --size 300MB
+	-$(BIN)/python benchmarks/latency.py
+	-$(BIN)/python benchmarks/status.py
+	-$(BIN)/python benchmarks/year.py --days 36
 
 docs: install ## Regenerate the generated pages, and the plugin's commands.
 	$(BIN)/python docs/generate.py

@@ -11,7 +11,6 @@ For a year it takes half an hour, and 1 GB.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
@@ -23,6 +22,7 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from loguru import logger  # noqa: E402
 
+from daemon_figures import measure_idle, read_cpu, read_memory  # noqa: E402
 from simulated_year import SimulatedUse  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
 
@@ -30,7 +30,6 @@ START_LIMIT = 600.0
 """Seconds after which a start counts as hanging."""
 FACTS = 5
 """How many facts are timed; the median counts."""
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     daemon.start(START_LIMIT)
     assert daemon.process is not None
     pid = daemon.process.pid
-    start_cpu, (rss, peak) = _read_cpu(pid), _read_memory(pid)
+    start_cpu, (rss, peak) = read_cpu(pid), read_memory(pid)
     daemon.sync()
-    idle = _measure_idle(pid, idle_seconds)
+    idle = measure_idle(pid, idle_seconds)
     facts = sorted(_time_fact(daemon) for _ in range(FACTS))
     shown = sorted(_time_status(daemon) for _ in range(FACTS))
     daemon.stop()
@@ -79,23 +78,6 @@ def _time_status(daemon: Daemon) -> float:
     done = daemon.cli("status")
     assert done.stdout, done.stderr
     return time.perf_counter() - begin
-
-
-def _measure_idle(pid: int, seconds: float) -> float:
-    before, begin = _read_cpu(pid), time.perf_counter()
-    time.sleep(seconds)
-    return 100 * (_read_cpu(pid) - before) / (time.perf_counter() - begin)
-
-
-def _read_cpu(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
-
-
-def _read_memory(pid: int) -> tuple[float, float]:
-    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    found = {line.partition(":")[0]: line.split()[1] for line in lines if line.startswith(("VmRSS", "VmHWM"))}
-    return int(found["VmRSS"]) / 1024, int(found["VmHWM"]) / 1024
 
 
 def list_sizes(state: Path) -> list[tuple[str, float]]:

@@ -14,7 +14,8 @@ from typing import Protocol, TypeVar
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.faults import explain_unwritten
 from tacitd.dispatch.inbox import Inbox
@@ -150,10 +151,11 @@ class Engine:
         self.follower.start()
         self.follower.poll(full=True)
         known = {p: stamp for p, stamp in self.follower.stamps.items() if not self.source.is_subagent(p)}
-        for consumer in self.consumers.values():
-            if consumer.first_start is None:
-                consumer.record_first_start(dict(find_baselines(known)))
-        self.lag.count_all()
+        if new := [consumer for consumer in self.consumers.values() if consumer.first_start is None]:
+            baselines = dict(find_baselines(known))
+            for consumer in new:
+                consumer.record_first_start(baselines)
+        self.lag.count_all(tuple(known))
         self._correct_first_starts()
         self._try_write("rescue", self.dispatcher.settle_rescued)
         for path, stamp in known.items():
@@ -173,9 +175,8 @@ class Engine:
     def _list_open_sessions(self) -> Iterator[tuple[Path, Cursor]]:
         """Sessions in which a handler did something and whose end it has not handled: the end is offered after a restart."""
         for consumer in self.consumers.values():
-            for path, cursor in list(consumer.cursors.items()):
-                if cursor.has_unhandled_end and cursor.session:
-                    yield path, cursor
+            found = consumer.cursors.iter_unhandled_ends()
+            yield from ((cursor.path, cursor) for cursor in found if cursor.session)
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run passes until `stop`. A pass that fails is logged, shown as a degradation, and repeated. After ten failures in a

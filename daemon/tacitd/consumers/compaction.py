@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer, Cursor, make_position_record
+from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer, make_position_record
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.consumers.handled_prompts import write_handled
 from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, is_commit
 from tacitd.files.log import Log
@@ -91,7 +92,7 @@ def _compacted_records(
         yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried_keys)}
     for name, at in consumer.last_job_runs.items():
         yield {"k": "job", "at": at, "s": name}
-    for stream in consumer.cursors.values():
+    for stream in consumer.cursors.iter_all():
         if _is_worth_keeping(stream, now, exists):
             yield make_position_record(stream, stream.logged_at)
     yield {

@@ -33,6 +33,7 @@ from loguru import logger
 
 from tacitd.clock import Clock
 from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.consumers.cursor_table import Cursor, CursorTable
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
 from tacitd.consumers.snapshots import FOLDED, SNAPSHOT
 from tacitd.errors import LogDamagedError
@@ -41,7 +42,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.position import Position
-from tacitd.state.pathnames import decode_path, encode_path
+from tacitd.state.pathnames import decode_name, decode_path, encode_path
 
 GRACE = 60.0
 """Seconds by which a record may be older than the first start and still count as new: a record has the time at which
@@ -57,53 +58,6 @@ RESEND_FOR = 30 * 86400.0
 
 
 @dataclass(slots=True)
-class Cursor:
-    """A handler's position and state in one transcript. Changed under its consumer's lock only."""
-
-    path: Path
-    offset: int = 0
-    crc: int = 0
-    session: str = ""
-    cwd: str = ""
-    handled_upto: int = -1
-    """The offset up to which the handler did something; -1 if it did nothing so far."""
-    end_handled_upto: int = -1
-    """The value of `handled_upto` for which the end of the session was handled."""
-    scan_since: float | None = None
-    """`scan` asked for prompts since this time; None: prompts since the first start count."""
-    scan_projects: tuple[str, ...] = ()
-    """Roots of the projects that `scan` asked for; empty: of all."""
-    copies_history: bool = False
-    """Whether its client copies histories with new uuids (up to 1.0.83). Prompts are then recognised by their text."""
-    epoch: int = 0
-    """How often the position was reset. The outcome of work that was offered before a reset must not move it."""
-    logged_at: float = 0.0
-    """The time of its last record in the log: seconds since 1970, UTC."""
-    saved_state: tuple[int, int, int] = (0, 0, -1)
-    """(offset, mark, `handled_upto`) as they are in the log."""
-
-    @property
-    def position(self) -> Position:
-        """The handler's position."""
-        return Position(self.offset, self.crc)
-
-    @property
-    def has_unhandled_end(self) -> bool:
-        """Whether the handler did something since it last handled an end of the session."""
-        return self.handled_upto > self.end_handled_upto
-
-    def get_state(self) -> tuple[int, int, int]:
-        """The values that `saved_state` is compared with."""
-        return self.offset, self.crc, self.handled_upto
-
-    def reset_to_start(self) -> None:
-        """Set the position back to the first byte."""
-        self.offset = self.crc = 0
-        self.handled_upto = self.end_handled_upto = -1
-        self.epoch += 1
-
-
-@dataclass(slots=True)
 class Consumer:
     """A handler with its log. Its methods may be called from any thread."""
 
@@ -111,7 +65,7 @@ class Consumer:
     handler: Handler
     log: Log
     clock: Clock
-    cursors: dict[Path, Cursor] = field(default_factory=dict)
+    cursors: CursorTable = field(default_factory=CursorTable)
     seen: SeenPrompts = field(default_factory=SeenPrompts)
     first_start: float | None = None
     last_job_runs: dict[str, float] = field(default_factory=dict)
@@ -182,14 +136,14 @@ class Consumer:
                 self.first_start = float(record["at"])
             case "base":
                 for name, (offset, crc) in record["p"].items():
-                    self._set_baseline(decode_path(name), int(offset), int(crc), float(record["at"]))
+                    self.cursors.put_baseline(decode_name(name), int(offset), int(crc), float(record["at"]))
             case "rewind":
                 only = tuple(map(str, record.get("only", ())))
                 self._apply_rewind(
                     decode_path(record["t"]), float(record["floor"]), only, float(record["at"])
                 )
             case "at":
-                self._apply_position(record)
+                self.cursors.pack_cursor(self._apply_position(record))
             case "ids":
                 self._note_handled(record["ids"])
             case "retry":
@@ -227,7 +181,7 @@ class Consumer:
         if commit.event == Message.stored_name:
             self.handled_messages[commit.session] = commit.at
         if commit.transcript:
-            self._apply_position(record)
+            self.cursors.pack_cursor(self._apply_position(record))
         return commit
 
     def _note_handled(self, keys: Sequence[str]) -> None:
@@ -259,7 +213,7 @@ class Consumer:
     def list_positions(self) -> list[tuple[str, Path, int]]:
         """The position in each transcript: session, path, byte offset."""
         with self.lock:
-            return [(one.session, one.path, one.offset) for one in self.cursors.values()]
+            return [(one.session, one.path, one.offset) for one in self.cursors.iter_all()]
 
     def record_first_start(self, positions: Mapping[Path, Position]) -> None:
         """The first start: existing records count as read, and the time is kept. Durable when this returns; after a
@@ -274,7 +228,7 @@ class Consumer:
             self.log.flush()
             self.first_start = now
             for path, p in items:
-                self._set_baseline(path, p.offset, p.crc, now)
+                self.cursors.put_baseline(str(path), p.offset, p.crc, now)
 
     def correct_first_start(self) -> None:
         """Set the first start to now if it is in the future: the clock was wrong then, or is wrong now.
@@ -294,18 +248,14 @@ class Consumer:
             self.log.flush()
             self._first_start_saved = True
 
-    def _set_baseline(self, path: Path, offset: int, crc: int, at: float) -> None:
-        self.cursors[path] = Cursor(path, offset, crc, logged_at=at, saved_state=(offset, crc, -1))
-
     def get_cursor(self, path: Path) -> Cursor:
         """The cursor of a transcript; a new one starts at the first byte."""
         with self.lock:
-            return self.cursors.setdefault(path, Cursor(path))
+            return self.cursors.get_cursor(path)
 
     def get_offset(self, path: Path) -> int:
         """The offset up to which a transcript is handled. Creates no cursor."""
-        stream = self.cursors.get(path)
-        return stream.offset if stream is not None else 0
+        return self.cursors.get_offset(path)
 
     def is_too_old(self, one: Prompt | Record, stream: Cursor) -> bool:
         """Whether a handler that calls the model must skip this: it is older than the first start or the scan asks."""
@@ -440,7 +390,7 @@ class Consumer:
         with self.lock:
             self._save_first_start()
             now = self.clock.now()
-            moved = [stream for stream in self.cursors.values() if stream.get_state() != stream.saved_state]
+            moved = [one for one in self.cursors.list_live() if one.get_state() != one.saved_state]
             for stream in moved:
                 self.log.append(make_position_record(stream, now))
             self.log.flush()

@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.backoff import replan_parked
 from tacitd.dispatch.batching import Batch
 from tacitd.dispatch.event_keys import lane_of_event

@@ -31,37 +31,44 @@ class LagCounters:
         self._behind: dict[str, dict[Path, int]] = {}
         self._bytes: dict[str, int] = {}
 
-    def count_all(self) -> None:
+    def count_all(self, transcripts: tuple[Path, ...]) -> None:
         """Count everything anew: at the start, when the handlers are open and the files are listed."""
         self.transcripts = 0
         self._behind, self._bytes = {}, {}
         for consumer in self._consumers.values():
             consumer.moved.clear()
-        self.note_files(FileChanges(created=tuple(self._stamps)))
+        self.note_files(FileChanges(created=transcripts))
 
     def note_files(self, changes: FileChanges) -> None:
         """Files came, grew or went."""
         for path in (*changes.created, *changes.changed, *changes.vanished):
             if not self._is_subagent(path):
+                size = self._size(path)
                 for name, consumer in self._consumers.items():
-                    self._count(name, consumer, path)
+                    self._count(name, consumer, path, size)
         self.transcripts += self._count_own(changes.created) - self._count_own(changes.vanished)
 
     def note_positions(self) -> None:
         """Handlers moved in some transcripts, or were set back."""
         for name, consumer in self._consumers.items():
             while consumer.moved:
-                self._count(name, consumer, consumer.moved.popleft())
+                path = consumer.moved.popleft()
+                self._count(name, consumer, path, self._size(path))
 
     def get_lag(self, name: str) -> tuple[int, int]:
         """How many transcripts a handler has not handled to their end, and how many bytes of them."""
         return len(self._behind.get(name, ())), self._bytes.get(name, 0)
 
-    def _count(self, name: str, consumer: Consumer, path: Path) -> None:
-        behind = self._behind.setdefault(name, {})
+    def _size(self, path: Path) -> int:
         stamp = self._stamps.get(path)
-        lag = max(0, stamp.size - consumer.get_offset(path)) if stamp is not None else 0
-        self._bytes[name] = self._bytes.get(name, 0) + lag - behind.pop(path, 0)
+        return stamp.size if stamp is not None else 0
+
+    def _count(self, name: str, consumer: Consumer, path: Path, size: int) -> None:
+        behind = self._behind.setdefault(name, {})
+        lag = max(0, size - consumer.get_offset(path))
+        # Called for each file and handler at a start, when most are handled.
+        if lag or path in behind:
+            self._bytes[name] = self._bytes.get(name, 0) + lag - behind.pop(path, 0)
         if lag:
             behind[path] = lag
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from tacitd.clock import Clock
-from tacitd.consumers.consumer import Cursor
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.rescue import RescueLog
 from tacitd.dispatch.backoff import Backoff, GiveUp, Halve, Parked, decide_retry

@@ -52,7 +52,7 @@ def _awaits_end(engine: Engine, path: Path, gathered: Collection[str], stopped: 
     the transcript or its project is parked.
     """
     for name, consumer in engine.consumers.items():
-        cursor = consumer.cursors.get(path)
+        cursor = consumer.cursors.find_cursor(path)
         if cursor is None or not consumer.plugin.uses_model or name in stopped:
             continue
         if engine.pool.peek_prompts(path, cursor.offset) or (cursor.has_unhandled_end and name in gathered):

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.batching import Batch, infer_times, make_batch
 from tacitd.dispatch.event_keys import lane_of
 from tacitd.dispatch.in_flight import InFlightPrompts

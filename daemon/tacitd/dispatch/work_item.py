@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.batching import Batch
 from tacitd.dispatch.event_keys import describe_event, name_of_event

@@ -11,7 +11,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.event_keys import lane_of, lane_of_event, make_event_key
 from tacitd.dispatch.in_flight import InFlightPrompts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import lru_cache
 from pathlib import Path
 
 
@@ -16,11 +15,11 @@ def encode_path(path: Path) -> str:
         return "\0" + raw.decode("latin-1")
 
 
-@lru_cache(maxsize=1 << 16)
 def decode_path(name: str) -> Path:
-    """The path that `encode_path` wrote.
+    """The path that `encode_path` wrote."""
+    return Path(decode_name(name))
 
-    Cached, so that all callers share one object: each handler knows each transcript, and a Path is large (15 MB for
-    10,000 transcripts and five handlers).
-    """
-    return Path(os.fsdecode(name[1:].encode("latin-1")) if name.startswith("\0") else name)
+
+def decode_name(name: str) -> str:
+    """The same as `str(decode_path(name))`, without a Path, which is large: for the logs of thousands of transcripts."""
+    return os.fsdecode(name[1:].encode("latin-1")) if name.startswith("\0") else name

@@ -9,7 +9,8 @@ import pytest
 
 from support_engine import Scripted
 from tacitd.consumers.compaction import LARGE, compact_log
-from tacitd.consumers.consumer import Consumer, Cursor
+from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import Cursor
 from tacitd.events import Prompt
 from tacitd.files.log import Log
 from tacitd.handler import Job, Plugin
@@ -65,8 +66,8 @@ def test_every_transcript_of_the_first_start_counts_as_read(tmp_path: Path, coun
     consumer.record_first_start({Path(f"/t/{n}"): Position(n + 1, n) for n in range(count)})
     for one in (consumer, make(tmp_path)):
         assert len(one.cursors) == count
-        assert all(one.cursors[Path(f"/t/{n}")].position == Position(n + 1, n) for n in range(count))
-        assert not any(cursor.has_unhandled_end for cursor in one.cursors.values())
+        assert all(one.get_cursor(Path(f"/t/{n}")).position == Position(n + 1, n) for n in range(count))
+        assert not any(cursor.has_unhandled_end for cursor in one.cursors.iter_all())
         before = len(records(one))
         one.save_positions()
         assert len(records(one)) == before
@@ -194,6 +195,7 @@ def test_a_compaction_keeps_what_is_exactly_at_its_limit(tmp_path: Path) -> None
     assert LARGE == 1_048_576
     assert compact_log(consumer, lambda path: path in (PATH, fresh.path), large=0)
     again = make(tmp_path, clock)
-    assert set(again.cursors) == {gone.path, PATH} and fresh.path not in again.cursors
+    assert {one.path for one in again.cursors.iter_all()} == {gone.path, PATH}
+    assert fresh.path not in again.cursors
     assert [one["d"] for one in records(again, "kept")] == [{"n": 1}, {"n": 3}]
     assert all(again.seen.has_id(f"u{number}") for number in (1, 2, 3, 4))

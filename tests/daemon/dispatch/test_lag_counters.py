@@ -45,7 +45,7 @@ def test_the_counts_are_those_of_a_walk(steps: list[tuple[str, str, int]]) -> No
     stamps: dict[str, Stamp] = {}
     consumers = {"a": _Consumer(), "b": _Consumer()}
     lag = LagCounters(consumers, StampView(stamps), _is_subagent)  # type: ignore[arg-type]
-    lag.count_all()
+    lag.count_all(())
     for kind, name, number in steps:
         path = Path(name)
         if kind == "file":

@@ -1,0 +1,153 @@
+"""How much memory the daemon takes, with many transcripts, a large one, and large requests: the real daemon, all handlers.
+
+    python benchmarks/memory.py [--size 1GB] [--idle 20]
+
+Prints what is asked beside what is reached, and ends with 1 if something is missed. For a transcript of 1 GB it takes about two
+minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+from daemon_figures import AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
+from reader import Corpus, parse_size  # noqa: E402
+from support_daemon import Daemon  # noqa: E402
+
+START_LIMIT = 300.0
+REQUESTS, REQUEST = 30, 4 << 20
+"""How many requests of how many bytes are sent."""
+TYPED_EVERY = 5000
+"""One of so many prompts stays in the large transcript, because each costs a call of the stand-in."""
+
+
+def write_small_files(daemon: Daemon, files: int, folders: int) -> None:
+    """Transcripts with a line each, in so many folders."""
+    line = json.dumps({"type": "summary", "summary": "s", "leafUuid": "u"}).encode() + b"\n"
+    for number in range(files):
+        folder = daemon.projects / f"-p{number % folders}"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{number}.jsonl"
+        path.write_bytes(line)
+        # A person's transcripts are of many months. Those of the last hour are compared more often.
+        at = time.time() - 7200 - number * 3600
+        os.utime(path, (at, at))
+
+
+def measure_files(place: Path, files: int, folders: int, idle_seconds: float) -> list[tuple[str, float]]:
+    """With so many transcripts: seconds of the first start and of a later one, memory in MB, percent of a core."""
+    daemon = Daemon(place)
+    write_small_files(daemon, files, folders)
+    first = _time_start(daemon)
+    daemon.stop()
+    later = _time_start(daemon)
+    pid = _pid(daemon)
+    daemon.sync()
+    idle = measure_idle(pid, idle_seconds)
+    memory, _ = read_memory(pid)
+    daemon.stop()
+    return [("first start, s", first), ("later start, s", later), ("MB", memory), ("idle, % of a core", idle)]
+
+
+def _time_start(daemon: Daemon) -> float:
+    begin = time.perf_counter()
+    daemon.start(START_LIMIT)
+    return time.perf_counter() - begin
+
+
+def _pid(daemon: Daemon) -> int:
+    assert daemon.process is not None
+    return daemon.process.pid
+
+
+def write_large_file(daemon: Daemon, path: Path, size: int) -> None:
+    """A transcript of about `size` bytes in which little is typed."""
+    corpus = Corpus(old_client=True)
+    corpus.cwd = str(daemon.project)
+    corpus.typed_every = TYPED_EVERY
+    corpus.write(path, size)
+
+
+def measure_large(place: Path, size: int) -> list[tuple[str, float]]:
+    """A transcript of this size appears: the highest memory and that after it was handled in MB, and CPU seconds."""
+    daemon = Daemon(place)
+    daemon.start()
+    pid = _pid(daemon)
+    fresh, _ = read_memory(pid)
+    before = read_cpu(pid)
+    made = daemon.root / "large.jsonl"
+    write_large_file(daemon, made, size)
+    folder = daemon.projects / "-large"
+    folder.mkdir()
+    made.rename(folder / made.name)
+    assert daemon.call("sync", timeout=START_LIMIT)["done"]
+    memory, peak = read_memory(pid)
+    spent = read_cpu(pid) - before
+    daemon.stop()
+    return [("fresh, MB", fresh), ("at most, MB", peak), ("afterwards, MB", memory), ("CPU s", spent)]
+
+
+def measure_requests(place: Path) -> float:
+    """The memory in MB that large requests on the socket leave behind."""
+    daemon = Daemon(place)
+    daemon.start()
+    before, _ = read_memory(_pid(daemon))
+    request = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": "y" * REQUEST}}
+    raw = json.dumps(request).encode() + b"\n"
+    for _ in range(REQUESTS):
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(str(daemon.socket))
+            caller.sendall(raw)
+            caller.recv(1 << 16)
+    after, _ = read_memory(_pid(daemon))
+    daemon.stop()
+    return after - before
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print, and return 0 if everything asked is reached, otherwise 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--size", default="1GB", help="of the large transcript")
+    parser.add_argument("--idle", type=float, default=20.0, metavar="SECONDS")
+    parser.add_argument("--only", choices=("files", "large", "requests"))
+    options = parser.parse_args(argv)
+    rows: list[AskedRow] = []
+    with tempfile.TemporaryDirectory() as folder:
+        places = iter(Path(folder) / str(number) for number in range(9))
+
+        def place() -> Path:
+            made = next(places)
+            made.mkdir()
+            return made
+
+        if options.only in (None, "files"):
+            for files, asked in ((10_000, (1, 1, 60, 0.3)), (20_000, (2, 2, 80, 0.3))):
+                found = measure_files(place(), files, 5000, options.idle)
+                rows += [
+                    AskedRow(f"{files} files: {name}", most, reached)
+                    for (name, reached), most in zip(found, asked, strict=True)
+                ]
+        if options.only in (None, "large"):
+            found = measure_large(place(), parse_size(options.size))
+            print(
+                f"a transcript of {options.size}: "
+                + ", ".join(f"{name} {reached:.1f}" for name, reached in found)
+            )
+            rows.append(AskedRow(f"a transcript of {options.size}: at most, MB", 100, found[1][1]))
+        if options.only in (None, "requests"):
+            rows.append(AskedRow("30 requests of 4 MB: added, MB", 10, measure_requests(place())))
+    return 0 if print_rows(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,165 @@
+"""A handler's position in each transcript, in little memory.
+
+After a year a handler knows 20,000 transcripts and works on a dozen. An object for each of them takes 500 bytes, and every
+handler has its own; packed it is 150 bytes or less. A cursor is unpacked when it is asked for, and stays so.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tacitd.sources.position import Position
+
+_FIELDS = struct.Struct("<qqqqdI")
+"""Offset, mark, `handled_upto`, `end_handled_upto`, `logged_at`, and the length of the session, which follows, then the directory."""
+_OFFSET = struct.Struct("<q")
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A handler's position and state in one transcript. Changed under its consumer's lock only."""
+
+    path: Path
+    offset: int = 0
+    crc: int = 0
+    session: str = ""
+    cwd: str = ""
+    handled_upto: int = -1
+    """The offset up to which the handler did something; -1 if it did nothing so far."""
+    end_handled_upto: int = -1
+    """The value of `handled_upto` for which the end of the session was handled."""
+    scan_since: float | None = None
+    """`scan` asked for prompts since this time; None: prompts since the first start count."""
+    scan_projects: tuple[str, ...] = ()
+    """Roots of the projects that `scan` asked for; empty: of all."""
+    copies_history: bool = False
+    """Whether its client copies histories with new uuids (up to 1.0.83). Prompts are then recognised by their text."""
+    epoch: int = 0
+    """How often the position was reset. The outcome of work that was offered before a reset must not move it."""
+    logged_at: float = 0.0
+    """The time of its last record in the log: seconds since 1970, UTC."""
+    saved_state: tuple[int, int, int] = (0, 0, -1)
+    """(offset, mark, `handled_upto`) as they are in the log."""
+
+    @property
+    def position(self) -> Position:
+        """The handler's position."""
+        return Position(self.offset, self.crc)
+
+    @property
+    def has_unhandled_end(self) -> bool:
+        """Whether the handler did something since it last handled an end of the session."""
+        return self.handled_upto > self.end_handled_upto
+
+    def get_state(self) -> tuple[int, int, int]:
+        """The values that `saved_state` is compared with."""
+        return self.offset, self.crc, self.handled_upto
+
+    def reset_to_start(self) -> None:
+        """Set the position back to the first byte."""
+        self.offset = self.crc = 0
+        self.handled_upto = self.end_handled_upto = -1
+        self.epoch += 1
+
+
+class CursorTable:
+    """The cursors of one handler by transcript. Used under its consumer's lock, except `get_offset`."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, Cursor] = {}
+        self._packed: dict[str, bytes] = {}
+
+    def __len__(self) -> int:
+        return len(self._live) + len(self._packed)
+
+    def __contains__(self, path: Path) -> bool:
+        key = str(path)
+        return key in self._live or key in self._packed
+
+    def find_cursor(self, path: Path) -> Cursor | None:
+        """The cursor of a transcript; None if there is none."""
+        key = str(path)
+        live = self._live.get(key)
+        if live is None and key in self._packed:
+            # The order matters to `get_offset` in another thread.
+            live = self._live[key] = _unpack(path, self._packed[key])
+            del self._packed[key]
+        return live
+
+    def get_cursor(self, path: Path) -> Cursor:
+        """The cursor of a transcript; a new one starts at the first byte."""
+        found = self.find_cursor(path)
+        if found is None:
+            found = self._live[sys.intern(str(path))] = Cursor(path)
+        return found
+
+    def get_offset(self, path: Path) -> int:
+        """The offset of a transcript's cursor; 0 if there is none. Unpacks nothing."""
+        key = str(path)
+        packed = self._packed.get(key)
+        if packed is not None:
+            return int(_OFFSET.unpack_from(packed)[0])
+        live = self._live.get(key)
+        return live.offset if live is not None else 0
+
+    def list_live(self) -> list[Cursor]:
+        """The cursors that were asked for. All others are as the log has them."""
+        return list(self._live.values())
+
+    def iter_all(self) -> Iterator[Cursor]:
+        """Every cursor. Of the packed ones a copy, which is not kept."""
+        yield from self.list_live()
+        for key, packed in list(self._packed.items()):
+            yield _unpack(Path(key), packed)
+
+    def iter_unhandled_ends(self) -> Iterator[Cursor]:
+        """Those of `iter_all` in whose session the handler did something since it last handled an end."""
+        yield from (one for one in self.list_live() if one.has_unhandled_end)
+        for key, packed in list(self._packed.items()):
+            _, _, handled, ended, _, _ = _FIELDS.unpack_from(packed)
+            if handled > ended:
+                yield _unpack(Path(key), packed)
+
+    def put_baseline(self, path: str, offset: int, crc: int, at: float) -> None:
+        """Count a transcript as read up to an offset. `at`: seconds since 1970, UTC."""
+        if not self._put(path, (offset, crc, -1, -1), at):
+            self._live[path] = Cursor(Path(path), offset, crc, logged_at=at, saved_state=(offset, crc, -1))
+
+    def pack_cursor(self, cursor: Cursor) -> None:
+        """Pack a cursor that is as the log has it and that nobody else holds, unless it has more than most."""
+        if cursor.scan_since is None:
+            state = cursor.offset, cursor.crc, cursor.handled_upto, cursor.end_handled_upto
+            self._put(str(cursor.path), state, cursor.logged_at, cursor.session, cursor.cwd)
+
+    def _put(
+        self, path: str, state: tuple[int, int, int, int], at: float, session: str = "", cwd: str = ""
+    ) -> bool:
+        texts = session.encode(errors="surrogatepass"), cwd.encode(errors="surrogatepass")
+        try:
+            packed = _FIELDS.pack(*state, at, len(texts[0])) + texts[0] + texts[1]
+        except struct.error:  # a number of a damaged log is too large
+            return False
+        # Each handler knows the same transcripts, so their names are shared.
+        self._packed[sys.intern(path)] = packed
+        self._live.pop(path, None)
+        return True
+
+
+def _unpack(path: Path, packed: bytes) -> Cursor:
+    offset, crc, handled, ended, at, length = _FIELDS.unpack_from(packed)
+    texts = packed[_FIELDS.size :]
+    return Cursor(
+        path,
+        offset,
+        crc,
+        session=texts[:length].decode(errors="surrogatepass"),
+        cwd=texts[length:].decode(errors="surrogatepass"),
+        handled_upto=handled,
+        end_handled_upto=ended,
+        logged_at=at,
+        saved_state=(offset, crc, handled),
+    )

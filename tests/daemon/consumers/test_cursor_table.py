@@ -1,0 +1,56 @@
+"""Packed cursors are the same as unpacked ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from tacitd.consumers.cursor_table import Cursor, CursorTable
+
+PATH = Path("/t/1.jsonl")
+_OFFSETS = st.integers(-1, 1 << 62)
+
+
+@examples(200)
+@given(_OFFSETS, st.integers(0, 0xFFFFFFFF), _OFFSETS, _OFFSETS, st.text(), st.text(), st.floats(0, 4e9))
+def test_a_packed_cursor_comes_back_as_it_was(
+    offset: int, crc: int, handled: int, ended: int, session: str, cwd: str, at: float
+) -> None:
+    """With every number and text that a log may contain; its end is offered as before."""
+    table = CursorTable()
+    cursor = table.get_cursor(PATH)
+    cursor.offset, cursor.crc, cursor.session, cursor.cwd = offset, crc, session, cwd
+    cursor.handled_upto, cursor.end_handled_upto, cursor.logged_at = handled, ended, at
+    cursor.saved_state = cursor.get_state()
+    table.pack_cursor(cursor)
+    assert not table.list_live() and list(table.iter_all()) == [cursor]
+    assert table.get_offset(PATH) == offset and PATH in table and len(table) == 1
+    assert list(table.iter_unhandled_ends()) == [cursor] * cursor.has_unhandled_end
+    assert table.find_cursor(PATH) == cursor and len(table) == 1
+    assert table.find_cursor(PATH) is table.get_cursor(PATH) is table.list_live()[0]
+    assert list(table.iter_unhandled_ends()) == [cursor] * cursor.has_unhandled_end
+
+
+@pytest.mark.parametrize("offset", [1 << 63, 1 << 200])
+def test_what_cannot_be_packed_is_kept(offset: int) -> None:
+    """A number of a damaged log, and a `scan` that asked for older prompts."""
+    table = CursorTable()
+    table.put_baseline(str(PATH), offset, 1, 2.0)
+    scanned = table.get_cursor(Path("/t/2"))
+    scanned.scan_since = 5.0
+    table.pack_cursor(scanned)
+    assert table.get_cursor(PATH) == Cursor(PATH, offset, 1, logged_at=2.0, saved_state=(offset, 1, -1))
+    assert table.find_cursor(Path("/t/2")) is scanned and table.get_offset(PATH) == offset
+
+
+def test_a_baseline_replaces_what_was_known() -> None:
+    """The log's later record counts."""
+    table = CursorTable()
+    table.get_cursor(PATH).offset = 7
+    table.put_baseline(str(PATH), 9, 1, 2.0)
+    assert table.get_offset(PATH) == 9 and not table.list_live()
+    assert table.find_cursor(Path("/t/other")) is None and table.get_offset(Path("/t/other")) == 0
