@@ -38,6 +38,7 @@ class RescueLog:
             for prompt in prompts:
                 if (handler, prompt.id) not in self._entries:
                     self._write(self._record(handler, prompt, reason))
+            # One sync for all of them. The position moves past a rejected prompt only after this.
             self._log.flush()
 
     def _record(self, handler: str, prompt: Prompt, reason: str) -> dict[str, Any]:
@@ -86,6 +87,7 @@ class RescueLog:
         left = {key: record for key, record in self._entries.items() if key not in keys}
         gone = len(self._entries) - len(left)
         if gone:
+            # The file first: if this fails, the entries stay listed, and `remove_settled` removes them later.
             self._log.compact(left.values())
             self._entries = left
         return gone

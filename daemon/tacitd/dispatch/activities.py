@@ -87,6 +87,7 @@ class Activities:
             self._keep(one)
             wakers = list(self._wakers)
         logger.info("{}", activity_line(one))
+        # Without the lock, because a subscriber may ask for what was added.
         for wake in wakers:
             wake()
 

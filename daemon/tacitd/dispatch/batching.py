@@ -30,6 +30,7 @@ class Batch:
         """Given `Done.upto`, return the offset that the position may take: at most the end, and never inside a record."""
         if upto is None or upto >= self.end:
             return self.end
+        # Reading goes on at the position. Inside a record, the rest of the line would be read as a damaged one.
         borders = [border for record in self.records for border in (record.start, record.end)]
         return max((border for border in borders if border <= upto), default=0)
 

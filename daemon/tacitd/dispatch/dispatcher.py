@@ -63,6 +63,8 @@ class Dispatcher:
     def wake_transcript(self, path: Path, tail: Tail) -> None:
         """A transcript was read: it may contain records that a handler has not handled."""
         for item in self.work_queue.list_items_of(path):
+            # Not while something is in flight: `Outcomes` releases the lane that the item names, which must be the one
+            # that it took.
             if item.cursor is not None and not (item.busy or item.pending_write):
                 # A directory that cannot be examined parks the item when it is offered.
                 with suppress(Exception):
@@ -103,6 +105,7 @@ class Dispatcher:
             if any(job.name == COMPACTION for job in consumer.plugin.jobs):
                 self.work_queue.make_due(self.work_queue.get_item(consumer, path))
                 place = project if isinstance(project, Project) else None
+                # In one lane, the job follows the transcript, which is due (`_follow_due`).
                 self.post_event(Due(COMPACTION, place, session), only=name)
 
     def make_all_due(self) -> None:
@@ -129,6 +132,8 @@ class Dispatcher:
     def replan_after_jump(self, by: float) -> None:
         """The wall clock jumped by this many seconds: plan anew what waits for a time of day."""
         for item, parked in self.work_queue.list_parked():
+            # Delays are monotonic, but a reason names a wall-clock time, such as the midnight at which the budget is
+            # free.
             item.parked = replan_parked(parked, self.clock.now(), self.clock.monotonic(), by)
             self.work_queue.schedule_wake(item, item.parked.due)
 
@@ -142,6 +147,7 @@ class Dispatcher:
     def _try_offer(self, item: WorkItem) -> LaneKey | None:
         """Offer an item if it may run; its lane and a worker are free. Return the lane to which it belongs, if that is
         another one."""
+        # A timer may name an item that was forgotten, or replaced by a later event.
         if self.outcomes.stopping or item.busy or not self.work_queue.is_current(item):
             return None
         try:
@@ -178,6 +184,8 @@ class Dispatcher:
         """While a batch is gathered, only another prompt is a reason to offer it before its time."""
         if item.due or item.parked is not None or item.gather_until <= self.clock.monotonic():
             return True
+        # Both limits of a `Gather` depend on the prompts and on the oldest record (`gathering.py`), which other records
+        # do not change.
         return bool(tail.list_prompts(max(0, item.offered_upto)))
 
     def _offer_batch(self, item: WorkItem, cursor: Cursor, tail: Tail) -> LaneKey | None:
@@ -188,6 +196,7 @@ class Dispatcher:
             self._wait_for_owner(item)
             return None
         item.blocked_by = None
+        # Before anything is claimed: an item changes its lane only while nothing of it is in flight.
         lane = self.work_queue.find_lane(consumer, batch.project, cursor.path)
         if lane != item.lane:
             return lane
@@ -239,15 +248,19 @@ class Dispatcher:
 
     def _skip_batch(self, item: WorkItem, cursor: Cursor, end: int) -> None:
         """Nothing up to `end` is for this handler. The end of a session may have waited for this."""
+        # In memory only: a crash costs reading again, and a sync for each would cost more, as only 1 to 3 % of the
+        # lines are prompts (CLAUDE_CODE fact 15).
         item.consumer.skip_to(cursor, get_position(cursor.path, end))
         item.parked = None
         self.work_queue.note_change(item)
         self.work_queue.wake(item)
 
     def _offer_event(self, item: WorkItem, event: Event) -> LaneKey | None:
+        # A file that its handler met is being edited (`FileBusy`).
         if item.gather_until > self.clock.monotonic():
             return None
         if isinstance(event, SessionEnded):
+            # The file is complete when a session ends (CLAUDE_CODE fact 8), but not all of it is handled.
             if (reader := self.unhandled.find_reader(item)) is not None:
                 self.work_queue.follow(item, reader)
                 return None
@@ -259,6 +272,7 @@ class Dispatcher:
         lane = self.work_queue.lanes.make_key(item.consumer.name, lane_of_event(event))
         if lane != item.lane:
             return lane
+        # A start needs no facts of the records, and comes before them (`WorkItem.rank`).
         if not isinstance(event, SessionStarted) and self._follow_due(item):
             return None
         if (later := self.refusals.get_refusal(item, "")) is not None:

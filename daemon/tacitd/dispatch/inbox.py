@@ -74,6 +74,7 @@ class Inbox:
                 future.set_exception(make_stopped_error())
 
     def _put(self, work: Work, future: Future[Any] | None) -> bool:
+        # With the lock, so that nothing is added after `close` has emptied the queue.
         with self._lock:
             if self._closed:
                 return False

@@ -51,6 +51,7 @@ class LagCounters:
     def note_positions(self) -> None:
         """Handlers moved in some transcripts, or were set back."""
         for name, consumer in self._consumers.items():
+            # Workers append meanwhile; a deque's `append` and `popleft` are atomic.
             while consumer.moved:
                 path = consumer.moved.popleft()
                 self._count(name, consumer, path, self._size(path))

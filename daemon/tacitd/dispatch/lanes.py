@@ -76,6 +76,7 @@ class Lanes:
             if not self.has_ready:
                 return
             for handler, runnable in self._runnable.items():
+                # A lane that can run again is put at the end, so in one round each lane has one turn.
                 for _ in range(len(runnable)):
                     if not self._has_worker(handler):
                         break

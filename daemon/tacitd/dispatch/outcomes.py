@@ -65,6 +65,7 @@ class Outcomes:
         """Release the lane, and apply what a worker returned."""
         item = assignment.item
         self.statuses.note_outcome(item.consumer.name)
+        # First, so that the lane is free whatever follows.
         self._release(item)
         item.pending_write = None
         try:
@@ -84,6 +85,7 @@ class Outcomes:
                 self._finish_done(assignment, outcome)
             case FileBusy(seconds):
                 item.parked = None
+                # `sync` does not wait for an editor, and a due transcript would keep the events of its lane waiting.
                 item.declined_while_due = item.due
                 self.work_queue.clear_due(item)
                 self.postpone(item, seconds)
@@ -108,6 +110,7 @@ class Outcomes:
         if assignment.batch is None or item.cursor is None:
             self.work_queue.finish_event(item, assignment.event)
             return
+        # Prompts after `upto` stay claimed: the same transcript offers them next.
         ids = [p.id for p in assignment.batch.prompts_before(assignment.batch.clamp_offset(done.upto))]
         self.in_flight.release_prompts(name, ids)
         self.work_queue.wake(item)

@@ -171,6 +171,7 @@ class TranscriptPool:
         """
         try:
             whole = path.lstat().st_size
+            # The same size does not make it the same file, so the mark before the position is compared too.
             if self._all_at(path, whole):
                 self._reset_replaced(path)
         except (OSError, FileRefusedError):
@@ -195,6 +196,7 @@ class TranscriptPool:
         for consumer in self._consumers.values():
             cursor = consumer.get_cursor(path)
             with consumer.lock:  # a worker may be committing: offset and mark change together
+                # Offset 0 has no bytes before it that could differ.
                 is_replaced = bool(cursor.offset) and not is_valid(path, cursor.position)
                 if is_replaced:
                     consumer.reset_cursor(cursor)

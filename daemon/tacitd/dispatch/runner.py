@@ -176,6 +176,8 @@ class HandlerRunner:
                     self._call_soon(lambda: self._route_messages(consumer, committed))
         except (OSError, TacitdError) as error:
             return PendingWrite(assignment, done, commit, explain_unwritten(error))
+        # Before the commit it is a failed try of the handler. After it the prompts are handled, so only the writing is
+        # tried again.
         except Exception as error:
             if commit is None:
                 raise
@@ -191,6 +193,8 @@ class HandlerRunner:
             return consumer.commit(cursor, position, prompts, done.data, assignment.epoch)
         if isinstance(event, Due) and not done.data and consumer.is_frequent_job(event.job):
             consumer.last_job_runs[event.job] = consumer.clock.now()
+        # These three leave a record without data too, so that the next start does not repeat them: the handled end of a
+        # session, the job's last run, the message's id.
         elif done.data or isinstance(event, SessionEnded | Due | Message):
             return consumer.commit_event(
                 event.stored_name, cursor, assignment.log_name, done.data, assignment.handled_upto

@@ -150,6 +150,7 @@ class StatusCache:
         """In a worker: ask the handler until the change that is wanted is included."""
         while True:
             with self._idle:
+                # An outcome during the call may be missing from what the handler answered: then it is asked again.
                 if one.included >= one.wanted:
                     one.running = False
                     return

@@ -92,6 +92,7 @@ class WorkQueue:
             if only in (None, name):
                 item = self._put_event(consumer, event)
                 if isinstance(event, SessionEnded) and item.cursor is not None:
+                    # Nothing more is typed in this session, so there is nothing to gather.
                     self.make_due(self.get_item(consumer, item.cursor.path))
                 self.wake(item)
 
@@ -99,6 +100,7 @@ class WorkQueue:
         """The item for an event. A second event with the same key replaces one that is not being handled."""
         key = (consumer.name, *make_event_key(event))
         item = self.items_by_event.get(key)
+        # A busy item was offered the earlier event; this one is handled after it, by an item of its own.
         if item is None or item.busy:
             lane = self.lanes.make_key(consumer.name, lane_of_event(event))
             cursor = consumer.get_cursor(event.transcript) if isinstance(event, SessionEnded) else None
@@ -155,6 +157,7 @@ class WorkQueue:
         item.declined_while_due = False
         self._set_due(item, True)
         if item.event is not None:
+            # Records are offered because they are due; for an event only this time counts.
             item.gather_until = 0.0
         self.retry_now(item)
         self.wake(item)
@@ -191,6 +194,7 @@ class WorkQueue:
 
     def wake_followers(self, item: WorkItem) -> None:
         """The state of an item changed: wake what waits for it, in the order in which it began to wait."""
+        # Each is examined from the start, and follows again if it must still wait.
         followers, item.followers = item.followers, {}
         for follower in followers:
             self.wake(follower)
@@ -204,12 +208,14 @@ class WorkQueue:
     def schedule_wake(self, item: WorkItem, at: float) -> None:
         """Wake it at this time: monotonic seconds."""
         self._serial += 1
+        # The number decides between equal times, because items have no order.
         heapq.heappush(self._timers, (at, self._serial, item))
 
     def wake_scheduled(self) -> None:
         """Wake the items whose time has come."""
         now = self._monotonic()
         while self._timers and self._timers[0][0] <= now:
+            # A timer is never taken back: if its reason is gone, the item is examined once too often.
             self.wake(heapq.heappop(self._timers)[2])
 
     def next_in(self) -> float:

@@ -44,6 +44,8 @@ class ThreadPool:
         """Run this soon, in order if all threads are busy. Raises RuntimeError if no thread can be started."""
         with self._changed:
             self._work.append(work)
+            # A notified thread counts as idle until it runs, so the idle ones are compared with all the work that
+            # waits.
             if self._idle < len(self._work) and len(self._threads) < self._count:
                 self._start_thread()
             self._changed.notify()

@@ -121,6 +121,7 @@ class LateWrites:
             self._ours.setdefault(target, []).append(
                 _OwnChange(self._number, change, _digest(seen), _digest(wrote))
             )
+            # The change above is kept without a descriptor too, because older kept files lack it.
             if fd >= 0:
                 one = _OldFile(
                     fd, target, len(seen), _digest(seen), not seen.strip(), self._number, now, now + LOOKS[0]
@@ -162,6 +163,7 @@ class LateWrites:
         with self._lock:
             kept, self._kept = self._kept, []
             self._in_work += kept
+        # In the order of the swaps, so that what was appended first is above.
         for one in sorted(kept, key=lambda one: one.number):
             self._check_last_time(one, None)
         with self._lock:
@@ -325,6 +327,7 @@ class LateWrites:
             wanted = wanted if after is None else after
         if wanted == now.data:
             return now.data == data
+        # `ours` leads to exactly these bytes. If a person saves others meanwhile, nothing is replaced.
         expected = now.data
         edit_file(
             one.target,
@@ -360,6 +363,7 @@ class LateWrites:
         try:
             write_all(fd, data, self._disk)
             self._disk.chmod(fd, mode)
+            # The late writer's bytes have no other name, so the copy must survive a power cut before they are given up.
             self._disk.sync(fd)
             self._disk.sync_dir(copy.parent)
         except BaseException:

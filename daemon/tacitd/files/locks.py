@@ -48,6 +48,7 @@ def acquire_lock(path: Path, disk: Disk | None = None) -> Lock:
     disk = disk or RealDisk()
     make_private_dir(path.parent, disk)
     while True:
+        # Opening must not truncate: until the lock is held, the file names another process.
         fd = disk.open_append(path, 0o600)
         try:
             if not disk.lock(fd, wait=False):

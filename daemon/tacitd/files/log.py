@@ -74,6 +74,7 @@ class Log:
         with self._lock:
             fd = self._locked()
             try:
+                # Before the write: one that fails may have written a part, which the next append seals.
                 self._dirty = True
                 write_all(fd, self._seal + line if self._torn(fd) else line, self._disk)
             finally:
@@ -98,6 +99,7 @@ class Log:
             except OSError:
                 self._sync_failed = True
                 raise
+            # fsync(2) of a file does not make its name durable; that of the directory does.
             if self._new_name:
                 self._disk.sync_dir(self.path.parent)
             self._dirty = self._new_name = False

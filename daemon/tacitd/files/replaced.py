@@ -91,6 +91,7 @@ def _put_in_place(
 ) -> None:
     temp = write_temp(target, parts, like, mode, disk)
     with removed_on_failure(temp, disk):
+        # rename(2) is atomic: whoever opens the name gets the whole old or the whole new file.
         disk.replace(temp, target)
     disk.sync_dir(target.parent)
 
@@ -160,6 +161,8 @@ class _Edit:
         temp = write_temp(target, [wanted], seen.stat if seen else None, self._mode, disk)
         with removed_on_failure(temp, disk):
             made = disk.stat(temp)
+            # Compared as late as possible: writing and syncing the temporary file takes milliseconds, in which a person
+            # may save.
             if not _is_unchanged(target, seen, disk):
                 disk.unlink(temp)
                 return False
@@ -180,6 +183,7 @@ class _Edit:
         """
         target, disk = self._target, self._disk
         try:
+            # RENAME_EXCHANGE needs both names (rename(2)), so a file that was removed meanwhile is not created again.
             if not disk.exchange(temp, target):
                 # This file system cannot exchange. The comparison just before is the only check.
                 self._keep(target, seen, wanted)
@@ -231,6 +235,7 @@ class _Edit:
 
 def _place_new(temp: Path, target: Path, disk: Disk) -> bool:
     try:
+        # RENAME_NOREPLACE (rename(2)): a file that a person created since is not overwritten.
         disk.place(temp, target)
     except FileExistsError:
         disk.unlink(temp)

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+# rename(2): EINVAL if the file system does not support the flag. ENOSYS: the kernel is older than the C library.
 _UNSUPPORTED = {errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
 _SWAP, _EXCLUSIVE = (0x2, 0x4) if sys.platform == "darwin" else (0x2, 0x1)
 _AT_FDCWD = -100
@@ -34,8 +35,10 @@ def rename_exclusive(source: Path, target: Path) -> None:
     if _rename(source, target, _EXCLUSIVE):
         return
     try:
+        # link(2) fails with EEXIST if the name exists, and there is no moment at which the file has no name.
         os.link(source, target)
     except OSError as error:
+        # link(2): EPERM if the file system has no hard links, EMLINK if the file has as many as it can have.
         if error.errno not in _UNSUPPORTED | {errno.EPERM, errno.EMLINK}:
             raise
         # No hard links either (FAT). A file that is created between the check and the rename would be overwritten.

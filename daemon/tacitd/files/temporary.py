@@ -76,6 +76,8 @@ def write_temp(
             for part in parts:
                 write_all(fd, part, disk)
             _set_mode_and_owner(fd, like, mode, disk)
+            # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)), and the name would
+            # be that of an empty file.
             disk.sync(fd)
             sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
         finally:
@@ -131,6 +133,7 @@ def sweep_temporary(directory: Path, before: float, disk: Disk) -> None:
     """
     with suppress(OSError):
         found = [directory / name for name in disk.names(directory) if name.startswith(TEMP_PREFIX)]
+        # By change time (inode(7)): a backup that restores files sets their modification time, and not this one.
         stale = [temp for temp in found if _is_stale(temp, before, disk)]
         if stale:  # git is asked only then
             tracked = _tracked(directory)

@@ -26,6 +26,7 @@ def plan_undo(past: Transaction) -> tuple[Operation, ...]:
         return ()
     pairs = zip(past.operations, past.effects, strict=True)
     back = [each.reverse(effect, "Learned") for each, effect in pairs]
+    # A line that one operation put may be what a later one replaced.
     return tuple(each for each in reversed(back) if each is not None)
 
 

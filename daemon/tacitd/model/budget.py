@@ -300,6 +300,7 @@ class Budget:
         records = list(self._log.read())
         if not _old_calls(records, self._clock.now()):
             return False
+        # Read again inside the log's lock: what another thread appended since must not be lost.
         self._log.compact(self.prune_records())
         return True
 
@@ -361,6 +362,7 @@ class Budget:
             return None
         if not allowed:
             return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
+        # Not the oldest: after a reload with a lower cap, more calls than `allowed` are in the minute.
         return MinuteFull(allowed, self._minute[-allowed] + 60.0 - now)
 
 

@@ -100,6 +100,7 @@ class SpendTotals:
         key = call.day, call.purpose
         self.purposes[key] = self.purposes.get(key, 0.0) + usd
         self._count_tokens(record)
+        # Only answered calls: one that failed early costs less, and would make the assumed cost too low.
         if not record.get("assumed") and not record.get("why"):
             self.recent.setdefault(call.tier, deque(maxlen=RECENT)).append(usd)
         if call.has_parts and not record.get("why"):
@@ -138,6 +139,7 @@ class SpendTotals:
     def paid_twice(self, name: str) -> bool:
         """Whether this key or part was paid for twice, and the result of at least one of the calls was lost."""
         lost = self.unreturned.get(name, 0) + self.answers[name]
+        # A call without an end is in flight or was cut off by a kill, and may have been paid for.
         lost += sum(name in call.names for call in self.open.values())
         return lost >= 1 and lost + self.returned.get(name, 0) >= 2
 

@@ -170,8 +170,11 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
         if at < 0 or budget < 0:
             break
         whole, reached = _object_at(line, at)
+        # Each object is decoded from its beginning: without a budget, nested truncated ones would take quadratic time.
         budget -= reached - at
         if not whole:
+            # A truncated object has no end, so the next one may begin inside its bytes: the client glues them
+            # (CLAUDE_CODE fact 7).
             clean, at = False, line.find(b'{"', at + 1)
             continue
         top = clean and not line[edge:at].strip(b"\0 \t\r")

@@ -84,6 +84,7 @@ def remove_json_value(text: str, path: Sequence[Step]) -> str:
     if len(container.members) == 1:
         return text[: container.inner] + text[container.close :]
     if index:
+        # With the comma before it; the first member goes with the comma after it. JSON allows none at the end.
         return text[: container.members[index - 1].end] + text[one.end :]
     return text[: one.start] + text[container.members[1].start :]
 
@@ -92,6 +93,7 @@ def _append(text: str, container: _Container, depth: int, value: Any, key: str |
     """Add a member at the end. `depth`: of the new member, 1 in the top object."""
     members = container.members
     if members:
+        # What is before the last member is repeated, so the new one is formatted like its neighbours.
         before = text[container.inner if len(members) == 1 else members[-2].end : members[-1].start]
         lead = before[before.find(",") + 1 :]
         if len(members) == 1 and not lead and not _is_compact(text):
@@ -150,6 +152,7 @@ def _scan(text: str, start: int) -> _Container:
                 raise ValueError("a key without a value")
             at = _skip_space(text, at + 1)
         value = at
+        # Decoded for its end only. A bracket in a string cannot mislead it.
         _, at = _DECODER.raw_decode(text, at)
         members.append(_Member(name, first, value, at))
         at = _skip_space(text, at)

@@ -127,6 +127,7 @@ def _splice_all(data: bytes, lines: Sequence[tuple[str, str]], title: str) -> tu
             where, mark = under.setdefault(at, text.place_under(at)) if at not in under else under[at]
             inserted.setdefault(where, []).append(mark + line)
     after = text.with_sections(inserted, list(appended.values()))
+    # Read back, because a comment, a code block or indented text around it decides what Markdown makes of a new line.
     items = {fold_spaces(item.joined): item for item in MarkdownText.parse_bytes(after).iter_items()}
     new = [items.get(fold_spaces(line)) for (_, line), is_new in zip(lines, added, strict=True) if is_new]
     return (after, added) if all(item and not item.parent for item in new) else None

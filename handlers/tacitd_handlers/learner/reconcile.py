@@ -42,6 +42,7 @@ def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileIn
     """
     if data is None and not news.ledger:
         return ReconcileResult(None, state)
+    # With the bytes that were written last there is nothing of a person to notice.
     noticing = data is None or zlib.crc32(data) != state.profile
     result = ReconcileResult(None, state)
     waited = list(state.lists.pending)
@@ -68,6 +69,7 @@ def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileIn
         adopted = detect_edits(state, matched, rows, has_row, places=RESOLVED not in gone or state.is_new)
     elif WEAKNESSES not in gone:
         adopted = adopt_entries(state, matched, rows, has_row)  # with an alias that is new
+    # A change before the newest row changes what the later rows mean, so all of them are folded again.
     if labels.undone or any(override.after < state.folded.last for override in adopted):
         rows, full = ledger_fold.in_order(news.ledger.parse_rows().rows), True
     rows_at = _rows_at(state, news.ledger)
@@ -86,6 +88,7 @@ def reconcile_profile(data: bytes | None, state: LearnerState, news: ReconcileIn
     result.data = apply_splices(
         profile, [*render.splice_weaknesses(profile, state, labels), *changes.splices]
     )
+    # From the bytes and not from the plan: what parsing makes of them is what the next call compares with.
     _note_written(result.data, state, rows_at)
     result.queue_changed = waited != state.lists.pending
     return result
