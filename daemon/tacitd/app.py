@@ -120,6 +120,11 @@ class App:
 
     def open(self) -> None:
         """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
+        for log, compact_log in (("history", self.history.compact_log), ("budget", self.budget.compact_log)):
+            try:
+                compact_log()
+            except (OSError, TacitdError) as error:
+                logger.warning("the {} log stays long: {}", log, error)
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         earlier, since = list[Activity](), self.clock.now() - A_DAY
@@ -134,11 +139,6 @@ class App:
                 self.degraded[f"{broken.id}:{name}"] = broken
                 del self.engine.consumers[name]
         self.activities.load(sorted(earlier, key=lambda one: one.at))
-        for log, compact_log in (("budget", self.budget.compact_log), ("history", self.history.compact_log)):
-            try:
-                compact_log()
-            except (OSError, TacitdError) as error:
-                logger.warning("the {} log stays long: {}", log, error)
         self.engine.start()
         self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
         for name, consumer in self.engine.consumers.items():

@@ -111,9 +111,8 @@ def make_status_line(app: App) -> str:
 
 def _count_lines_of_day(app: App, day: str) -> int:
     """How many lines were added or changed on a local date, such as `2024-02-10`."""
-    found = (
-        one for one in app.history.list_transactions() if one.state == "done" and local_date(one.at) == day
-    )
+    every, since = app.history.list_transactions(), app.clock.now() - 2 * 86400.0
+    found = (one for one in every if one.at >= since and one.state == "done" and local_date(one.at) == day)
     return sum(isinstance(each, PutLine | SwapLine) for one in found for each in one.operations)
 
 

@@ -193,7 +193,7 @@ def _list_transactions(root: Path | None) -> list[Transaction]:
     from tacitd.files.log import Log
     from tacitd.files.transaction import History
 
-    return History(Log(get_paths().state_dir / "history.jsonl"), SystemClock()).list_transactions(root)
+    return History(Log(get_paths().state_dir / "history.jsonl"), SystemClock()).list_all_transactions(root)
 
 
 def _find_id(asked: str, ids: Iterable[str]) -> str:

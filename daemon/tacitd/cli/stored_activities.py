@@ -37,7 +37,7 @@ def list_stored(
 
 def _list_changes(state: Path) -> Iterator[Activity]:
     history = History(Log(state / "history.jsonl"), SystemClock())
-    for done in history.list_transactions():
+    for done in history.list_all_transactions():
         if done.state == "done" and done.written:
             yield Activity(done.at, "changed", *describe_change(done))
 

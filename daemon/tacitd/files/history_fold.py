@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tacitd.files.history_compaction import has_key
 from tacitd.files.operations import Effect, Operation, RewriteFile, WriteFile
 from tacitd.files.provenance import LineHistory, fold_transaction
 from tacitd.files.transaction_records import (
@@ -33,8 +34,10 @@ class FoldedHistory:
         """By id, the open transactions and those that this version cannot read, with the reason."""
         self.parts: dict[str, tuple[Effect, ...]] = {}
         """By id, the effects of the first operations of an open transaction, which are not repeated."""
-        self.measured_size = 0
-        """Bytes of the log when a compaction was last considered; 0: never."""
+        self.reduced: set[str] = set()
+        """The ids of finished transactions of which only the archive has the whole."""
+        self._past = b""
+        """Digests of the keys of transactions that are in the archive only."""
         self._ids: dict[str, str] = {}
         """Key to id, of what is done."""
         self._unreadable: dict[str, str] = {}
@@ -80,11 +83,15 @@ class FoldedHistory:
 
     def is_done(self, key: str) -> bool:
         """Whether a transaction with this key is done."""
-        return key in self._ids
+        return key in self._ids or has_key(self._past, key)
 
     def find_key(self, key: str) -> Transaction | None:
-        """The finished transaction with this key; None if this version cannot read it."""
+        """The finished transaction with this key; None if this version cannot read it, or if it is in the archive only."""
         return self._done.get(self._ids.get(key, ""))
+
+    def is_in_archive(self, key: str) -> bool:
+        """Whether the transaction with this key is in the archive only."""
+        return key not in self._ids and has_key(self._past, key)
 
     def find_id(self, id: str) -> Transaction | None:
         """The transaction with this id, done or open."""
@@ -104,6 +111,8 @@ class FoldedHistory:
         match record.get("state"):
             case "intent":
                 intent = read_intent(record)
+                if record.get("reduced"):
+                    self.reduced.add(id)
                 if isinstance(intent, Transaction):
                     self.begin(intent)
                 else:
@@ -121,8 +130,10 @@ class FoldedHistory:
                 self.drop(id)
             case "part":
                 pass
+            case "past":
+                self._past += bytes.fromhex(str(record.get("keys", "")))
             case "measured":
-                self.measured_size = int(record.get("size", 0))
+                pass
             case _:  # a newer version ended it in a way that this one does not know
                 self._unreadable.pop(id, None)
                 self._forget_open(id)

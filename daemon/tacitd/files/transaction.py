@@ -4,7 +4,7 @@ The intent and its cause are one record in the history log. Then the files are c
 transaction as done. What was not finished when the process ended is finished at the next start. The same records answer
 why a line is there and what was written, and allow undoing it.
 
-The log is folded once (history_fold.py), and again if another process changed it. A start shortens it (history_compaction.py).
+The log is folded once (history_fold.py), and again if another process changed it. A start shortens it (history_archive.py).
 
 Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
 how a file gets new bytes in replaced.py, and the records in transaction_records.py. The handlers decide which lines are
@@ -16,10 +16,9 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,8 @@ from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
 from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.history_compaction import LARGE, WORTHWHILE, compact_records
+from tacitd.files.history_archive import HistoryArchive, shorten_history
+from tacitd.files.history_compaction import LARGE
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log, encode_record
 from tacitd.files.operations import (
@@ -48,7 +48,6 @@ from tacitd.files.transaction_records import (
     Transaction,
     done_record,
     intent_record,
-    measured_record,
     part_record,
 )
 from tacitd.files.undo import UNDONE, find_chain_end, find_undo_conflicts, plan_undo
@@ -81,6 +80,7 @@ class History:
         self._on_done = on_done
         self._lock = threading.RLock()
         self._folded = FoldedHistory()
+        self._archive = HistoryArchive(log)
         self._stamp: tuple[int, ...] | None = None
         """Of the log when it was folded; None: not yet."""
 
@@ -117,15 +117,20 @@ class History:
         with self._lock:
             folded = self._fold()
             if folded.is_done(key):
-                if (done := folded.find_key(key)) is None:
-                    raise UsageError(
-                        f"a newer version did the transaction {key}", "history.jsonl lists the ids"
-                    )
-                return done
+                return self._find_done(folded, key, root)
             begun = next((each for each in folded.open.values() if each.key == key), None)
             if begun is not None:
                 return self._finish(begun, resumed=True)
             return self._finish(self._begin(root, tuple(operations), cause, key, tuple(also)), resumed=False)
+
+    def _find_done(self, folded: FoldedHistory, key: str, root: Path) -> Transaction:
+        if folded.is_in_archive(key):
+            old = self._archive.find_transaction(key=key)
+            # Without its archive, all that is known of it is that it is done.
+            return old or Transaction("", key, self._clock.now(), root, (), (), {}, "done", ())
+        if (done := folded.find_key(key)) is None:
+            raise UsageError(f"a newer version did the transaction {key}", "history.jsonl lists the ids")
+        return done
 
     def recover(
         self, wanted: Callable[[Path], bool] = lambda root: True, *, only_busy: bool = False
@@ -193,9 +198,12 @@ class History:
         with self._lock:
             folded = self._fold()
             past, key = folded.find_id(id), f"{UNDONE}:{id}"
+            if is_old := past is None or id in folded.reduced:
+                past = self._archive.find_transaction(id=id) or past
             if past is None:
                 raise UsageError(f"no transaction {id}", "`tacitd history` lists the ids")
-            if (end := find_chain_end(id, folded.list_transactions(past.root))) != id:
+            later = self.list_all_transactions(past.root) if is_old else folded.list_transactions(past.root)
+            if (end := find_chain_end(id, later)) != id:
                 done = folded.find_key(key)
                 if done is not None and done.id == end:
                     return done
@@ -208,7 +216,7 @@ class History:
                 raise UsageError(
                     what, "undo the change of the lines; `tacitd history` shows which changes have lines"
                 )
-            self._refuse_conflicts(past, operations)
+            self._refuse_conflicts(past, operations, later)
             if not dry_run:
                 return self._run(past.root, operations, {UNDONE: id}, key, past.also)
             return replace(
@@ -223,7 +231,9 @@ class History:
                 written=(),
             )
 
-    def _refuse_conflicts(self, past: Transaction, operations: tuple[Operation, ...]) -> None:
+    def _refuse_conflicts(
+        self, past: Transaction, operations: tuple[Operation, ...], transactions: Sequence[Transaction]
+    ) -> None:
         """Raise FileRefusedError if a line that the undo would change is no longer as `past` left it."""
         effects = self._rehearse_undo(past, operations)
         missing = [
@@ -232,7 +242,7 @@ class History:
             if read_snapshot(self._disk.resolve(each.path), self._disk) is None
         ]
         later: dict[tuple[Path, str], str] = {}
-        known = [each for each in self._folded.list_transactions(past.root) if each.state == "done"]
+        known = [each for each in transactions if each.state == "done"]
         for each in known[known.index(past) + 1 :] if past in known else ():
             for operation, effect in zip(each.operations, each.effects, strict=True):
                 if (taken := operation.find_changed_lines(effect).taken) is not None:
@@ -245,13 +255,18 @@ class History:
         return self._rehearse(runs, [real_target(run[0], past.root, past.also, self._disk) for run in runs])
 
     def list_transactions(self, root: Path | None = None) -> list[Transaction]:
-        """Every transaction (of one project): the finished ones in the order of finishing, then the open ones.
+        """The transactions (of one project) of the log: the finished ones in the order of finishing, then the open ones.
 
-        Dropped ones are left out, and so is the text that a finished one wrote into a generated file. Raises OSError if
-        the log cannot be read.
+        An old one has only the operations that still count, or is in the archive only. Dropped ones are left out, and so is
+        the text that a finished one wrote into a generated file. Raises OSError if the log cannot be read.
         """
         with self._lock:
             return self._fold().list_transactions(root)
+
+    def list_all_transactions(self, root: Path | None = None) -> list[Transaction]:
+        """The same with the archive, and the old ones whole: for what a person asks. It reads all of it. Raises OSError."""
+        with self._lock:
+            return FoldedHistory(self._archive.read_all()).list_transactions(root)
 
     def list_lines(self, root: Path) -> dict[tuple[Path, str], LineHistory]:
         """By (file, text), every bullet that tacitd ever added or removed in this project.
@@ -263,7 +278,7 @@ class History:
             return self._fold().list_lines(root)
 
     def list_directories(self) -> set[Path]:
-        """The directory of every operation of every transaction."""
+        """The directory of every operation."""
         return {operation.path.parent for each in self.list_transactions() for operation in each.operations}
 
     def flush(self) -> None:
@@ -271,26 +286,9 @@ class History:
         self._log.flush()
 
     def compact_log(self, *, large: int = LARGE) -> bool:
-        """Shorten a log of more than `large` bytes, as history_compaction.py says. Returns whether it was worth it.
-
-        To find that out takes as long, so the log keeps the size that was found, and until it has grown by a third nothing
-        is tried. Raises OSError and LogDamagedError; the log is then unchanged.
-        """
+        """Shorten a log of more than `large` bytes, as `shorten_history` says and raises. Returns whether it was."""
         with self._lock:
-            size = self._log.size
-            if size <= large or size * WORTHWHILE < self._fold().measured_size:
-                return False
-            left = sum(len(encode_record(each)) + 1 for each in self._compacted_records())
-            if left > size * WORTHWHILE:
-                self._append(measured_record(size))
-                return False
-            self._log.compact(chain(self._compacted_records(), [measured_record(left)]))
-            return True
-
-    def _compacted_records(self) -> Iterator[Mapping[str, Any]]:
-        """Read twice, because what a record is needed for is known only at the end. `Log.compact` consumes this while it
-        has the log's lock, so no append comes between the two."""
-        return compact_records(self._log.read, self._clock.now())
+            return shorten_history(self._log, self._clock.now(), large=large)
 
     def _begin(
         self,

@@ -21,6 +21,8 @@ from tacitd.files.operations import NOTHING, Effect, Operation, read_effect, rea
 
 MEASURED = "measured"
 """The state in a record that is no transaction's: how long the log was when it was last shortened."""
+PAST = "past"
+"""The state in a record of the keys of transactions that are in the archive only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,14 @@ def done_record(done: Transaction, now: str) -> dict[str, Any]:
 
 
 def measured_record(size: int) -> dict[str, Any]:
-    """The record that a log of `size` bytes was shortened, or not worth shortening. It is no transaction's."""
-    return {"state": MEASURED, "size": size}
+    """The record that a log was shortened to `size` bytes. It is no transaction's. `form`: earlier versions, which had no
+    archive, wrote none."""
+    return {"state": MEASURED, "size": size, "form": 2}
+
+
+def past_record(keys: str) -> dict[str, Any]:
+    """The record of the transactions that are in the archive only. `keys`: the digests of their keys in hexadecimal."""
+    return {"state": PAST, "keys": keys}
 
 
 def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:

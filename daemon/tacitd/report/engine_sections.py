@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tacitd.clock import parse_utc
+from tacitd.files.history_archive import HistoryArchive
 from tacitd.files.log import Log
 from tacitd.files.undo import UNDONE
 from tacitd.model.spend_report import FOLDED, report_spending, sum_rows
@@ -76,7 +77,7 @@ class ChangeCounts:
 def build_changes(scope: ReportScope) -> ReportSection:
     """How many changes were made in projects' files, by week. Raises OSError."""
     log, buckets = Log(scope.state_dir / "history.jsonl"), make_buckets(scope.since, scope.now)
-    counts = count_changes(log.read(), scope, buckets)
+    counts = count_changes(HistoryArchive(log).read_all(), scope, buckets)
     points = tuple((label, float(counts.changes[label])) for label in buckets.labels)
     rows = (
         ("lines added", counts.lines["put"]),

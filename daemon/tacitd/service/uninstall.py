@@ -31,6 +31,7 @@ STATE_FILES = (
     "tacitd.[0-9].log",
     "budget.jsonl",
     "history.jsonl",
+    "history-archive.jsonl",
     "projects.jsonl",
     "paused.jsonl",
     "dead.jsonl",

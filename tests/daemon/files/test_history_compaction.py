@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.errors import FileRefusedError
 from tacitd.files import (
     AppendLine,
     Disk,
@@ -30,7 +31,8 @@ from tacitd.files import (
     Transaction,
     WriteFile,
 )
-from tacitd.files.history_compaction import KEEP_WHOLE, compact_records
+from tacitd.files.history_archive import LATE, shorten_history
+from tacitd.files.history_compaction import KEEP_RECENT, KEEP_WHOLE, compact_records
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.transaction_records import done_record, intent_record, part_record
 from tacitd.files.undo import UNDONE
@@ -39,7 +41,7 @@ from tacitd.testing import Crash, FakeClock, FaultyDisk
 ROOT = Path("/project")
 LEARNED = ROOT / "LEARNED.md"
 NOW = 1e9
-OLD = NOW - KEEP_WHOLE - 1
+OLD = NOW - KEEP_RECENT - 1
 
 Step = tuple[Operation, Effect]
 
@@ -55,8 +57,17 @@ def records(id: str, at: float, *steps: Step, done: bool = True, undoes: str = "
 def compacted(*parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The records that are left, as a new process reads them."""
     whole = [record for part in parts for record in part]
-    left: list[dict[str, Any]] = json.loads(json.dumps([*compact_records(lambda: whole, NOW)]))
-    return left
+    return compact(whole)[0]
+
+
+def compact(
+    whole: list[dict[str, Any]], now: float = NOW
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The records that are left, and those of the archive, as a new process reads them."""
+    archived: list[Any] = []
+    left = [*compact_records(lambda: whole, now, archived.append)]
+    made: tuple[list[dict[str, Any]], list[dict[str, Any]]] = json.loads(json.dumps([left, archived]))
+    return made
 
 
 def names(record: dict[str, Any]) -> list[str]:
@@ -90,16 +101,16 @@ def test_an_old_transaction_keeps_what_explains_its_lines() -> None:
         RECENT,
     )
     assert [(each["id"], names(each)) for each in left if each["state"] == "intent"] == [
-        ("1", ["ours", "replaced"]),
+        ("1", ["ours"]),
         ("2", ["newer"]),
         ("now", ["recent"]),
     ]
     done = {each["id"]: each for each in left if each["state"] == "done"}
-    assert done["1"]["did"] == [["put"], ["put"]] and done["2"]["did"] == [["swapped", "A"]]
+    assert done["1"]["did"] == [["put"]] and done["2"]["did"] == [["put"]], "of a swap, the new line"
     assert {each["id"]: each["cause"] for each in left if "cause" in each}["1"] == {"batches": ["1"]}
     lines = FoldedHistory(left).list_lines(ROOT)
-    assert set(lines) == {(LEARNED, each) for each in ("ours", "replaced", "newer", "recent")}
-    assert lines[LEARNED, "replaced"] == LineHistory(OLD, OLD, {"batches": ["2"]}, OLD, {"batches": ["1"]})
+    assert set(lines) == {(LEARNED, each) for each in ("ours", "newer", "recent")}
+    assert lines[LEARNED, "newer"] == LineHistory(OLD, None, {"batches": ["2"]}, OLD, {"batches": ["2"]})
 
 
 def test_a_restored_line_keeps_its_first_origin() -> None:
@@ -116,7 +127,7 @@ def test_a_restored_line_keeps_its_first_origin() -> None:
 def test_a_young_transaction_keeps_its_operations() -> None:
     """It can be undone. The old ones that explain its lines stay too, so a line of ours never counts as a person's."""
     young = [put("a"), (WriteFile(ROOT / "tmp" / "summary.md", "long text"), Effect("written")), take("old")]
-    left = compacted(records("1", OLD, put("old")), records("2", NOW - KEEP_WHOLE, *young), RECENT)
+    left = compacted(records("1", OLD, put("old")), records("2", NOW - KEEP_RECENT, *young), RECENT)
     assert [names(each) for each in left if "ops" in each] == [
         ["old"],
         ["a", "summary.md", "old"],
@@ -198,8 +209,8 @@ def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
         for number, (young, undo, steps) in enumerate(made)
     ]
     whole = [record for part in parts for record in part]
-    left = compacted(*parts, RECENT)
-    before, after = FoldedHistory([*whole, *RECENT]), FoldedHistory(left)
+    left, archived = compact([*whole, *RECENT])
+    before, after, old = FoldedHistory([*whole, *RECENT]), FoldedHistory(left), FoldedHistory(archived)
     lines, kept = before.list_lines(ROOT), after.list_lines(ROOT)
     assert all(kept[place] == lines[place] for place in kept)
     assert all(lines[place].taken_at is not None for place in lines.keys() - kept.keys())
@@ -212,10 +223,13 @@ def test_every_line_keeps_its_history_or_is_one_that_tacitd_removed(
         if each.id in young and line is not None
     }
     assert {(LEARNED, line) for line in touched} & lines.keys() <= kept.keys()
-    assert [each.id for each in after.list_transactions(None)] == [
-        each.id for each in before.list_transactions(None)
-    ]
-    assert compacted(left) == left
+    every = before.list_transactions(None)
+    young_ones = [each for each in every if each.at >= NOW - KEEP_RECENT]
+    assert old.list_transactions(None) == [each for each in every if each not in young_ones]
+    assert [each for each in after.list_transactions(None) if each.id not in after.reduced] == young_ones
+    assert all(after.is_done(each.key) for each in every) and not after.is_done("other")
+    again, more = compact(left)
+    assert again == left and not more
 
 
 @pytest.fixture
@@ -258,7 +272,7 @@ def fill(root: Path) -> None:
 def known(running: History, root: Path) -> tuple[object, ...]:
     """What every user of the history may rely on."""
     ours = {place: line for place, line in running.list_lines(root).items() if line.taken_at is None}
-    keys = [(each.key, each.state, each.cause) for each in running.list_transactions()]
+    keys = [(each.key, each.state, each.cause) for each in running.list_all_transactions()]
     return ours, keys, running.pending, running.list_directories()
 
 
@@ -269,11 +283,19 @@ def test_a_long_log_becomes_short_at_the_start(root: Path) -> None:
     before, size = known(running, root), log.size
     assert not running.compact_log() and log.size == size
     assert running.compact_log(large=size - 1) and log.size < size * 0.75
-    assert not running.compact_log(large=0)
+    assert not running.compact_log(large=0), "not before it has grown by a third"
     assert known(running, root) == known(history(root), root) == before
     assert running.run_transaction(root, [], {}, "2").key == "2"
     assert [each.key for each in running.recover()] == ["open"]
-    first = next(each for each in running.list_transactions() if each.key == "0")
+    for key in ("2", "take 2"):
+        assert running.run_transaction(root, [PutLine(root / "x", "A", "x", "T")], {}, key).key == key
+    assert not (root / "x").exists(), "nothing is done twice, wherever its record is"
+    first = next(each for each in running.list_all_transactions() if each.key == "0")
+    with pytest.raises(FileRefusedError, match="changed by"):
+        running.undo_transaction(first.id)
+    running.undo_transaction(
+        next(each.id for each in running.list_all_transactions() if each.key == "take 0")
+    )
     running.undo_transaction(first.id)
     assert "kept 0" not in (root / "LEARNED.md").read_text() and "kept 1" in (root / "LEARNED.md").read_text()
 
@@ -311,34 +333,99 @@ def test_a_crash_or_an_error_at_any_call_loses_nothing(
         history(root).compact_log(large=0)
         assert known(history(root), root) == before
         if len(disk.trail) < at:
-            assert at > 4 and len(sizes) == 2
+            assert at > 4 and len(sizes) >= 2
             return
     raise AssertionError("a compaction takes more calls than were tried")
 
 
-def test_a_start_does_not_measure_again_what_has_not_grown(root: Path) -> None:
-    """Finding out that a log cannot be shortened takes as long as to shorten it, so it is done once for each growth."""
-    running = history(root)
+def test_a_start_does_not_compact_again_what_has_not_grown(root: Path) -> None:
+    """A log that cannot be shorter is written anew once for each growth by a third."""
+    running, log = history(root), Log(root.parent / "state" / "history.jsonl")
     for number in range(20):
         running.run_transaction(
             root, [PutLine(root / "LEARNED.md", "A", f"line {number}", "T")], {}, f"key {number}"
         )
+    assert history(root).compact_log(large=0)
+    whole = log.path.read_bytes()
+    assert not history(root).compact_log(large=0) and log.path.read_bytes() == whole
+    for number in range(20, 30):
+        running.run_transaction(
+            root, [PutLine(root / "LEARNED.md", "A", f"line {number}", "T")], {}, f"key {number}"
+        )
+    assert history(root).compact_log(large=0)
+    assert len(running.list_transactions()) == 30
+
+
+def test_an_old_transaction_is_undone_from_the_archive(root: Path) -> None:
+    """All its operations are in the archive for 400 days: the line that it replaced comes back. Its undo can be undone."""
+    learned, past = root / "LEARNED.md", history(root, now=OLD)
+    past.run_transaction(root, [PutLine(learned, "A", "before", "T")], {}, "1")
+    done = past.run_transaction(root, [SwapLine(learned, "before", "after", "A", "T")], {}, "2")
+    running = history(root)
+    running.run_transaction(root, [PutLine(learned, "A", "new", "T")], {}, "3")
+    assert running.compact_log(large=0)
+    undone = history(root).undo_transaction(done.id)
+    assert "- before\n" in learned.read_text() and "after" not in learned.read_text()
+    assert history(root).undo_transaction(done.id) == undone, "the same undo, not a second one"
+    assert history(root).undo_transaction(undone.id).cause == {UNDONE: undone.id}
+    assert "- after\n" in learned.read_text() and "before" not in learned.read_text()
+
+
+def test_without_the_archive_nothing_is_done_twice(root: Path) -> None:
+    """A person may delete it: `history` is shorter then, and the digests in the log say what was done."""
+    fill(root)
+    running = history(root)
+    before = running.list_lines(root)
+    assert running.compact_log(large=0)
+    (root.parent / "state" / "history-archive.jsonl").unlink()
+    again = history(root)
+    assert again.run_transaction(root, [PutLine(root / "x", "A", "x", "T")], {}, "take 2").operations == ()
+    assert not (root / "x").exists()
+    assert {place for place, line in before.items() if line.taken_at is None} <= again.list_lines(root).keys()
+
+
+def test_after_400_days_the_archive_has_a_digest(root: Path) -> None:
+    """A digest says what was done when, why, and where its lines came from; facts and operations are gone."""
+    learned, past = root / "LEARNED.md", history(root, now=NOW - KEEP_WHOLE - LATE - 1)
+    cause = {
+        "what": "synthesis",
+        "prompts": ["u1"],
+        "lines": {"one": {"prompts": ["u1"]}},
+        "facts": ["secret"],
+    }
+    past.run_transaction(root, [PutLine(learned, "A", "one", "T")], cause, "1")
+    past.run_transaction(root, [TakeLine(learned, "one")], {"what": "archive"}, "2")
+    path = root.parent / "state" / "history-archive.jsonl"
+    for now, kept in ((NOW - KEEP_WHOLE, True), (NOW, False)):
+        later = history(root, now=now)
+        later.run_transaction(root, [PutLine(learned, "A", f"at {now}", "T")], {}, f"at {now}")
+        log = Log(root.parent / "state" / "history.jsonl")
+        assert shorten_history(log, now, large=-log.size)
+        assert ("secret" in path.read_text()) is kept
+    first, second, _ = history(root).list_all_transactions()[:3]
+    assert (first.key, first.cause["prompts"], first.operations) == ("1", ["u1"], ())
+    assert first.cause["lines"] == {"one": {"prompts": ["u1"]}} and second.cause == {"what": "archive"}
+
+
+def test_a_compaction_of_years_takes_little_memory(root: Path) -> None:
+    """A log that an earlier version never shortened is read without having its records in memory."""
     log = Log(root.parent / "state" / "history.jsonl")
-    reads: list[int] = []
-
-    def read() -> Any:
-        reads.append(1)
-        return Log.read(log)
-
-    for _ in range(3):
-        again = History(log, FakeClock(wall=NOW))
-        log.read = read  # type: ignore[method-assign]
-        assert not again.compact_log(large=0)
-    first = len(reads)
-    assert first <= 5, (
-        "the first one folds the log and measures it with two readings; the others only fold it"
-    )
-    assert len(running.list_transactions()) == 20
+    for number in range(3000):
+        step = swap(f"line {number - 1}", f"line {number}") if number else put("line 0")
+        for record in records(f"t{number}", OLD - 400 * 86400.0 + number, step):
+            log.append(record | ({"cause": {"facts": ["x" * 4000]}} if "cause" in record else {}))
+    for record in RECENT:
+        log.append(record)
+    log.close()
+    size = log.size
+    tracemalloc.start()
+    try:
+        assert shorten_history(log, NOW, large=0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert size > 12_000_000 and peak < 8_000_000
+    assert log.size < 200_000 and len(FoldedHistory(log.read()).list_lines(ROOT)) == 2
 
 
 def test_the_causes_of_a_year_take_little_memory() -> None:
