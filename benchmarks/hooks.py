@@ -6,10 +6,11 @@ Prints medians in milliseconds. The hook's program, with a daemon, without one a
 `python3 -I -S -c pass`; `tacitd statusline` against `python3 -c pass`: at most twice as long is asked. All are run in turn,
 so that a busy machine slows them alike.
 
-With `--client`, prompts of sessions with and without hooks are timed in turn too: a daemon runs, then it is dead. Then two
-rows say which added time is asked and which was reached. Asked is the noise, the distance of the quartiles without
-hooks, where the client runs UserPromptSubmit and Stop beside its own work. Where it waits for them, it is what hooks that run
-`true` add and two of the hook's own processes. A row that is not reached ends with `MORE`.
+With `--client`, prompts of three sessions are timed in turn, in another order each time: without hooks, with hooks that run
+`true`, which is what the client itself takes to run hooks, and with ours. First a daemon runs, then it is dead. Between two
+prompts is a pause, as there is when a person types, and no model call begins. Each row says which added time is asked and
+which was reached (`paired_times.py`), each interval with 95 %, and ends with `kept`, `within noise` or `MISSED`. Exits with 1 if
+one was missed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shlex
 import socket
 import statistics
@@ -25,19 +27,35 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import astuple
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 ROOT = Path(__file__).parent.parent
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/real_client")]
 
+from paired_times import Turn, judge_turns  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
 from tacitd.cli.statusline_command import make_statusline_command  # noqa: E402
 from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks  # noqa: E402
 
+if TYPE_CHECKING:
+    from real_stream import StreamClient  # pyright: ignore[reportMissingImports]
+
 PROGRAM = str(ClaudeCodeHooks.program)
 PLAIN = [sys.executable, "-I", "-S", "-c", "pass"]
+TIMES = 2
+"""How much longer than a start of Python a process may take."""
+PAUSE = 0.6
+"""Seconds before each prompt: the daemon has then read what the prompt before it wrote."""
+QUIET = {
+    "TACITD_EXTRACTION__SETTLE": "1h",
+    "TACITD_EXTRACTION__MAX_PROMPTS": "100",
+    "TACITD_SESSION__IDLE": "1h",
+}
+"""No model call begins between the prompts: it is a client of its own, and takes a second of a core."""
 
 
 def make_input(daemon: Daemon, event: str) -> bytes:
@@ -105,68 +123,85 @@ def compare_processes(runs: int) -> None:
         for _ in range(runs + 1):  # the first one warms up
             for name, (command, data) in rows.items():
                 found[name].append(time_process(command, data, environ))
+    yardstick = 0.0
     for name, times in found.items():
-        print(f"{name:55} {statistics.median(times[1:]):8.1f} ms")
+        took = statistics.median(times[1:])
+        yardstick = took if name.startswith("python3") else yardstick
+        against = "" if name.startswith("python3") else f"  {took / yardstick:4.1f} times, asked {TIMES}"
+        print(f"{name:55} {took:8.1f} ms{against}", flush=True)
 
 
-def compare_prompts(client: Path, runs: int) -> None:
-    """Print the rows of one client: a prompt without hooks, with hooks that run `true`, which is what the client itself takes
-    to run hooks, with ours, and with ours and no daemon; then what they add."""
+def compare_prompts(client: Path, runs: int) -> bool:
+    """Print the rows of one client; return whether each added time is one that is asked."""
     from real_stream import StreamClient  # pyright: ignore[reportMissingImports]
     from real_world import Machine  # pyright: ignore[reportMissingImports]
 
-    with tempfile.TemporaryDirectory() as folder:
+    parts = client.parts
+    name = parts[parts.index("node_modules") - 1] if "node_modules" in parts else str(client)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         machine = Machine(Path(folder) / "m", client)
+        stack.callback(machine.finish)
+        machine.environ.update(QUIET)
         settings = machine.home / ".claude" / "settings.json"
         settings.write_text("{}")
         machine.start()
         env = {k: v for k, v in machine.environ.items() if not k.startswith("TACITD_")}
-        try:
-            with StreamClient(client, machine.project, env) as first:
-                first.ask("hello")  # `hooks install` then knows which client is used
-            assert machine.cli("hooks", "install").returncode == 0
-            entry = json.loads(settings.read_text())["hooks"]["UserPromptSubmit"][0]["hooks"][0]
-            hook = ["/bin/sh", "-c", entry["command"]]
-            data = make_input(machine, "UserPromptSubmit")
-            off = ("--settings", json.dumps({"disableAllHooks": True}))
-            other = env | {"CLAUDE_CONFIG_DIR": str(machine.root / "other")}
-            replace_commands(settings, machine.root / "other/settings.json")
+        with StreamClient(client, machine.project, env) as first:
+            first.ask("hello")  # `hooks install` then knows which client is used
+        assert machine.cli("hooks", "install").returncode == 0
+        entry = json.loads(settings.read_text())["hooks"]["UserPromptSubmit"][0]["hooks"][0]
+        hook = ["/bin/sh", "-c", entry["command"]]
+        data = make_input(machine, "UserPromptSubmit")
+        off = ("--settings", json.dumps({"disableAllHooks": True}))
+        other = env | {"CLAUDE_CONFIG_DIR": str(machine.root / "other")}
+        replace_commands(settings, machine.root / "other/settings.json")
 
-            def time_in_turn(environs: Sequence[Mapping[str, str]]) -> list[list[float]]:
-                """The milliseconds of the prompts without hooks, of those with these environments, and of the hook's process."""
-                with ExitStack() as stack:
-                    clients = [stack.enter_context(StreamClient(client, machine.project, env, off))]
-                    clients += [
-                        stack.enter_context(StreamClient(client, machine.project, one)) for one in environs
-                    ]
-                    for one in clients:
-                        one.ask("warm up")
-                    rows = [
-                        [*(one.ask(f"p {n}") * 1000 for one in clients), time_process(hook, data, env)]
-                        for n in range(runs)
-                    ]
-                return [list(column) for column in zip(*rows, strict=True)]
+        def time_turns() -> list[Turn]:
+            """Time the prompts of new sessions, and the hook's process."""
+            chosen = ((env, off), (other, ()), (env, ()))
+            with ExitStack() as sessions:
+                clients = [
+                    sessions.enter_context(StreamClient(client, machine.project, environ, args))
+                    for environ, args in chosen
+                ]
+                for one in clients:
+                    one.ask("warm up")
+                return [
+                    time_turn(clients, f"p {n}", lambda: time_process(hook, data, env)) for n in range(runs)
+                ]
 
-            without, trivial, hooked, process = time_in_turn([other, env])
-            machine.stop()
-            without_daemon, dead, _ = time_in_turn([env])
-        finally:
-            machine.finish()
-    parts = client.parts
-    name = parts[parts.index("node_modules") - 1] if "node_modules" in parts else client
-    shown = [statistics.median(one) for one in (without, trivial, hooked, dead)]
+        kept = print_turns(name, "a daemon runs", time_turns(), waits=not entry.get("async"))
+        machine.stop()
+        return print_turns(name, "no daemon", time_turns(), waits=not entry.get("async")) and kept
+
+
+def time_turn(clients: Sequence[StreamClient], text: str, run_hook: Callable[[], float]) -> Turn:
+    """One prompt of each of these three sessions (without hooks, with `true`, with ours) in any order, and the hook's process."""
+    times = dict.fromkeys(random.sample(range(len(clients)), len(clients)), 0.0)
+    for number in times:
+        time.sleep(PAUSE)
+        times[number] = clients[number].ask(text) * 1000
+    time.sleep(PAUSE)
+    return Turn(times[0], times[1], times[2], run_hook())
+
+
+def print_turns(name: str, when: str, turns: Sequence[Turn], *, waits: bool) -> bool:
+    """Print what these turns took and added; return whether that is not more than is asked."""
+    found = judge_turns(turns, waits=waits)
+    columns = [statistics.median(column) for column in zip(*map(astuple, turns), strict=True)]
     print(
-        f"{name!s:10} {shown[0]:8.1f} ms without, {shown[1]:8.1f} with `true`, {shown[2]:8.1f} with hooks, "
-        f"{shown[3]:8.1f} no daemon"
+        f"{name}, {when}: {columns[0]:.1f} ms without hooks, {columns[1]:.1f} with `true`, {columns[2]:.1f} with hooks, "
+        f"the hook's process {columns[3]:.1f}"
     )
-    lower, _, upper = statistics.quantiles(without, n=4)
-    asked = upper - lower
-    if not entry.get("async"):
-        asked = max(asked, shown[1] - shown[0] + 2 * statistics.median(process))
-    added = {"a daemon runs": shown[2] - shown[0], "no daemon": shown[3] - statistics.median(without_daemon)}
-    for when, reached in added.items():
-        late = "" if reached <= asked else "  MORE"
-        print(f"{'':10} {when:13} asked {asked:8.1f} ms more at most, reached {reached:8.1f}{late}")
+    excess = found.reached - found.asked
+    rows = (
+        (f"asked {found.asked:.1f} more at most, reached", found.reached, found.interval, ""),
+        ("reached minus asked", excess, found.excess, f"  {found.word}"),
+        (f"`true` adds {found.trivial:.1f}, tacitd's hooks to that", found.beyond, found.beyond_interval, ""),
+    )
+    for what, value, (lower, upper), word in rows:
+        print(f"    {what:40} {value:6.1f}  [{lower:.1f}, {upper:.1f}]{word}", flush=True)
+    return found.word != "MISSED"
 
 
 def replace_commands(settings: Path, target: Path) -> None:
@@ -188,8 +223,8 @@ def main() -> None:
     parser.add_argument("--client", type=Path, action="append", default=[])
     chosen = parser.parse_args()
     compare_processes(chosen.runs)
-    for client in chosen.client:
-        compare_prompts(client.absolute(), chosen.runs)
+    kept = [compare_prompts(client.absolute(), chosen.runs) for client in chosen.client]
+    sys.exit(0 if all(kept) else 1)
 
 
 if __name__ == "__main__":
