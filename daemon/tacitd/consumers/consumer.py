@@ -340,6 +340,8 @@ class Consumer:
         position stays. Raises OSError, LogDamagedError; then nothing was committed.
         """
         with self.lock:
+            # Trigger: `scan` or a replaced file set the cursor back while the handler worked. Why: the answer is paid for and
+            # its prompts are the same, but the old offset means nothing now. Outcome: the data is kept, the position stays.
             stays = epoch not in (None, stream.epoch)
             at = stream.position if stays else position
             commit = None

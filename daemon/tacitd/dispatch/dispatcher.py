@@ -312,5 +312,6 @@ class Dispatcher:
 
     def stop(self, grace: float = GRACE) -> None:
         """Offer nothing more, and give running handlers `grace` seconds."""
+        # First: an outcome that arrives within the grace must not start or park anything.
         self.outcomes.stopping = True
         self.runner.stop(grace)

@@ -96,6 +96,7 @@ class Lanes:
                 item.lane = other
                 self.push(item, number)
         finally:
+            # Also after an exception: a lane that is not listed would never be examined again.
             self._list_runnable(key, lane)
 
     def _list_runnable(self, key: LaneKey, lane: Lane) -> None:

@@ -28,6 +28,7 @@ class MessageRouter:
     def route_messages(self, consumer: Consumer, commit: Commit) -> None:
         """Post a commit's messages to handlers that exist and have not handled them."""
         for name, message in read_messages(consumer.name, commit, self._project_of):
+            # After a crash a message is posted again: its commit, and not a queue, is its only record.
             if name in self._consumers and message.id not in self._consumers[name].handled_messages:
                 self._post(message, name)
 

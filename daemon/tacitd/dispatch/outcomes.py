@@ -54,6 +54,7 @@ class Outcomes:
         try:
             self.runner.start_assignment(assignment, self.apply_outcome, pending)
         except RuntimeError:
+            # No thread can be made now (pthread_create(3): EAGAIN). The caller parks the item; its lane must be free.
             self._release(item)
             raise
 

@@ -55,6 +55,7 @@ class TranscriptPool:
 
     def mark_unread(self, path: Path) -> None:
         """The file grew, or was replaced."""
+        # It goes on, or is another file: what was concluded from the end of its session holds no longer.
         self._released.discard(path)
         self._to_end.discard(path)
         self._vanished.discard(path)
@@ -150,6 +151,8 @@ class TranscriptPool:
         self._open[path] = self._open.pop(path)  # in the order of reading: see `_evict_over_limit`
         if not step.more:
             self._take_last(path, tail)
+        # Claude Code does not shorten or rewrite transcripts (CLAUDE_CODE section 0 fact 6), so this is another content:
+        # a restored backup, a person's edit. Handled prompts in it are recognised by their ids.
         if step.shrunk:
             logger.info("{} was rewritten: read again from its first byte", path.name)
             self._reset_cursors(path)
@@ -224,6 +227,7 @@ class TranscriptPool:
             return self._open[path]
         if not any(path in c.cursors for c in self._consumers.values()):
             return None
+        # To its end at once: its records were forgotten when it was evicted, and the caller needs those after a position.
         while True:
             tail, more = self._read_slice(path)
             if tail is not None and not more and path in self._released:

@@ -95,6 +95,7 @@ class HandlerRunner:
             name for name, pool in self._pools.items() if not pool.stop(max(0.0, end - clock.monotonic()))
         ]
         with self._gate:
+            # A worker that commits now finishes first, because it has the gate. Every later one finds it closed.
             self._closed = True
         if late:
             logger.warning("stopped while {} was still busy", ", ".join(late))
@@ -111,6 +112,7 @@ class HandlerRunner:
                 outcome = self._ask_handler(assignment)
         except BaseException as error:  # noqa: BLE001  a failing handler affects no other, and the lane must be released
             outcome = explain_fault(error)
+        # Lanes and items belong to the engine's thread.
         self._call_soon(lambda: settle(assignment, outcome))
 
     def _ask_handler(self, assignment: Assignment) -> Settled:

@@ -65,6 +65,7 @@ class UnhandledRecords:
             item.blocked_by = owner
             return True
 
+        # Behind the batch that failed, batches have their usual size again.
         limit = item.max_records if cursor.offset < item.max_records_upto else None
         records = self._list_new_records(consumer, cursor, tail)
         is_wanted = self._make_prompt_filter(consumer, cursor, tail)

@@ -120,6 +120,7 @@ class WorkQueue:
 
     def restart_transcript(self, path: Path, *, due: bool = False) -> None:
         """The cursors of a transcript were set back, by `scan` (`due`) or because the file was replaced."""
+        # A fork that waits for prompts of this transcript may hand them over now.
         self._in_flight.release_owner(path)
         for item in self.list_items_of(path):
             item.reset_progress()

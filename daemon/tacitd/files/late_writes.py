@@ -335,6 +335,7 @@ class LateWrites:
             disk=self._disk,
             second=_WithoutChange(second) if second is not None else None,
         )
+        # `edit_file` also returns False if a person saved meanwhile, so the file itself says whether it was done.
         there = read_snapshot(one.target, self._disk)
         return there is not None and there.data == wanted
 

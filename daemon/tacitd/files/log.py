@@ -95,6 +95,7 @@ class Log:
                 self._rewrite(None)
                 return
             try:
+                # fdatasync(2) also stores the file's size, which is needed to read what was appended.
                 self._disk.sync_data(self._fd)
             except OSError:
                 self._sync_failed = True
@@ -266,6 +267,7 @@ class Log:
 
     def _chunks(self, fd: int) -> Iterator[bytes]:
         offset = 0
+        # `pread` leaves the descriptor's offset alone, which appends and other readers share.
         while chunk := self._disk.pread(fd, _CHUNK, offset):
             yield chunk
             offset += len(chunk)

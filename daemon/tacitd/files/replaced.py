@@ -93,6 +93,7 @@ def _put_in_place(
     with removed_on_failure(temp, disk):
         # rename(2) is atomic: whoever opens the name gets the whole old or the whole new file.
         disk.replace(temp, target)
+    # rename(2) is atomic, but lasts over a power cut only after the directory was synced (fsync(2)).
     disk.sync_dir(target.parent)
 
 
@@ -258,6 +259,7 @@ def _is_unchanged(target: Path, seen: FileSnapshot | None, disk: Disk) -> bool:
     now = read_snapshot(target, disk)
     if now is None or seen is None:
         return now is seen
+    # The bytes too: two saves within one tick of the kernel's clock (4 ms) leave the same time and maybe size.
     return _identity(now.stat) == _identity(seen.stat) and now.data == seen.data
 
 

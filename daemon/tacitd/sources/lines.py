@@ -181,6 +181,7 @@ def salvage_records(line: bytes, is_record: Callable[[bytes], bool]) -> list[tup
         clean, edge = (top or not _goes_on(line, reached)) and is_record(line[at:reached]), reached
         if clean:
             found.append((at, reached))
+        # Behind the object: those inside a complete one are its parts.
         at = line.find(b'{"', reached)
     return found
 
@@ -216,6 +217,7 @@ def _object_at(line: bytes, start: int) -> tuple[bool, int]:
     try:
         _OBJECT.decode(memoryview(line)[start:])
     except RecursionError:
+        # How far it was decoded is unknown. It counts as 4 KB, so that a line of nothing but brackets has an end.
         return False, min(len(line), start + 4096)
     except msgspec.DecodeError as error:
         message = str(error)
@@ -225,6 +227,7 @@ def _object_at(line: bytes, start: int) -> tuple[bool, int]:
         stop = start + int(where[1]) - 1
         if "trailing characters" not in message:
             return False, stop
+        # msgspec counts from behind the white space that follows the object.
         return True, line.rindex(b"}", start, stop) + 1
     return True, len(line.rstrip())
 

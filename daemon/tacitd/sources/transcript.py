@@ -172,6 +172,7 @@ class Tail:
             if self._mark is None:
                 self._look_behind(fd)
             done = self._slice(fd, max(limit, 1))
+            # Before the descriptor is closed: by name, another file could be marked.
             self._mark = mark_at(fd, self._read_end)
         finally:
             os.close(fd)
@@ -194,6 +195,7 @@ class Tail:
             if self._mark is None or self._other_file(fd):
                 return 0  # `read_next_slice` must run first
             data = os.pread(fd, self._longest + 1, self._read_end)
+            # It grew meanwhile: the next slice reads it, as whole lines.
             if b"\n" in data or len(data) > self._longest:
                 return 0
             taken = self.assembler.read_leading_records(self._read_end, data)

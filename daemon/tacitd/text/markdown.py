@@ -38,6 +38,7 @@ def put_line(data: bytes | None, heading: str, line: str, title: str, later: Seq
     _refuse_line(line)
     _refuse_halves(heading + title)
     text = MarkdownText.parse_bytes(data or b"", for_writing=True)
+    # A transaction that a crash cut off is applied again, so each operation must do nothing the second time.
     if text.items_with(line):
         return data or b""
     if not text.lines:

@@ -170,6 +170,7 @@ class RecordAssembler:
         attachment = line.attachment
         if attachment is None or attachment.type != "queued_command":
             return
+        # The same message has an `enqueue` record before (CLAUDE_CODE section 0 fact 16). It counts once.
         waited = None if self._queue.is_empty else self._queue.take_attached(text_of(attachment.prompt))
         if waited is not None:
             self._drop(waited, "delivered as an attachment")
@@ -182,6 +183,7 @@ class RecordAssembler:
         text = text_of(line.content)
         if line.operation == "enqueue":
             entry = self._entry(start, end, line, text, judge_line(line, self.own))
+            # Not a prompt yet: the person may take it back, and most versions write its words again when it is delivered.
             for late in self._queue.enqueue(entry):
                 self._give_out(late, "typed while the model worked")
             if not entry.verdict.words:
