@@ -114,6 +114,11 @@ def describe_os_error(error: OSError) -> tuple[str, str]:
     return where + what, OS_ERROR_HINTS.get(error.errno or 0, "`tacitd doctor` checks what may be wrong")
 
 
+def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
+    """Given an error of the system or of tacitd, return what happened and the hint that fixes it."""
+    return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
+
+
 def describe_plugin_error(error: Exception) -> str:
     """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
     if isinstance(error, OSError):

@@ -12,7 +12,7 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
-from tacitd.errors import TacitdError, describe_os_error
+from tacitd.errors import TacitdError, describe_failure
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Plugin, Tools
 
@@ -57,7 +57,7 @@ def open_consumer(
 
 def _describe_broken(name: str, error: Exception) -> Degradation:
     if isinstance(error, OSError | TacitdError):
-        why, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
+        why, hint = describe_failure(error)
         what = f"the handler {name} cannot begin: {why}"
         logger.error("{}", what)
         return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")

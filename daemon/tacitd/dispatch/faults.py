@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from loguru import logger
 
-from tacitd.errors import TacitdError, describe_os_error
+from tacitd.errors import TacitdError, describe_failure
 from tacitd.handler import Later
 
 
 def explain_fault(error: BaseException) -> Later:
     """Return an exception of a handler as a reason that a person can read, and log its trace."""
     if isinstance(error, OSError) or (isinstance(error, TacitdError) and error.hint):
-        what, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
+        what, hint = describe_failure(error)
         logger.warning("a handler failed: {}", what)  # the hint says how to fix it: the trace would not help
         logger.opt(exception=error).debug("the trace of this failure")
         return Later(what[:300], hint, blame="world")
@@ -21,9 +21,9 @@ def explain_fault(error: BaseException) -> Later:
     return Later(str(what)[:300], hint, blame="world" if hint else "work")
 
 
-def explain_unwritten(error: Exception) -> Later:
+def explain_unwritten(error: OSError | TacitdError) -> Later:
     """Return a failed write of tacitd's own files as a reason that a person can read."""
+    what, hint = describe_failure(error)
     if isinstance(error, OSError):
-        what, hint = describe_os_error(error)
-        return Later(f"it cannot be written down: {what}"[:300], hint)
-    return Later(str(getattr(error, "what", error))[:300], str(getattr(error, "hint", "")))
+        what = f"it cannot be written down: {what}"
+    return Later(what[:300], hint)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import Clock, utc_millis
-from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_os_error
+from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_failure
 from tacitd.files.busy_files import AGAIN, retry_while_changing
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.history_archive import HistoryArchive, shorten_history
@@ -302,6 +302,8 @@ class History:
         runs = list(group_by_file(operations))
         targets = [real_target(run[0], root, also, self._disk) for run in runs]
         self._clear_the_way(set(targets))
+        # Everything that can be refused is refused before the intent is in the log: an intent that can never be finished
+        # would hold up all later changes of the same files.
         effects = self._rehearse(runs, targets)
         at = self._clock.now()
         id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{secrets.token_hex(3)}"
@@ -337,7 +339,7 @@ class History:
             except FileBusyError:
                 raise
             except (FileRefusedError, OSError) as error:
-                what, hint = _describe_error(error)
+                what, hint = describe_failure(error)
                 raise FileRefusedError(f"waits for transaction {each.id}: {what}", hint) from error
 
     def _rehearse(self, runs: Sequence[tuple[Operation, ...]], targets: Sequence[Path]) -> tuple[Effect, ...]:
@@ -451,6 +453,7 @@ class History:
             self._disk.unlink(target)
         except FileNotFoundError:
             return NOTHING
+        # Until then a power cut may bring the name back, and the done record would be wrong.
         self._disk.sync_dir(target.parent)
         return Effect("removed")
 
@@ -478,7 +481,7 @@ class History:
             self._stamp = after
 
     def _note_waiting(self, begun: Transaction, error: FileRefusedError | OSError) -> None:
-        what, hint = _describe_error(error)
+        what, hint = describe_failure(error)
         busy = isinstance(error, FileBusyError)
         self._folded.pending[begun.id] = PendingTransaction(begun.id, begun.key, begun.root, what, hint, busy)
         if busy:
@@ -486,10 +489,6 @@ class History:
 
     def _now(self) -> str:
         return utc_millis(self._clock.now())
-
-
-def _describe_error(error: FileRefusedError | OSError) -> tuple[str, str]:
-    return (error.what, error.hint) if isinstance(error, FileRefusedError) else describe_os_error(error)
 
 
 def _name_file(operation: Operation, error: FileRefusedError) -> FileRefusedError:

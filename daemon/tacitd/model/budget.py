@@ -33,7 +33,7 @@ from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
 from tacitd.clock import Clock, local_date
-from tacitd.errors import TacitdError, describe_os_error
+from tacitd.errors import TacitdError, describe_failure
 from tacitd.model.port import NoAnswer, PurposeLimit, Tier, Why
 from tacitd.model.spend_totals import SpendTotals
 
@@ -187,13 +187,12 @@ class Budget:
             }
             try:
                 self._append_unwritten()
+                # The module's docstring says why there are two records, and why only this one must be synced.
                 self._log.append({"id": call, "at": at, "state": "planned"})
                 self._log.flush()
                 self._log.append(begun)
             except (OSError, TacitdError) as error:
-                what, hint = (
-                    describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
-                )
+                what, hint = describe_failure(error)
                 return NoAnswer(Why.BUDGET, f"the budget's log cannot be written: {what}", hint)
             # Trigger: this sync fails although the one before succeeded.
             # Why: after a kill the next start may read `begun`, and nothing can cancel it.
@@ -235,6 +234,7 @@ class Budget:
             self._record(ended)
             begun = self._running.pop(call, None)
         if begun is not None:
+            # Outside the lock, because this runs the caller's code, and another thread may want to begin a call.
             self._on_ended(EndedCall(begun.purpose, begun.project, ended["usd"], usd is None, why, model))
 
     def list_running(self) -> list[RunningCall]:
@@ -273,6 +273,7 @@ class Budget:
         """None if another call is allowed at `now` (seconds since 1970, UTC); otherwise the reason, and when to try again."""
         with self._lock:
             spent, caps = self.get_spending(now), self._caps
+        # The month first: a call that waits for tomorrow would only be refused again.
         if spent.usd_month >= caps.usd_per_month:
             what = f"${spent.usd_month:.2f} of ${caps.usd_per_month:.2f} spent this month"
             return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
@@ -318,6 +319,7 @@ class Budget:
         for record in records:
             if record.get("state") == "total" or str(record.get("id")) in old:
                 folded.fold_record(record)
+            # A planned call that never began cost nothing.
             elif record.get("state") != "planned":
                 kept.append(record)
         yield from folded.make_total(before)
@@ -355,6 +357,7 @@ class Budget:
         return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
     def _check_minute(self) -> MinuteFull | NoAnswer | None:
+        # Not the wall clock: if that is set back, calls of the last minute would count for as long as it was set back.
         now = self._clock.monotonic()
         self._minute = [at for at in self._minute if at > now - 60.0]
         allowed = self._caps.calls_per_minute

@@ -13,7 +13,7 @@ from typing import Any
 
 from loguru import logger
 
-from tacitd.errors import LogDamagedError, describe_os_error
+from tacitd.errors import LogDamagedError, describe_failure
 from tacitd.events import Due, Event, Message, Project, SessionStarted
 from tacitd.files.log import Log
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
@@ -63,7 +63,7 @@ class LessonsHandler(BaseHandler):
             removed = [str(line) for line in event.data.get("removed", ())]
             withdrawn = withdraw_lessons(store, removed, Path(root)) if root else ()
         except (OSError, LogDamagedError) as error:
-            what, hint = _cause_and_hint(error)
+            what, hint = describe_failure(error)
             return Later(f"lessons cannot be written: {what}", hint)
         for id in withdrawn:
             logger.info("lesson {} was withdrawn: {}", id, REASON)
@@ -106,7 +106,7 @@ class LessonsHandler(BaseHandler):
             if loads.size > load_counts.COMPACT_AT:
                 loads.compact(load_counts.compact_loads(loads.read()))
         except (OSError, LogDamagedError) as error:
-            what, hint = _cause_and_hint(error)
+            what, hint = describe_failure(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))
             return
         if bad:
@@ -114,8 +114,3 @@ class LessonsHandler(BaseHandler):
             tools.degrade(Degradation(DAMAGED, what, "they are skipped; correct or remove them"))
         else:
             tools.clear(DAMAGED)
-
-
-def _cause_and_hint(error: OSError | LogDamagedError) -> tuple[str, str]:
-    """The cause and the hint that fixes it; for an OSError they depend on its errno."""
-    return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)

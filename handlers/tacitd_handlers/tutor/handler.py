@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any
 
-from tacitd.errors import LogDamagedError, UnavailableError, UsageError, describe_os_error
+from tacitd.errors import LogDamagedError, UnavailableError, UsageError, describe_failure
 from tacitd.events import Due, Event
 from tacitd.handler import BaseHandler, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd.model.port import Answer, NoAnswer
@@ -60,7 +60,7 @@ class TutorHandler(BaseHandler):
             outcome = self._retry_grading(store, tools) if event.job == GRADE else self._expire(store)
             refresh_overview(store)
         except (OSError, LogDamagedError) as error:
-            what, hint = describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
+            what, hint = describe_failure(error)
             return Later(f"the tutor's files cannot be written: {what}", hint)
         self._report(store, tools)
         return outcome
