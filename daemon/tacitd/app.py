@@ -21,8 +21,7 @@ from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.opening import make_consumers, open_consumer
 from tacitd.consumers.rescue import RescueLog
 from tacitd.control.server import Server
-from tacitd.dispatch.activities import Activities, Activity
-from tacitd.dispatch.activity_texts import describe_call, describe_change, describe_commit
+from tacitd.dispatch.activities import Activities, Activity, describe_call, describe_change, describe_commit
 from tacitd.dispatch.backoff import Backoff
 from tacitd.dispatch.costly_parts import CostlyParts
 from tacitd.dispatch.dispatcher import Dispatcher
@@ -32,7 +31,7 @@ from tacitd.dispatch.lag_counters import LagCounters
 from tacitd.dispatch.lanes import Lanes
 from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.outcomes import Outcomes
-from tacitd.dispatch.pauses import PausedScopes
+from tacitd.dispatch.pauses import PausedScopes, Refusals
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import HandlerRunner
 from tacitd.dispatch.status_cache import StatusCache
@@ -41,7 +40,6 @@ from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_notes import WorkNotes
 from tacitd.dispatch.work_queue import WorkQueue
-from tacitd.dispatch.work_refusals import Refusals
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
 from tacitd.engine import MAX_SLEEP, Engine, EngineHost
 from tacitd.errors import TacitdError

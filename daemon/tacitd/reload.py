@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.dispatch.backoff import Backoff
-from tacitd.dispatch.work_refusals import PAUSED
+from tacitd.dispatch.pauses import PAUSED
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
 

@@ -23,8 +23,8 @@ from tacitd import __version__
 from tacitd.clock import local_date, utc_seconds
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.backoff import Parked
+from tacitd.dispatch.lag_counters import WorkCounts, count_work
 from tacitd.dispatch.session_ends import open_sessions
-from tacitd.dispatch.work_counts import WorkCounts, count_work
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError

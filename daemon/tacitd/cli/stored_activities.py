@@ -14,8 +14,7 @@ from typing import Any
 from tacitd.clock import SystemClock
 from tacitd.consumers.commits import parse_commit
 from tacitd.consumers.snapshots import read_commit_records
-from tacitd.dispatch.activities import Activity
-from tacitd.dispatch.activity_texts import describe_call, describe_change, describe_commit
+from tacitd.dispatch.activities import Activity, describe_call, describe_change, describe_commit
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Plugin

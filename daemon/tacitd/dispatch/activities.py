@@ -1,22 +1,28 @@
 """What happened, one line each: for the log, the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
 
 Handlers contribute what they made through `Tools.announce`; the engine contributes what was read, asked, changed and
-parked. Nothing is stored here: the newest are in memory, and `stored_activities.py` finds older ones in the logs.
+parked. Nothing is stored here: the newest are in memory, and `stored_activities.py` finds older ones in the logs. Their texts
+are made here, live and from the logs.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from loguru import logger
 
 from tacitd.clock import local_date, utc_seconds
+from tacitd.files.change_view import summarise_transaction
 from tacitd.files.purge import blank_value
-from tacitd.handler import Notice
+from tacitd.files.transaction_records import Transaction
+from tacitd.handler import Commit, Notice, Plugin, load_hook
+from tacitd.model.budget import EndedCall
+from tacitd.text.dollars import format_dollars
 
 STORED = "learned"
 """`did` of what was stored."""
@@ -158,3 +164,30 @@ def list_kept(numbered: Sequence[tuple[int, Activity]], mark: int) -> tuple[int,
     """Given `list_numbered(mark)`, return how many after `mark` are lost, and the others as JSON with their `number`."""
     missed = numbered[0][0] - mark - 1 if numbered else 0
     return missed, [{"number": number, **one.describe()} for number, one in numbered]
+
+
+def describe_call(call: EndedCall) -> tuple[str, str, str]:
+    """Given a call that ended, return what it was for, the project's name, and its cost and model or why it failed."""
+    cost = f"{'~' if call.assumed else ''}{format_dollars(call.usd)}"
+    about = ", ".join(
+        part for part in (cost, call.model, f"no answer: {call.why}" if call.why else "") if part
+    )
+    return call.purpose, PurePath(call.project).name, about
+
+
+def describe_change(done: Transaction) -> tuple[str, str, str]:
+    """Given a transaction that changed files, return what it changed, the project's name, and its id."""
+    return summarise_transaction(done), done.root.name, f"tacitd show {done.id}"
+
+
+def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
+    """Given a commit of this plugin, yield what its hook `activity` makes of it. A hook that fails is logged."""
+    if not plugin.activity:
+        return
+    try:
+        notices: list[Notice] = list(load_hook(plugin.activity)(commit))
+    except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+        logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
+        return
+    for one in notices:
+        yield Activity(commit.at, one.did, one.text, one.where, one.about, plugin.name)

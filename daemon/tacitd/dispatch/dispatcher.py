@@ -4,8 +4,8 @@ All decisions are made in the engine's thread. Workers (`runner.py`) only run ha
 their outcomes. A handler is never busy twice with one project at a time: this keeps the order in a session, and runs one
 synthesis at a time in a project (`lanes.py`). A handler that fails parks its own work only.
 
-The rules that need no clock and no thread are in `batching.py`, `gathering.py`, `backoff.py` and `in_flight.py`. Which items
-exist and when they are examined is in `work_queue.py`; what they have still to do, in `unhandled.py`.
+The rules that need no clock and no thread are in `batching.py`, `backoff.py` and `in_flight.py`. Which items exist and when
+they are examined is in `work_queue.py`; what they have still to do, in `unhandled.py`.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.backoff import replan_parked
-from tacitd.dispatch.batching import Batch
+from tacitd.dispatch.batching import Batch, seconds_to_gather
 from tacitd.dispatch.event_keys import lane_of_event
 from tacitd.dispatch.faults import explain_fault
-from tacitd.dispatch.gathering import seconds_to_gather
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.outcomes import Outcomes
+from tacitd.dispatch.pauses import PAUSED, Refusals
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import GRACE, HandlerRunner, get_position
 from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import Assignment, LaneKey, WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
-from tacitd.dispatch.work_refusals import PAUSED, Refusals
 from tacitd.events import Due, Event, NoProject, Project, SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import COMPACTION, Later
 from tacitd.model.port import Why
@@ -184,7 +183,7 @@ class Dispatcher:
         """While a batch is gathered, only another prompt is a reason to offer it before its time."""
         if item.due or item.parked is not None or item.gather_until <= self.clock.monotonic():
             return True
-        # Both limits of a `Gather` depend on the prompts and on the oldest record (`gathering.py`), which other records
+        # Both limits of a `Gather` depend on the prompts and on the oldest record (`seconds_to_gather`), which other records
         # do not change.
         return bool(tail.list_prompts(max(0, item.offered_upto)))
 

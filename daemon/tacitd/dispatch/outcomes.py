@@ -16,12 +16,12 @@ from tacitd.dispatch.backoff import Backoff, GiveUp, Halve, Parked, decide_retry
 from tacitd.dispatch.batching import Batch
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.in_flight import InFlightPrompts
+from tacitd.dispatch.pauses import PAUSED
 from tacitd.dispatch.runner import HandlerRunner, Settled, check_advance, get_position
 from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite, WorkItem
 from tacitd.dispatch.work_notes import WorkNotes
 from tacitd.dispatch.work_queue import WorkQueue
-from tacitd.dispatch.work_refusals import PAUSED
 from tacitd.errors import TacitdError
 from tacitd.handler import Done, Later, Rejected
 

@@ -13,8 +13,8 @@ from tacitd.clock import Clock, local_minutes
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.activities import Activities
 from tacitd.dispatch.backoff import Parked
+from tacitd.dispatch.pauses import PAUSED
 from tacitd.dispatch.work_item import WorkItem
-from tacitd.dispatch.work_refusals import PAUSED
 from tacitd.events import NoProject, Project, SessionStarted
 from tacitd.sources.transcript import Tail
 

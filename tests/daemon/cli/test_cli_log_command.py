@@ -12,8 +12,7 @@ from support_cli import Cli
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
-from tacitd.dispatch.activities import KEPT, Activity
-from tacitd.dispatch.activity_texts import describe_call, describe_change
+from tacitd.dispatch.activities import KEPT, Activity, describe_call, describe_change
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History

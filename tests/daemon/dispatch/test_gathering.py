@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.dispatch.batching import Batch
-from tacitd.dispatch.gathering import seconds_to_gather
+from tacitd.dispatch.batching import Batch, seconds_to_gather
 from tacitd.events import Project, Prompt, PromptKind, Record
 from tacitd.handler import Gather
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_engine import Scene, Scripted, gathered
-from tacitd.dispatch.work_counts import WorkCounts, count_work
+from tacitd.dispatch.lag_counters import WorkCounts, count_work
 from tacitd.events import TranscriptGrew
 from tacitd.handler import Done, Later
 
