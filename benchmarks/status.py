@@ -98,7 +98,7 @@ def measure(home: Path, calls: int, plugins: tuple[Plugin, ...]) -> tuple[float,
         try:
             if "behind" not in app.engine.consumers:
                 app.engine.sync()
-            while app.engine.call(lambda: app.engine.pool.has_unread):
+            while app.engine.call(lambda: bool(app.engine.pool.unread_paths)):
                 time.sleep(0.1)
             return _measure_running(app, places.socket, calls)
         finally:

@@ -111,7 +111,7 @@ class World:
         engine._poll_files(full=True)
         for _ in range(500):
             engine.run_iteration()
-            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.lanes.has_ready):
+            if not (engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready):
                 return
         raise AssertionError("it never comes to rest")
 

@@ -237,7 +237,9 @@ class Scene:
         for _ in range(300):
             self.engine.run_iteration()
             if not (
-                self.engine.inbox or self.engine.pool.has_unread or self.dispatcher.work_queue.lanes.has_ready
+                self.engine.inbox
+                or self.engine.pool.unread_paths
+                or self.dispatcher.work_queue.lanes.has_ready
             ):
                 self.dispatcher.outcomes.statuses.renew_all()  # as a person's `status` would see it
                 return

@@ -213,7 +213,7 @@ class Engine:
         self.sync_waiters.fail_all()
 
     def _sleep_seconds(self) -> float:
-        if self.inbox or self.pool.has_unread or self._stop.is_set():
+        if self.inbox or self.pool.unread_paths or self._stop.is_set():
             return 0.0
         now = self.clock.monotonic()
         nearest = min(
@@ -237,7 +237,7 @@ class Engine:
         self.dispatcher.offer_ready()
         self.lag.note_positions()
         self._housekeeping()
-        self._check_syncs()
+        self.sync_waiters.resolve_settled(self.pool.unread_paths)
 
     def _poll_files(self, *, full: bool) -> None:
         self._watch_clock()
@@ -270,7 +270,7 @@ class Engine:
 
     def _read_transcripts(self) -> None:
         for path, tail in self.pool.read_slices():
-            if not self.pool.is_unread(path):  # otherwise an old session would end once for each slice
+            if path not in self.pool.unread_paths:  # otherwise an old session would end once for each slice
                 if tail.session:
                     self._nameless.discard(path)
                     self._note_session(path, tail)
@@ -337,7 +337,7 @@ class Engine:
 
     def _post_compactions(self) -> None:
         """Announce the compactions of transcripts that are read."""
-        for path in [one for one in self._compacting if not self.pool.is_unread(one)]:
+        for path in [one for one in self._compacting if one not in self.pool.unread_paths]:
             session, tail = self._compacting.pop(path), self.pool.get_tail(path)
             if tail is not None:
                 self.dispatcher.post_compaction(path, session, self.project_of(tail.cwd))
@@ -421,9 +421,9 @@ class Engine:
         self.check_sources()
         sizes = {p: s.size for p, s in self.follower.stamps.items() if not self.source.is_subagent(p)}
         # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
-        consumers, is_unread = self.consumers.values(), self.pool.is_unread
+        consumers, unread = self.consumers.values(), self.pool.unread_paths
         behind = {
-            p: n for p, n in sizes.items() if is_unread(p) or any(c.get_offset(p) < n for c in consumers)
+            p: n for p, n in sizes.items() if p in unread or any(c.get_offset(p) < n for c in consumers)
         }
         for path in behind:
             self.pool.read_to_end(path, behind[path])
@@ -431,9 +431,6 @@ class Engine:
         self.pool.retry_unreadable()
         self.dispatcher.make_all_due()
         return self.sync_waiters.add_waiter(behind)
-
-    def _check_syncs(self) -> None:
-        self.sync_waiters.resolve_settled(self.pool.unread_paths)
 
     # asked for by a person
 

@@ -171,7 +171,7 @@ class Dispatcher:
             # Bytes were read that are not final: a queued prompt whose fate is unknown. The item stays due, so it goes on as
             # soon as its fate is known.
             if tail is None or tail.read_end <= cursor.offset:
-                self.work_queue.clear_due(item)
+                self.work_queue.set_due(item, False)
             item.parked, item.blocked_by = None, None
             self.work_queue.note_change(item)
             return None

@@ -14,6 +14,7 @@ from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.rescue import RescueLog
 from tacitd.dispatch.backoff import Backoff, GiveUp, Halve, Parked, decide_retry
 from tacitd.dispatch.batching import Batch
+from tacitd.dispatch.event_keys import name_of_event
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.pauses import PAUSED
@@ -88,7 +89,7 @@ class Outcomes:
                 item.parked = None
                 # `sync` does not wait for an editor, and a due transcript would keep the events of its lane waiting.
                 item.declined_while_due = item.due
-                self.work_queue.clear_due(item)
+                self.work_queue.set_due(item, False)
                 self.postpone(item, seconds)
             case PendingWrite():
                 item.pending_write = outcome
@@ -160,7 +161,9 @@ class Outcomes:
     def _reject(self, assignment: Assignment, rejected: Rejected) -> None:
         item, reason = assignment.item, rejected.reason
         if assignment.batch is None or item.cursor is None:
-            self.dead_letters.add_letter(item.consumer.name, reason, {"session": assignment.log_name})
+            self.dead_letters.add_letter(
+                item.consumer.name, reason, {"session": name_of_event(assignment.event)}
+            )
             outcome = self.runner.commit_outcome(assignment, Done(data=rejected.data), None)
             self._apply(assignment, outcome)
         elif self._is_outdated(assignment):

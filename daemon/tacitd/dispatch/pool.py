@@ -108,18 +108,9 @@ class TranscriptPool:
         return [path for path, tail in self._open.items() if tail.session == session]
 
     @property
-    def has_unread(self) -> bool:
-        """Whether any transcript has bytes that were not read."""
-        return bool(self._unread)
-
-    @property
     def unread_paths(self) -> Collection[Path]:
         """The transcripts that have bytes that were not read."""
         return self._unread.keys()
-
-    def is_unread(self, path: Path) -> bool:
-        """Whether this transcript has bytes that were not read."""
-        return path in self._unread
 
     def read_slices(self) -> list[tuple[Path, Tail]]:
         """Read a slice of each unread transcript, round robin; return those that were read."""

@@ -14,6 +14,7 @@ from loguru import logger
 
 from tacitd.clock import SystemClock
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
+from tacitd.dispatch.event_keys import name_of_event
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
@@ -199,7 +200,7 @@ class HandlerRunner:
         # session, the job's last run, the message's id.
         elif done.data or isinstance(event, SessionEnded | Due | Message):
             return consumer.commit_event(
-                event.stored_name, cursor, assignment.log_name, done.data, assignment.handled_upto
+                event.stored_name, cursor, name_of_event(event), done.data, assignment.handled_upto
             )
         return None
 

@@ -12,7 +12,7 @@ from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.batching import Batch
-from tacitd.dispatch.event_keys import describe_event, name_of_event
+from tacitd.dispatch.event_keys import describe_event
 from tacitd.events import Event, SessionStarted
 from tacitd.handler import Commit, Done, Later
 from tacitd.model.port import NoAnswer
@@ -97,11 +97,6 @@ class Assignment:
     """For `SessionEnded`: the cursor's `handled_upto` when it was offered."""
     model_refusal: NoAnswer | None = None
     """The model's answer to every request of this assignment; None if the model is called."""
-
-    @property
-    def log_name(self) -> str:
-        """The event's name in the log."""
-        return name_of_event(self.event)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,7 @@ class WorkQueue:
         self._in_flight.release_owner(path)
         for item in self.list_items_of(path):
             item.reset_progress()
-            self._set_due(item, item.due or due)
+            self.set_due(item, item.due or due)
             self.wake_followers(item)
 
     def assign_home(self, item: WorkItem, cursor: Cursor) -> None:
@@ -134,7 +134,7 @@ class WorkQueue:
         if home != item.home:
             self.lanes.remove_due(item)
             item.home = home
-            self._set_due(item, item.due)
+            self.set_due(item, item.due)
             self.wake_followers(item)
 
     def forget_closed(self, is_open: Callable[[Path], bool]) -> None:
@@ -156,18 +156,15 @@ class WorkQueue:
     def make_due(self, item: WorkItem) -> None:
         """Stop gathering, and retry parked work now unless its reason names a time."""
         item.declined_while_due = False
-        self._set_due(item, True)
+        self.set_due(item, True)
         if item.event is not None:
             # Records are offered because they are due; for an event only this time counts.
             item.gather_until = 0.0
         self.retry_now(item)
         self.wake(item)
 
-    def clear_due(self, item: WorkItem) -> None:
-        """What was due is handled, or waits for an editor."""
-        self._set_due(item, False)
-
-    def _set_due(self, item: WorkItem, due: bool) -> None:
+    def set_due(self, item: WorkItem, due: bool) -> None:
+        """Note whether gathering ended. What was due is handled, or waits for an editor (False)."""
         item.due = due
         if due and item.event is None:
             self.lanes.add_due(item)

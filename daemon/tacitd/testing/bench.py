@@ -166,7 +166,7 @@ class HandlerBench:
         engine._poll_files(full=True)
         for _ in range(ROUNDS):
             engine.run_iteration()
-            if not (engine.inbox or engine.pool.has_unread or engine.dispatcher.work_queue.lanes.has_ready):
+            if not (engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready):
                 engine.dispatcher.outcomes.statuses.renew_all()
                 return
         raise RuntimeError(f"there is still work after {ROUNDS} rounds")

@@ -26,7 +26,7 @@ def test_a_huge_file_delays_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyP
     while ["hello"] not in scene.handler.words:
         scene.engine.run_iteration()
         passes += 1
-    assert passes < 5 and scene.engine.pool.is_unread(scene.path("huge"))
+    assert passes < 5 and scene.path("huge") in scene.engine.pool.unread_paths
     scene.settle()
     assert len(scene.handler.did) == 101
 
