@@ -1,5 +1,5 @@
-"""Generates configuration.md from the settings' models, commands.md and the manual pages from the help texts, and the Claude
-Code plugin's commands from the texts in the handlers' folders.
+"""Generates configuration.md from the settings' models, commands.md and the manual pages from the help texts, api.md from the
+`__all__` of the public modules, and the Claude Code plugin's commands from the texts in the handlers' folders.
 
     python docs/generate.py
 
@@ -18,6 +18,7 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+import api_page
 import man_pages
 from tacitd.cli import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
 from tacitd.cli.plugin_table import build_table
@@ -220,7 +221,12 @@ def slash_commands() -> dict[str, str]:
     return made
 
 
-PAGES = {"configuration.md": configuration, "commands.md": commands}
+def api() -> str:
+    """The text of api.md."""
+    return f"{NOTE}\n{api_page.make_page()}"
+
+
+PAGES = {"configuration.md": configuration, "commands.md": commands, "api.md": api}
 
 
 def main() -> None:

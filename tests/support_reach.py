@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
-from tacitd.handler import PersonRule
+from tacitd.session_context.person_rules import PersonRule
 from tacitd.testing import HandlerBench
 from tacitd_handlers.reach import make_plugin
 from tacitd_handlers.reach.rules_text import HEAD, TITLE

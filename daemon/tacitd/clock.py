@@ -11,6 +11,8 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+__all__ = ["Clock", "SystemClock", "local_date", "local_minutes", "parse_utc", "utc_millis", "utc_seconds"]
+
 
 class Clock(Protocol):
     """A clock. Tests use `tacitd.testing.FakeClock`."""

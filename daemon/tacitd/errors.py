@@ -19,6 +19,25 @@ from __future__ import annotations
 import errno
 import os
 
+__all__ = [
+    "CONFIG",
+    "FAILED",
+    "OK",
+    "PARKED",
+    "UNAVAILABLE",
+    "USAGE",
+    "ConfigError",
+    "FileBusyError",
+    "FileRefusedError",
+    "LogDamagedError",
+    "ParkedError",
+    "TacitdError",
+    "UnavailableError",
+    "UsageError",
+    "describe_failure",
+    "describe_os_error",
+]
+
 OK = 0
 FAILED = 1
 USAGE = 2

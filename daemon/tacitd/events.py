@@ -12,6 +12,25 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+__all__ = [
+    "CONTEXT_LIMIT",
+    "TEXT_LIMIT",
+    "Due",
+    "Event",
+    "Message",
+    "NoProject",
+    "Project",
+    "Prompt",
+    "PromptKind",
+    "Record",
+    "SessionEnded",
+    "SessionStarted",
+    "SourceChanged",
+    "ToolAnswer",
+    "ToolUse",
+    "TranscriptGrew",
+]
+
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""
 TEXT_LIMIT = 64 << 10

@@ -25,6 +25,28 @@ if TYPE_CHECKING:
     from tacitd.files.replaced import EditGuards
     from tacitd.files.transaction import History
 
+__all__ = [
+    "COMPACTION",
+    "BaseHandler",
+    "Commit",
+    "Decided",
+    "Decision",
+    "Degradation",
+    "Done",
+    "Footprint",
+    "Gather",
+    "Handler",
+    "Job",
+    "Later",
+    "Notice",
+    "Outcome",
+    "Plugin",
+    "Rejected",
+    "StoredItem",
+    "Tools",
+    "load_hook",
+]
+
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -103,42 +125,6 @@ class Notice:
     """A short name of the file: `shop/LEARNED.md`."""
     about: str = ""
     """Its origin and cost: `from 2 prompts, $0.01`."""
-
-
-@dataclass(frozen=True, slots=True)
-class PersonRule:
-    """One thing that is known of the person and holds in every project: a line of the file that each session loads."""
-
-    id: str
-    """Stable while the line has the same subject. Unique within the plugin."""
-    text: str
-    """The line, without a list mark."""
-    by_person: bool = False
-    """Whether the person stated it or changed it by hand. The file follows such a change at once, others once a day."""
-
-
-class PersonRules(Protocol):
-    """What one plugin knows of the person. Made by the hook `Plugin.person_rules`."""
-
-    @property
-    def title(self) -> str:
-        """The heading of its lines."""
-        ...
-
-    def list_files(self) -> Sequence[Path]:
-        """The files that the lines are made from. They are asked for again when one of these changes."""
-        ...
-
-    def list_rules(self) -> Sequence[PersonRule]:
-        """The lines that hold now, the most important first: the file has room for 2 KB. Raises OSError, TacitdError."""
-        ...
-
-    def withdraw_rule(self, id: str) -> None:
-        """The person deleted this line: take it back where it is stored. One that is not there any more is ignored.
-
-        Raises OSError, TacitdError; then it is called again later.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,7 +417,7 @@ class Plugin:
     """Hook: `(environ: Mapping) -> Iterable[DoctorFinding]`, what `tacitd doctor` finds in the plugin's files. It changes
     nothing and does not call the model. docs/troubleshooting.md has a section for each id that is not ok."""
     person_rules: str = ""
-    """Hook: `(environ: Mapping, clock: Clock) -> PersonRules`, what the plugin knows of the person. These lines are loaded
+    """Hook: `(environ: Mapping, clock: Clock) -> PersonRules` of `tacitd.session_context.person_rules`, what the plugin knows of the person. These lines are loaded
     into every session."""
     items: str = ""
     """Hook: `(environ: Mapping, root: Path | None) -> Iterable[StoredItem]`: what a person can decide about, in a project and

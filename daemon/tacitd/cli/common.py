@@ -20,6 +20,19 @@ from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_hidden
 
+__all__ = [
+    "CallMethod",
+    "connect_or_run",
+    "echo_json",
+    "echo_json_line",
+    "echo_message",
+    "escape_output",
+    "get_paths",
+    "parse_since",
+    "resolve_directory",
+    "show_argument",
+]
+
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 

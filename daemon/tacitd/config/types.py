@@ -11,6 +11,8 @@ from pydantic import BeforeValidator, PlainSerializer
 
 from tacitd.config.durations import format_duration, parse_duration
 
+__all__ = ["Duration", "Names"]
+
 
 def _names(value: Any) -> Any:
     """`"A,B"` (as in an environment variable) becomes `("A", "B")`; a list stays unchanged."""

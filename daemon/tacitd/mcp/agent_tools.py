@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+__all__ = ["AgentInterface", "AgentResource", "AgentTool", "ToolParameter"]
+
 LARGEST_RESULT = 20_000
 """Characters of a tool's or resource's answer; about 5,000 tokens, a fifth of what Claude Code accepts."""
 

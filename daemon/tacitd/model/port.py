@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
 
+__all__ = ["Answer", "Model", "ModelRequest", "NoAnswer", "PurposeLimit", "Tier", "Why"]
+
 Tier = Literal["fast", "smart", "accurate"]
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
+__all__ = ["Buckets", "make_buckets"]
+
 MOST = 26
 """Weeks or months in one chart; a longer span is divided into the next larger unit."""
 YEARS = 60

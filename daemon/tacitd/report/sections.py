@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, assert_never
 
+__all__ = ["Cell", "ReportPart", "ReportScope", "ReportSection", "ReportSeries", "ReportTable"]
+
 Cell = str | int | float | None
 """A number is aligned to the right; None is shown as `unknown`."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+__all__ = ["DoctorFinding", "Severity"]
+
 Severity = Literal["ok", "warning", "error"]
 
 

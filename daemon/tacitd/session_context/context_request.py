@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+__all__ = ["ContextFile", "ContextRequest", "FailedCall"]
+
 Occasion = Literal["start", "resume", "compact", "agent"]
 """A new session; a resumed one; after a compaction; the start of a sub-agent."""
 

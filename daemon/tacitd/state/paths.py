@@ -17,6 +17,8 @@ from pathlib import Path
 
 from tacitd.errors import ConfigError
 
+__all__ = ["SNAPSHOT", "Paths", "config_dir", "config_file", "data_dir", "find_home", "state_dir"]
+
 SNAPSHOT = "status.json"
 """File in the state directory: the last status document, for `tacitd status` without a running daemon."""
 SOCKET_FILE = "socket"

@@ -20,6 +20,8 @@ from tacitd.text.secret_library import find_library_secrets
 from tacitd.text.secret_numbers import CARD, IBAN, find_seed_phrases, is_card, is_iban
 from tacitd.text.secret_shapes import find_shapes
 
+__all__ = ["has_secret", "redact_secrets"]
+
 SECRET = "[secret]"
 
 _LONG = compile_lazily(r"(?<![A-Za-z0-9+_-])[A-Za-z0-9+_-]{32,}+={0,2}")

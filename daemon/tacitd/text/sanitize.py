@@ -15,6 +15,8 @@ import re
 from tacitd.text.characters import EMOJI, JOINER, is_hidden, is_mark
 from tacitd.text.lazy_pattern import compile_lazily
 
+__all__ = ["escape_hidden", "find_control", "sanitize_line", "sanitize_text"]
+
 MOST_MARKS = 8
 """Combining marks on one character. Burmese and Tibetan need up to seven."""
 MOST_ACCENTS = 4

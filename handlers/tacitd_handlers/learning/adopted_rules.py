@@ -13,7 +13,7 @@ from pathlib import Path
 from tacitd.clock import Clock
 from tacitd.files.log import Log
 from tacitd.files.purge import BLANK
-from tacitd.handler import PersonRule
+from tacitd.session_context.person_rules import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of
 from tacitd_handlers.learning.offers import RuleOffer, find_offers

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.handler import PersonRule
+from tacitd.session_context.person_rules import PersonRule
 from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.lesson_operations import mark_wrong
 from tacitd_handlers.lessons.scopes import GLOBAL

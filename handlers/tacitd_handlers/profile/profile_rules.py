@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.handler import PersonRule
+from tacitd.session_context.person_rules import PersonRule
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import LABELS

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tacitd.handler import PersonRule
+from tacitd.session_context.person_rules import PersonRule
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 
