@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from support_learning import EXTRACTION, SYNTHESIS, Bench, git, lines
 from tacitd.events import Due

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock, read_process_start
 from tacitd.config.settings import Config, load_config
@@ -290,8 +291,7 @@ def build_app(
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class _Outside:
+class _Outside(Struct, frozen=True):
     """The arguments of `build_app` that `_join_parts` passes on."""
 
     paths: Paths

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
 from loguru import logger
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer
@@ -51,8 +51,7 @@ MAX_SLEEP = 60.0
 """Maximum seconds between two passes."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPlace:
+class SessionPlace(Struct, frozen=True):
     """The directory in which a session works, from its transcript."""
 
     cwd: str
@@ -73,8 +72,7 @@ class EngineHost(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class Engine:
+class Engine(Struct):
     """The parts, and the loop that runs them. `app.py` builds it."""
 
     clock: Clock

@@ -7,7 +7,6 @@ event becomes a member of `Event`; mypy then reports every `match` without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -31,6 +30,8 @@ __all__ = [
     "TranscriptGrew",
 ]
 
+from msgspec import Struct
+
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""
 TEXT_LIMIT = 64 << 10
@@ -45,8 +46,7 @@ rejected. answers: chosen or typed in answer to the model's question.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
+class Prompt(Struct, frozen=True):
     """Text that a person typed, without everything that they did not type."""
 
     kind: PromptKind
@@ -71,8 +71,7 @@ class Prompt:
         return sha256(f"{self.session}\0{self.text}\0{self.time}".encode(errors="replace")).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True):
     """A tool that the assistant called."""
 
     id: str
@@ -83,8 +82,7 @@ class ToolUse:
     """The names by which the call starts a skill; () for any other call."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolAnswer:
+class ToolAnswer(Struct, frozen=True):
     """A tool's answer to a call."""
 
     error: bool
@@ -95,8 +93,7 @@ class ToolAnswer:
     """The tool's result as an object, if the client recorded it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One record of a transcript, usually a line, reduced to what handlers use."""
 
     start: int
@@ -131,8 +128,7 @@ class Record:
         return not (self.prompts or self.text or self.tools or self.summary or self.command or self.plan)
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """A directory in which a person works and in which learned facts are stored."""
 
     root: Path
@@ -140,8 +136,7 @@ class Project:
     git: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NoProject:
+class NoProject(Struct, frozen=True):
     """A working directory that is not a project, with the reason. Nothing is written there."""
 
     cwd: str
@@ -150,8 +145,7 @@ class NoProject:
     """Whether the directory does not exist now and may exist again."""
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptGrew:
+class TranscriptGrew(Struct, frozen=True):
     """Records of one transcript that this handler has not handled yet, from its position on.
 
     Offered again with more records as the transcript grows, until the outcome is `Done`.
@@ -170,8 +164,7 @@ class TranscriptGrew:
     """Whether the handler must not wait for more prompts (`sync`, the session ended, `run --once`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStarted:
+class SessionStarted(Struct, frozen=True):
     """A session's working directory became known, by its first record that names one, or changed.
 
     Comes once each time the session goes to another project.
@@ -185,8 +178,7 @@ class SessionStarted:
     """Seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnded:
+class SessionEnded(Struct, frozen=True):
     """A session ended, or was idle for `session.idle`. May come again after it was resumed.
 
     Offered after this handler has handled every record of the session.
@@ -201,8 +193,7 @@ class SessionEnded:
     why: Literal["idle", "gone", "asked"]
 
 
-@dataclass(frozen=True, slots=True)
-class SourceChanged:
+class SourceChanged(Struct, frozen=True):
     """A file that the handler's `sources` names was changed, created or removed."""
 
     stored_name: ClassVar[str] = "SourceChanged"
@@ -210,8 +201,7 @@ class SourceChanged:
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class Due:
+class Due(Struct, frozen=True):
     """A job of the handler's is due: by the clock, because a person asked for it, or because of a session."""
 
     stored_name: ClassVar[str] = "Due"
@@ -221,8 +211,7 @@ class Due:
     """The session that it is about; "" if it is about none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A message from another handler, offered after the commit that contains it.
 
     Offered at least once, until the outcome is `Done`: the same `id` may come again after a crash.

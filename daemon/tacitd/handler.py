@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.events import Event, NoProject, Project, Record, ToolAnswer
@@ -48,8 +49,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Struct, frozen=True):
     """Handled. The position moves to `upto`, and `data` is committed with it in one record."""
 
     upto: int | None = None
@@ -59,8 +59,7 @@ class Done:
     the name of another handler is offered to that handler as `Message` once the commit is durable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Later:
+class Later(Struct, frozen=True):
     """Something is missing. The work is parked, listed in `status`, and retried with growing pauses."""
 
     reason: str
@@ -72,8 +71,7 @@ class Later:
     rejected. `world`: it is retried without a limit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rejected:
+class Rejected(Struct, frozen=True):
     """The work cannot be done. It becomes a dead letter with its reason; the position moves past it."""
 
     reason: str
@@ -86,8 +84,7 @@ class Rejected:
 Outcome = Done | Later | Rejected
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A record of the handler's log: its data and its position after it."""
 
     at: float
@@ -102,8 +99,7 @@ class Commit:
     data: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Degradation:
+class Degradation(Struct, frozen=True):
     """A problem that is reported until it is gone. State, not a log line."""
 
     id: str
@@ -112,8 +108,7 @@ class Degradation:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """One thing that a handler made, such as a line that it stored, for a person who reads the log or waits. It is
     logged at INFO, so it must not contain the person's own text or anything confidential."""
 
@@ -127,8 +122,7 @@ class Notice:
     """Its origin and cost: `from 2 prompts, $0.01`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredItem:
+class StoredItem(Struct, frozen=True):
     """One thing that a plugin learned, proposes or must not learn again, about which a person can decide.
 
     `tacitd forget`, `accept` and `review` find the items of all plugins by id or by text. They are derived from what is
@@ -155,8 +149,7 @@ class StoredItem:
     """The beginnings of the person's words that it came from, with secrets blanked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """What a person decided about an item."""
 
     id: str
@@ -168,8 +161,7 @@ class Decision:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """What a decision did."""
 
     what: str
@@ -178,8 +170,7 @@ class Decided:
     """After `drop`: every text in which the item's words may be stored, for `tacitd forget --purge`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tools:
+class Tools(Struct, frozen=True):
     """Everything outside its own code that a handler may use. Nothing here gives access to another handler."""
 
     clock: Clock
@@ -236,8 +227,7 @@ class Tools:
         return self.write_mode_of(project) if self.write_mode_of is not None else self.write
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """Work that a handler does at intervals, started with `Due(name)`."""
 
     name: str
@@ -251,8 +241,7 @@ COMPACTION = "compaction"
 of the session was handled. Only clients with hooks tell it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gather:
+class Gather(Struct, frozen=True):
     """How long the engine gathers the growth of a transcript before it offers it. Seconds; None: not a condition.
 
     Growth is offered when the first of these conditions is met, and at once by `sync` and at the end of the session. With
@@ -331,8 +320,7 @@ class BaseHandler(ABC):
         return ()
 
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+class Footprint(Struct, frozen=True):
     """A plugin's files outside the state directory, for `uninstall`. They need not exist."""
 
     removed: Sequence[Path] = ()
@@ -352,8 +340,7 @@ class Footprint:
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plugin:
+class Plugin(Struct, frozen=True):
     """What a plugin's folder offers. An entry point of the group `tacitd.handlers` names a function that returns one.
 
     A hook is text, `"module:name"`, and is imported when it is used. So a declaration is light, and a command that uses

@@ -7,11 +7,11 @@ loaded is reported in `status`, and the others run.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.handler import Degradation, Footprint, Plugin
 
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 GROUP = "tacitd.handlers"
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlugins:
+class FoundPlugins(Struct, frozen=True):
     """The plugins that could be loaded, and a degradation for each of the others."""
 
     plugins: tuple[Plugin, ...]

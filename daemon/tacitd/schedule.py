@@ -11,10 +11,10 @@ The last success of each job is in its handler's log (`consumers/consumer.py`), 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from apscheduler.triggers.interval import IntervalTrigger
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.handler import Job
@@ -25,8 +25,7 @@ _EPOCH = datetime.fromtimestamp(0, UTC)
 _LONGEST = timedelta.max.total_seconds()
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(Struct, frozen=True):
     """One moment on both clocks."""
 
     wall: float
@@ -35,8 +34,7 @@ class Instant:
     """Monotonic seconds, including time in sleep."""
 
 
-@dataclass(slots=True)
-class PlannedJob:
+class PlannedJob(Struct):
     """A job of a handler, and when it is due next."""
 
     plugin_name: str

@@ -12,12 +12,12 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
+from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import local_date, utc_seconds

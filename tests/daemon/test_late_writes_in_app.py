@@ -9,8 +9,8 @@ import pytest
 
 from support_engine import Scene
 from tacitd.errors import FileBusyError
-from tacitd.files import PutLine
 from tacitd.files.late_writes import KEEP
+from tacitd.files.operations import PutLine
 from tacitd.handler import Degradation
 
 LEARNED = "# Learned Preferences\n\n## Coding\n- one\n"

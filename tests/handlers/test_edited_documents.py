@@ -12,8 +12,9 @@ from support_continuity import World
 from support_learner import Desk, row
 from support_profile import Box
 from tacitd.errors import FileBusyError
-from tacitd.files import BusyFiles, EditGuards
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.late_writes import KEEP, LateWrites
+from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile

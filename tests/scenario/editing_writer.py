@@ -18,8 +18,13 @@ from pathlib import Path
 
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError
-from tacitd.files import BusyFiles, EditGuards, History, LateWrites, Log, PutLine
+from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
+from tacitd.files.late_writes import LateWrites
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.replaced import EditGuards
+from tacitd.files.transaction import History
 
 
 def main(root: Path, log: Path, waiting: str) -> None:

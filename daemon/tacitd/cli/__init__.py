@@ -11,10 +11,9 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 import click
 
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from tacitd.cli.plugin_table import PluginTable
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRow:
+class CommandRow(NamedTuple):
     """One command in the list of commands: its location, help and group."""
 
     where: str

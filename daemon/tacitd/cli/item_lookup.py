@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.cli import load_plugin_table
 from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
@@ -24,8 +25,7 @@ NAMED = 5
 ListItems = Callable[[Mapping[str, str], Path | None], Iterable[StoredItem]]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundItem:
+class FoundItem(Struct, frozen=True):
     """An item with the plugin that it belongs to."""
 
     plugin: str

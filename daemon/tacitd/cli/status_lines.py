@@ -7,9 +7,8 @@ belongs in `terminal_text.py`. Nothing heavy is imported, because `status` must 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import parse_utc
@@ -26,8 +25,7 @@ ROWS = 3
 screen is too small for that; one problem more."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusLine:
+class StatusLine(NamedTuple):
     """One line. `label` is "" if it continues the line before."""
 
     label: str

@@ -7,17 +7,16 @@ All other unknown names are refused, because they are probably misspelt.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 DECLARATION = "removed_settings"
 """The attribute of a section's model: by name, a sentence without a full stop on what to do instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemovedSetting:
+class RemovedSetting(Struct, frozen=True):
     """A setting of an earlier version that is still in the file or in the environment."""
 
     key: str

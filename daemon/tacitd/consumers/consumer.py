@@ -25,11 +25,11 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.consumers.commits import Commits, parse_commit
@@ -57,8 +57,7 @@ RESEND_FOR = 30 * 86400.0
 """Seconds after its commit for which a message is posted again at a start."""
 
 
-@dataclass(slots=True)
-class Consumer:
+class Consumer(Struct):
     """A handler with its log. Its methods may be called from any thread."""
 
     plugin: Plugin

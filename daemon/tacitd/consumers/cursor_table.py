@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.sources.position import Position
 
@@ -19,8 +20,7 @@ _FIELDS = struct.Struct("<qqqqdI")
 _OFFSET = struct.Struct("<q")
 
 
-@dataclass(slots=True)
-class Cursor:
+class Cursor(Struct):
     """A handler's position and state in one transcript. Changed under its consumer's lock only."""
 
     path: Path

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_LINE = 4 << 20
 """Maximum bytes of one request. Most have a few hundred; `scan` names every transcript."""
@@ -22,8 +21,7 @@ FAILED = -32000
 """The method ran and failed. `data` is `{"hint", "exit"}`: the hint and the exit code for a command."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A call. A request without an id is a notification: it is run and not answered."""
 
     id: str | int | float | None
@@ -32,8 +30,7 @@ class Request:
     notification: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRefusal:
+class RequestRefusal(NamedTuple):
     """A line that is not a valid request, with the error to answer."""
 
     id: str | int | float | None

@@ -14,8 +14,9 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.control.protocol import encode_notification, encode_result
 
@@ -25,8 +26,7 @@ AT_ONCE = 64
 """Notifications that are asked for at a time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Struct, frozen=True):
     """What a method returns to begin a stream."""
 
     result: Any
@@ -37,8 +37,7 @@ class Stream:
     """Given a function, call it whenever there may be more, in any thread. Returns a function that ends that."""
 
 
-@dataclass(slots=True)
-class StreamSlots:
+class StreamSlots(Struct):
     """The streams of one server, so that closing it ends them. Thread-safe."""
 
     _wakers: list[Callable[[], None]] = field(default_factory=list)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
 from loguru import logger
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
 from tacitd.files.change_view import summarise_transaction
@@ -36,8 +37,7 @@ LONGEST = 400
 """Maximum characters of an activity's text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """One thing that happened. It contains nothing confidential and, before it is learned, none of the person's words."""
 
     at: float

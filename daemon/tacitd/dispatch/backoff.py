@@ -7,8 +7,10 @@ record that still fails alone becomes a dead letter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.handler import Later
 
@@ -20,8 +22,7 @@ FURTHEST = 40 * 86400.0
 """Maximum seconds until `not_before`, so that a clock that is wrong for a minute does not park work for a century."""
 
 
-@dataclass(frozen=True, slots=True)
-class Backoff:
+class Backoff(Struct, frozen=True):
     """The delays between tries, in seconds."""
 
     first: float = 30.0
@@ -33,8 +34,7 @@ class Backoff:
         return min(self.longest, self.first * 4.0 ** min(attempts - 1, 20))
 
 
-@dataclass(frozen=True, slots=True)
-class Parked:
+class Parked(Struct, frozen=True):
     """Why work waits, and until when."""
 
     reason: str
@@ -49,15 +49,13 @@ class Parked:
     blame: Literal["world", "work"] = "world"
 
 
-@dataclass(frozen=True, slots=True)
-class Halve:
+class Halve(Struct, frozen=True):
     """Offer at most `limit` records together."""
 
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
+class GiveUp(Struct, frozen=True):
     """A single record failed often enough: write a dead letter."""
 
     reason: str

@@ -11,14 +11,15 @@ the session: the dispatcher then does not ask. No worker is started for a batch 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.handler import Gather
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Records to offer, and the offset that is reached when all of them are handled."""
 
     records: tuple[Record, ...]

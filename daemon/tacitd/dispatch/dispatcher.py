@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer
@@ -40,8 +42,7 @@ from tacitd.sources.transcript import Tail
 A_DAY = 86400.0
 
 
-@dataclass(slots=True)
-class Dispatcher:
+class Dispatcher(Struct):
     """Offers work to handlers. Engine thread only."""
 
     consumers: Mapping[str, Consumer]

@@ -7,8 +7,9 @@ and a walk through 20,000 transcripts for each handler takes a second.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.work_item import WorkItem
@@ -80,8 +81,7 @@ class LagCounters:
         return sum(1 for path in paths if not self._is_subagent(path))
 
 
-@dataclass(slots=True)
-class WorkCounts:
+class WorkCounts(Struct):
     """The counts of one handler."""
 
     gathering: int = 0

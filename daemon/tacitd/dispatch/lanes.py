@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.work_item import LaneKey, WorkItem
@@ -19,8 +20,7 @@ MAX_ROUNDS = 100
 """How many items of one lane are examined in one call of `run_ready`; the loop then reads again."""
 
 
-@dataclass(slots=True)
-class Lane:
+class Lane(Struct):
     """The items that wait in a lane, and whether it is busy."""
 
     queue: list[tuple[int, int, WorkItem]] = field(default_factory=list)

@@ -5,8 +5,9 @@ Engine thread only. When failed work is retried is decided in `backoff.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
+
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.consumers.cursor_table import Cursor
@@ -30,8 +31,7 @@ MIN_WAIT = 0.05
 """Minimum seconds until work is offered again that waits for a file."""
 
 
-@dataclass(slots=True)
-class Outcomes:
+class Outcomes(Struct):
     """Starts assignments and applies their outcomes."""
 
     work_queue: WorkQueue

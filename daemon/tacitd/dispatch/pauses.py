@@ -8,9 +8,10 @@ kept in a log, so that a restart changes neither. Nothing here offers or parks w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.dispatch.work_item import WorkItem
@@ -33,8 +34,7 @@ BREAKER_PAUSE = 60.0
 """Minimum seconds until work that the growth breaker stopped is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """One thing that is paused."""
 
     scope: Scope
@@ -108,8 +108,7 @@ class PausedScopes:
         return list(self._paused)
 
 
-@dataclass(frozen=True, slots=True)
-class Refusals:
+class Refusals(Struct, frozen=True):
     """Checks work items before they are offered. Engine thread only."""
 
     pauses: PausedScopes

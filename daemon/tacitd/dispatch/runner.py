@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from loguru import logger
+from msgspec.structs import replace
 
 from tacitd.clock import SystemClock
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer

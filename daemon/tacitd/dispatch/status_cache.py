@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.workers import ThreadPool, WorkerPool
@@ -24,8 +26,7 @@ PATIENCE = 2.0
 later callers get it at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusPart:
+class StatusPart(Struct, frozen=True):
     """A handler's part of the status document."""
 
     part: Mapping[str, Any] = field(default_factory=dict)
@@ -35,8 +36,7 @@ class StatusPart:
     fault: Degradation | None = None
 
 
-@dataclass(slots=True)
-class _Renewal:
+class _Renewal(Struct):
     """Where the renewal of one part is."""
 
     pool: WorkerPool

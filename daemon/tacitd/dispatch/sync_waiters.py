@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.dispatch.inbox import make_stopped_error
@@ -20,8 +21,7 @@ FULL_CHECK_EVERY = 1.0
 """Seconds."""
 
 
-@dataclass(slots=True, eq=False)
-class SyncWaiter:
+class SyncWaiter(Struct, eq=False):
     """A `sync` in progress."""
 
     unsettled: dict[Path, int]

@@ -6,8 +6,10 @@ Moves no position and starts nothing. `make_next_batch` notes which other transc
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
@@ -21,8 +23,7 @@ from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.sources.transcript import Tail
 
 
-@dataclass(frozen=True, slots=True)
-class UnhandledRecords:
+class UnhandledRecords(Struct, frozen=True):
     """Answers questions about work items. Engine thread only."""
 
     work_queue: WorkQueue

@@ -5,8 +5,9 @@ All of it is in memory only. After a crash it is made again from positions and g
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
@@ -21,8 +22,7 @@ LaneKey = tuple[str, str]
 """(handler, project): see `lanes.py`."""
 
 
-@dataclass(slots=True, eq=False)
-class WorkItem:
+class WorkItem(Struct, eq=False):
     """The work of one handler on one transcript, or on one event without records."""
 
     consumer: Consumer
@@ -84,8 +84,7 @@ class WorkItem:
         self.declined_while_due, self.blocked_by = False, None
 
 
-@dataclass(frozen=True, slots=True)
-class Assignment:
+class Assignment(Struct, frozen=True):
     """What a worker is given."""
 
     item: WorkItem
@@ -99,16 +98,14 @@ class Assignment:
     """The model's answer to every request of this assignment; None if the model is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileBusy:
+class FileBusy(Struct, frozen=True):
     """The outcome of a handler that met a file that is being edited. Nothing is parked, and no attempt is counted."""
 
     seconds: float
     """When it is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class PendingWrite:
+class PendingWrite(Struct, frozen=True):
     """What a handler did and could not be written yet. Kept so that it is not done, and paid for, again."""
 
     assignment: Assignment

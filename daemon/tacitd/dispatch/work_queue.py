@@ -8,8 +8,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor

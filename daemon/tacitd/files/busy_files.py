@@ -28,9 +28,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import FileBusyError
@@ -54,8 +56,7 @@ _Identity = tuple[int, int, int] | None
 """Inode, size, modification time in ns; None: there is no file."""
 
 
-@dataclass(frozen=True, slots=True)
-class BusyFile:
+class BusyFile(Struct, frozen=True):
     """A file whose change waits because an editor has it open."""
 
     path: Path
@@ -65,8 +66,7 @@ class BusyFile:
     """Monotonic seconds: when the change was first delayed."""
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(Struct, frozen=True):
     """What a file was when it was last seen."""
 
     identity: _Identity

@@ -22,8 +22,9 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.files.disk import Disk, is_regular
 
@@ -33,8 +34,7 @@ _VIM_SUFFIX = re.compile(r"\.s[a-w][a-z]\Z")
 _OWNER = re.compile(r"\A[^@\n]*@(?P<host>[^\n]*)\.(?P<pid>[0-9]{1,9})(?::[0-9]+)?\s*\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class EditorLock:
+class EditorLock(Struct, frozen=True):
     """A file that marks another file as open in an editor."""
 
     path: Path

@@ -18,8 +18,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.files.disk import is_regular
 
@@ -52,8 +53,7 @@ _SAFE = [
 """Options that keep a repository's configuration from running a program. On the command line they take precedence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A work tree and the directories that belong to it."""
 
     top: Path
@@ -66,8 +66,7 @@ class Repository:
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeadMove:
+class HeadMove(Struct, frozen=True):
     """One entry of HEAD's log."""
 
     before: str
@@ -77,8 +76,7 @@ class HeadMove:
     """Git's own words, such as `commit: …` or `checkout: …`."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnsafeGitDirectory:
+class UnsafeGitDirectory(Struct, frozen=True):
     """A git directory in which nothing may be written."""
 
     reason: str

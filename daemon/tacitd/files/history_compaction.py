@@ -20,9 +20,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import parse_utc
 from tacitd.files.operations import (
@@ -64,8 +65,7 @@ DIGEST_CAUSE = frozenset({"by", "what", "sessions", "prompts", "lines", UNDONE})
 Read = Callable[[], Iterable[Mapping[str, Any]]]
 
 
-@dataclass(slots=True)
-class _Needs:
+class _Needs(Struct):
     """What is needed of one transaction: the numbers of its operations, and of which lines of theirs."""
 
     puts: set[int] = field(default_factory=set)

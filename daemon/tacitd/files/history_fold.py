@@ -7,9 +7,10 @@ transaction_records.py; what a compaction keeps, in history_compaction.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.files.history_compaction import has_key
 from tacitd.files.operations import Effect, Operation, RewriteFile, WriteFile

@@ -24,9 +24,11 @@ import hashlib
 import threading
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
@@ -44,8 +46,7 @@ AT_ONCE = 64
 """Highest number of kept descriptors; beyond it the oldest is checked early and closed."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveredCopy:
+class RecoveredCopy(Struct, frozen=True):
     """A copy with a person's text that is not in any other file."""
 
     path: Path
@@ -53,8 +54,7 @@ class RecoveredCopy:
     """The file that it was written for; None if an earlier process left the copy: then it is a file of the same directory."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OldFile:
+class _OldFile(Struct, frozen=True):
     """An old file that was swapped out."""
 
     fd: int
@@ -77,8 +77,7 @@ class _OldFile:
     """The copy that its bytes were last written to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnChange:
+class _OwnChange(Struct, frozen=True):
     """A change that tacitd made to a file while an older version of it is kept."""
 
     number: int

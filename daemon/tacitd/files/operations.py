@@ -10,13 +10,13 @@ A new operation is a subclass of `Operation` in `_CLASSES`; nothing else lists t
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, get_args
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.text import markdown
@@ -26,8 +26,7 @@ Did = Literal["nothing", "put", "swapped", "taken", "arranged", "written", "appe
 _DIDS: dict[str, Did] = {did: did for did in get_args(Did)}
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Struct, frozen=True):
     """What an operation did to the file. It is "nothing" if the file was as wanted already: a line that a person wrote
     was not put by tacitd."""
 
@@ -44,16 +43,14 @@ class Effect:
 NOTHING = Effect()
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedLines:
+class ChangedLines(Struct, frozen=True):
     """The bullets that an operation added and removed. None: there is none."""
 
     put: str | None = None
     taken: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation(ABC):
+class Operation(Struct, frozen=True):
     """One change of one file. All fields except `path` are text, and all are recorded."""
 
     name: ClassVar[str]
@@ -85,36 +82,41 @@ class Operation(ABC):
 
     def to_record(self) -> dict[str, str]:
         """`{"op": "put", "path": "/…/LEARNED.md", "heading": …, "line": …, "title": …}`, without fields at their default."""
-        values = {each.name: (str(getattr(self, each.name)), each.default) for each in fields(self)}
+        defaults = self._list_defaults()
+        values = {name: str(getattr(self, name)) for name in self.__struct_fields__}
         return {
             "op": self.name,
-            **{name: text for name, (text, default) in values.items() if text != default},
+            **{name: text for name, text in values.items() if text != defaults.get(name)},
         }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Decode the fields. Raises ValueError if one is missing."""
         values: dict[str, Any] = {}
-        for field in fields(cls):
-            value = record.get(field.name, field.default)
+        defaults = cls._list_defaults()
+        for field in cls.__struct_fields__:
+            value = record.get(field, defaults.get(field))
             if not isinstance(value, str):
-                raise ValueError(f"operation {cls.name!r} without a {field.name}")
-            values[field.name] = share_path(value) if field.name == "path" else value
+                raise ValueError(f"operation {cls.name!r} without a {field}")
+            values[field] = share_path(value) if field == "path" else value
         return cls(**values)
 
-    @abstractmethod
+    @classmethod
+    def _list_defaults(cls) -> dict[str, Any]:
+        """The fields that a record need not contain, with their defaults."""
+        names, defaults = cls.__struct_fields__, cls.__struct_defaults__
+        return dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+
     def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
-        """As `apply`; the effect is only valid if the bytes differ."""
+        """As `apply`; the effect is only valid if the bytes differ. Each operation has its own."""
+        raise NotImplementedError
 
 
-class LineOperation(Operation):
+class LineOperation(Operation, frozen=True):
     """An operation on the lines of a Markdown file that people edit too."""
 
-    __slots__ = ()
 
-
-@dataclass(frozen=True, slots=True)
-class PutLine(LineOperation):
+class PutLine(LineOperation, frozen=True):
     """Add the bullet `line` under `## heading`. A missing file is created with `# title`."""
 
     name = "put"
@@ -137,8 +139,7 @@ class PutLine(LineOperation):
         return after, Effect("put", made)
 
 
-@dataclass(frozen=True, slots=True)
-class SwapLine(LineOperation):
+class SwapLine(LineOperation, frozen=True):
     """Replace the bullet `old` with `new`; if there is no `old`, as PutLine."""
 
     name = "swap"
@@ -176,8 +177,7 @@ class SwapLine(LineOperation):
         return markdown.put_line(data, self.heading, self.new, self.title), Effect("put", made)
 
 
-@dataclass(frozen=True, slots=True)
-class TakeLine(LineOperation):
+class TakeLine(LineOperation, frozen=True):
     """Remove the bullet `line`, and the heading `section` if nothing is left below it."""
 
     name = "take"
@@ -198,8 +198,7 @@ class TakeLine(LineOperation):
         return after, effect
 
 
-@dataclass(frozen=True, slots=True)
-class ArrangeLines(LineOperation):
+class ArrangeLines(LineOperation, frozen=True):
     """Put the bullets `order` (one on each line) into this order, each in its list; other lines keep their places.
 
     `before`: the order in which they were, for undoing it.
@@ -218,8 +217,7 @@ class ArrangeLines(LineOperation):
         return after, Effect("arranged")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteFile(Operation):
+class WriteFile(Operation, frozen=True):
     """Set the whole content of a generated file that only tacitd writes."""
 
     name = "write"
@@ -230,8 +228,7 @@ class WriteFile(Operation):
         return _encoded(self.text), Effect("written")
 
 
-@dataclass(frozen=True, slots=True)
-class MakeFile(Operation):
+class MakeFile(Operation, frozen=True):
     """Create a file with this text if there is none. An existing file is not changed, whoever wrote it."""
 
     name = "make"
@@ -242,8 +239,7 @@ class MakeFile(Operation):
         return _encoded(self.text) if data is None else data, Effect("written")
 
 
-@dataclass(frozen=True, slots=True)
-class AppendLine(Operation):
+class AppendLine(Operation, frozen=True):
     """Append a plain line to the file, unless it has that line (`.git/info/exclude`)."""
 
     name = "append"
@@ -254,8 +250,7 @@ class AppendLine(Operation):
         return _append(data or b"", _encoded(self.line)), Effect("appended")
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveFile(Operation):
+class RemoveFile(Operation, frozen=True):
     """Remove the file. For a symlink, remove the link and keep its target."""
 
     name = "remove"
@@ -269,8 +264,7 @@ def digest_of(data: bytes | None) -> str:
     return "" if data is None else hashlib.sha256(data).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class RewriteFile(Operation):
+class RewriteFile(Operation, frozen=True):
     """Set the content of a generated file if it is still the content that was seen, as `digest_of` returns it.
 
     A person's edit since then is kept: the operation has no effect.
@@ -286,8 +280,7 @@ class RewriteFile(Operation):
         return (_encoded(self.text), Effect("written")) if digest_of(data) == self.seen else (data, NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawFile(Operation):
+class WithdrawFile(Operation, frozen=True):
     """Remove a generated file if it still has the content that was seen, as `digest_of` returns it."""
 
     name = "withdraw"
@@ -299,8 +292,7 @@ class WithdrawFile(Operation):
         return (None, Effect("removed")) if digest_of(data) == self.seen else (data, NOTHING)
 
 
-@dataclass(frozen=True, slots=True)
-class AppendBlock(LineOperation):
+class AppendBlock(LineOperation, frozen=True):
     """Append lines of Markdown that are not bullets, after a blank line, unless the file has them."""
 
     name = "block"

@@ -7,17 +7,18 @@ did) is decided by the handlers (S-28).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.files.transaction_records import Transaction
 from tacitd.files.undo import UNDONE
 from tacitd.text.markdown import clean_line
 
 
-@dataclass(frozen=True, slots=True)
-class LineHistory:
+class LineHistory(Struct, frozen=True):
     """The last effects of tacitd on one bullet of one file. Times are seconds since 1970, UTC."""
 
     put_at: float | None

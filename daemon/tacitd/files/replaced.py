@@ -15,9 +15,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.busy_files import BusyFiles
@@ -43,8 +44,7 @@ class OldFileKeeper(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class EditGuards:
+class EditGuards(Struct, frozen=True):
     """Protection for people who edit the same file. Empty: only compare-and-swap, as for a person's own command."""
 
     late_writes: OldFileKeeper | None = None

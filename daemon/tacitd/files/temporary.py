@@ -16,8 +16,9 @@ import os
 import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
@@ -31,8 +32,7 @@ LIMIT = 16 << 20
 """Bytes: a file longer than this is refused, because it is read whole."""
 
 
-@dataclass(frozen=True, slots=True)
-class FileSnapshot:
+class FileSnapshot(Struct, frozen=True):
     """A file as it was at one moment."""
 
     data: bytes

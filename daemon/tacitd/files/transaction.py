@@ -18,9 +18,10 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.clock import Clock, utc_millis
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, UsageError, describe_failure

@@ -9,11 +9,12 @@ with milliseconds. Reading and appending the log is in transaction.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.files.log import encode_record
@@ -25,8 +26,7 @@ PAST = "past"
 """The state in a record of the keys of transactions that are in the archive only."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """The operations on a project's files, their cause, and their effects."""
 
     id: str
@@ -69,8 +69,7 @@ class StoredCause(Mapping[str, Any]):
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
-@dataclass(frozen=True, slots=True)
-class PendingTransaction:
+class PendingTransaction(Struct, frozen=True):
     """A transaction that began and cannot be finished now."""
 
     id: str

@@ -7,17 +7,17 @@ and limits of its parameters are the command's own (`tool_schema`); only the wor
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 __all__ = ["AgentInterface", "AgentResource", "AgentTool", "ToolParameter"]
+
+from msgspec import Struct
 
 LARGEST_RESULT = 20_000
 """Characters of a tool's or resource's answer; about 5,000 tokens, a fifth of what Claude Code accepts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolParameter:
+class ToolParameter(Struct, frozen=True):
     """A parameter of a tool, which fills a parameter of its command."""
 
     name: str
@@ -30,8 +30,7 @@ class ToolParameter:
     """Whether the model must give it, although the command does not need it."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTool:
+class AgentTool(Struct, frozen=True):
     """A tool that an agent can call."""
 
     name: str
@@ -54,8 +53,7 @@ class AgentTool:
     200 tokens of every request."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentResource:
+class AgentResource(Struct, frozen=True):
     """A text that an agent can read."""
 
     name: str
@@ -67,8 +65,7 @@ class AgentResource:
     mime_type: str = "text/markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentInterface:
+class AgentInterface(Struct, frozen=True):
     """What a plugin offers to agents; the hook `Plugin.mcp` names one."""
 
     tools: Sequence[AgentTool] = ()

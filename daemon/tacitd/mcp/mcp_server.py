@@ -8,7 +8,6 @@ it changes are written in whole steps.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from mcp import types
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from msgspec import Struct
 
 from tacitd import __version__
 from tacitd.mcp.agent_tools import LARGEST_RESULT, AgentResource
@@ -37,8 +37,7 @@ INSTRUCTIONS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """What the server offers: tools by name, resources by name, and how a resource is read."""
 
     tools: Mapping[str, BoundTool]

@@ -10,10 +10,10 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
 from tacitd.mcp.agent_tools import AgentTool
@@ -21,16 +21,14 @@ from tacitd.mcp.bounded_output import bound_output
 from tacitd.mcp.tool_schema import CONFIRM, Schema, build_command_line, build_schema, check_arguments
 
 
-@dataclass(frozen=True, slots=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True):
     """What a tool answers."""
 
     text: str
     is_error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class BoundTool:
+class BoundTool(Struct, frozen=True):
     """A tool with its command and the schema of its arguments."""
 
     tool: AgentTool

@@ -28,9 +28,10 @@ import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from tacitd.clock import Clock, local_date
 from tacitd.errors import TacitdError, describe_failure
@@ -75,8 +76,7 @@ class Caps(Protocol):
     def usd_per_month(self) -> float: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True):
     """What was spent, in US dollars: as the client reported it, or assumed if it did not."""
 
     calls_today: int
@@ -86,8 +86,7 @@ class Spending:
     usd_total: float
 
 
-@dataclass(frozen=True, slots=True)
-class MinuteFull:
+class MinuteFull(Struct, frozen=True):
     """The cap on calls a minute is reached. Nothing is spent yet; waiting is enough."""
 
     calls: int
@@ -96,8 +95,7 @@ class MinuteFull:
     """Seconds until there is room again, by the monotonic clock."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunningCall:
+class RunningCall(Struct, frozen=True):
     """A call that was begun and has not ended."""
 
     purpose: str
@@ -107,8 +105,7 @@ class RunningCall:
     """Seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedCall:
+class EndedCall(Struct, frozen=True):
     """A call that ended, for a person who watches."""
 
     purpose: str

@@ -14,8 +14,9 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.clock import read_process_start
 from tacitd.model.environment import MARK
@@ -81,8 +82,7 @@ class Children:
         return one.session in recorded or (self._work is not None and _lies_in(one.cwd, self._work))
 
 
-@dataclass(frozen=True, slots=True)
-class _Process:
+class _Process(Struct, frozen=True):
     pid: int
     session: int
     start: str

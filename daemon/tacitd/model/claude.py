@@ -11,9 +11,10 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.config.model_settings import ClaudeSettings

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class ClientReport:
+
+class ClientReport(Struct, frozen=True):
     """The `result` object and the objects around it. A missing or odd field has its empty value."""
 
     complete: bool = False

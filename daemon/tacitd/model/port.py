@@ -7,17 +7,17 @@ adapter is claude.py.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 __all__ = ["Answer", "Model", "ModelRequest", "NoAnswer", "PurposeLimit", "Tier", "Why"]
 
 Tier = Literal["fast", "smart", "accurate"]
 
 
-@dataclass(frozen=True, slots=True)
-class PurposeLimit:
+class PurposeLimit(Struct, frozen=True):
     """What the calls of one purpose may cost in one local day. The caps of the budget hold beside it."""
 
     share: float = 1.0
@@ -26,8 +26,7 @@ class PurposeLimit:
     """US dollars instead of a part of the day's cap."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRequest:
+class ModelRequest(Struct, frozen=True):
     """A request to the model."""
 
     prompt: str
@@ -56,8 +55,7 @@ class ModelRequest:
     """The root of the project that the call is for, for the budget's log; "" if it is for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """The model's text and its cost: US dollars, tokens, seconds."""
 
     text: str
@@ -99,8 +97,7 @@ class Why(StrEnum):
     """The caller ended the call."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoAnswer:
+class NoAnswer(Struct, frozen=True):
     """Why the model did not answer, the hint that fixes it, and when to ask again."""
 
     why: Why

@@ -26,9 +26,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol
+
+from msgspec import Struct, field
 
 from tacitd.clock import SystemClock
 
@@ -73,8 +74,7 @@ class EitherEvent:
         return self.is_set()
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedProcess:
+class FinishedProcess(Struct, frozen=True):
     """How a child ended. `returncode` is negative if a signal ended it; `seconds` is its duration."""
 
     returncode: int
@@ -138,8 +138,7 @@ def run_process(
     return call.make_result()
 
 
-@dataclass(slots=True)
-class _ChildProcess:
+class _ChildProcess(Struct):
     """The child, its pipes, and what was read so far."""
 
     child: subprocess.Popen[bytes]

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tacitd.clock import local_date
 from tacitd.model.spend_totals import ASSUMED_USD, read_number
@@ -19,8 +21,7 @@ FOLDED = "(older, summed up)"
 NAMELESS = "(none)"
 
 
-@dataclass(slots=True)
-class SpendRow:
+class SpendRow(Struct):
     """The calls of one day, project, purpose or model."""
 
     name: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import local_date
 
@@ -19,8 +20,7 @@ RECENT = 20
 """How many of a tier's newest reported costs make up the assumed mean."""
 
 
-@dataclass(slots=True)
-class _OpenCall:
+class _OpenCall(Struct):
     day: str
     tier: str
     names: tuple[str, ...]
@@ -29,14 +29,12 @@ class _OpenCall:
     purpose: str = ""
 
 
-@dataclass(slots=True)
-class _Sum:
+class _Sum(Struct):
     calls: int = 0
     usd: float = 0.0
 
 
-@dataclass(slots=True)
-class SpendTotals:
+class SpendTotals(Struct):
     """Sums over the records folded so far."""
 
     days: dict[str, _Sum] = field(default_factory=dict)

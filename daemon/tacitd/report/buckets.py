@@ -6,11 +6,12 @@ The unit is chosen so that a chart has at most about 26 bars. Weeks begin on Mon
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Literal
 
 __all__ = ["Buckets", "make_buckets"]
+
+from msgspec import Struct
 
 MOST = 26
 """Weeks or months in one chart; a longer span is divided into the next larger unit."""
@@ -18,8 +19,7 @@ YEARS = 60
 """Years at most: an older time counts to the first of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(Struct, frozen=True):
     """Consecutive spans of time that cover everything from one time to another."""
 
     unit: Literal["week", "month", "year"]

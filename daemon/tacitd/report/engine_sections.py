@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import parse_utc
 from tacitd.files.history_archive import HistoryArchive
@@ -60,8 +61,7 @@ def build_spending(scope: ReportScope) -> ReportSection:
     return ReportSection("What it cost", (series, table), note + _describe_bad(log))
 
 
-@dataclass(slots=True)
-class ChangeCounts:
+class ChangeCounts(Struct):
     """The changes of files by their bucket's label."""
 
     changes: Counter[str] = field(default_factory=Counter)

@@ -6,9 +6,10 @@ A plugin passes text as it is: the engine makes it safe for HTML and removes hid
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, assert_never
+
+from msgspec import Struct
 
 __all__ = ["Cell", "ReportPart", "ReportScope", "ReportSection", "ReportSeries", "ReportTable"]
 
@@ -16,8 +17,7 @@ Cell = str | int | float | None
 """A number is aligned to the right; None is shown as `unknown`."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportScope:
+class ReportScope(Struct, frozen=True):
     """What the report is about."""
 
     state_dir: Path
@@ -38,8 +38,7 @@ class ReportScope:
         return self.since <= at <= self.now
 
 
-@dataclass(frozen=True, slots=True)
-class ReportTable:
+class ReportTable(Struct, frozen=True):
     """Rows with a head."""
 
     title: str
@@ -50,8 +49,7 @@ class ReportTable:
     """What is shown instead if there is no row."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSeries:
+class ReportSeries(Struct, frozen=True):
     """Values in an order, usually over time."""
 
     title: str
@@ -64,8 +62,7 @@ class ReportSeries:
 ReportPart = ReportTable | ReportSeries
 
 
-@dataclass(frozen=True, slots=True)
-class ReportSection:
+class ReportSection(Struct, frozen=True):
     """One heading of the report."""
 
     heading: str

@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
@@ -43,8 +44,7 @@ DEFAULT_RETENTION_DAYS = 30
 """Days after which Claude Code deletes transcripts by default."""
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(Struct, frozen=True):
     """The service manager of this system, and the facts that would be installed now."""
 
     manager: Manager

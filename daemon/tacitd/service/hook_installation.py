@@ -12,8 +12,9 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.clock import Clock, utc_seconds
 from tacitd.errors import FileRefusedError
@@ -33,8 +34,7 @@ KEPT_COPIES = 10
 """How many copies of settings files are kept, the newest ones."""
 
 
-@dataclass(frozen=True, slots=True)
-class HooksReport:
+class HooksReport(Struct, frozen=True):
     """The hooks in one settings file."""
 
     settings: Path

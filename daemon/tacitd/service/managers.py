@@ -12,18 +12,18 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from xml.parsers.expat import ExpatError
+
+from msgspec import Struct
 
 from tacitd.errors import FAILED, FileRefusedError, TacitdError, UnavailableError
 from tacitd.files.replaced import replace_file
 from tacitd.service.units import AGENT, UNIT, ServiceFacts, is_edited, render_agent, render_unit
 
 
-@dataclass(frozen=True, slots=True)
-class ToolExit:
+class ToolExit(Struct, frozen=True):
     """The result of a tool."""
 
     code: int
@@ -101,8 +101,7 @@ class ServiceError(TacitdError):
     code = FAILED
 
 
-@dataclass(slots=True)
-class Systemd:
+class Systemd(Struct):
     """The user manager of systemd."""
 
     file: Path
@@ -227,8 +226,7 @@ def parse_environment(text: str) -> dict[str, str]:
     return dict(word.split("=", 1) for word in words if "=" in word)
 
 
-@dataclass(slots=True)
-class Launchd:
+class Launchd(Struct):
     """The agents of launchd, for the user who is logged in."""
 
     file: Path

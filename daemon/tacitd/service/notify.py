@@ -11,11 +11,11 @@ import socket
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(slots=True)
-class Notifier:
+class Notifier(Struct):
     """The connection to the service manager. Sending never raises: the daemon runs on without its manager."""
 
     address: str = ""

@@ -6,9 +6,8 @@ call may take, and the watcher delivers hints or has reported why it does not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
@@ -22,8 +21,7 @@ SAY_EVERY = 5.0
 """Minimum seconds between two status lines."""
 
 
-@dataclass(slots=True)
-class Supervision:
+class Supervision(Struct):
     """An open App and the service manager that supervises it."""
 
     app: App

@@ -9,12 +9,13 @@ import hashlib
 import plistlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 from xml.parsers.expat import ExpatError
 from xml.sax.saxutils import escape
+
+from msgspec import Struct, field
 
 from tacitd.errors import UsageError
 
@@ -34,8 +35,7 @@ KEPT = (
 """Variables that are passed on only if the user set them: without them the service would look elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceFacts:
+class ServiceFacts(Struct, frozen=True):
     """The values of a template."""
 
     program: tuple[str, ...]

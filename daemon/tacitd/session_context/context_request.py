@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 __all__ = ["ContextFile", "ContextRequest", "FailedCall"]
 
@@ -13,8 +14,7 @@ Occasion = Literal["start", "resume", "compact", "agent"]
 """A new session; a resumed one; after a compaction; the start of a sub-agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextFile:
+class ContextFile(Struct, frozen=True):
     """A file with text for sessions, and whether the client loads it by itself in a directory."""
 
     path: Path
@@ -29,8 +29,7 @@ class ContextFile:
     """For `never`: whether a person chose that."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
+class ContextRequest(Struct, frozen=True):
     """A session, or a sub-agent of one, that is about to start in a directory."""
 
     cwd: Path
@@ -45,7 +44,7 @@ class ContextRequest:
     client: str = ""
     """The client's version, such as `2.1.328`; "" if unknown."""
     files: tuple[ContextFile, ...] = ()
-    loaded: frozenset[str] = field(default=frozenset(), repr=False)
+    loaded: frozenset[str] = frozenset()
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
@@ -55,8 +54,7 @@ class ContextRequest:
         return normalise_line(line) in self.loaded
 
 
-@dataclass(frozen=True, slots=True)
-class FailedCall:
+class FailedCall(Struct, frozen=True):
     """A call of a tool that failed in a session."""
 
     cwd: Path

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.errors import describe_plugin_error
 from tacitd.handler import load_hook
@@ -52,8 +54,7 @@ class SectionHooks(Protocol):
     def context_files(self) -> str: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
+class Sections(Struct, frozen=True):
     """The sections by plugin name, in their order, what they were asked for, and what went wrong, for a person."""
 
     texts: dict[str, str]

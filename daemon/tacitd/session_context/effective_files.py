@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.session_context.context_request import ContextFile, ContextRequest, normalise_line
 
 MARKS = ("- ", "* ", "+ ")
 
 
-@dataclass(frozen=True, slots=True)
-class EffectiveFile:
+class EffectiveFile(Struct, frozen=True):
     """A file with learned text, and what becomes of its lines in a session."""
 
     file: ContextFile

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 __all__ = ["PersonRule", "PersonRules"]
 
 
-@dataclass(frozen=True, slots=True)
-class PersonRule:
+from msgspec import Struct
+
+
+class PersonRule(Struct, frozen=True):
     """One thing that is known of the person and holds in every project: a line of the file that each session loads."""
 
     id: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from zlib import crc32
+
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.files.log import Log
@@ -23,8 +24,7 @@ LARGE = 256 << 10
 """Bytes above which the log is compacted."""
 
 
-@dataclass(slots=True)
-class _Shown:
+class _Shown(Struct):
     sections: dict[str, int] = field(default_factory=dict)
     advice: set[str] = field(default_factory=set)
 

@@ -16,16 +16,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
+
+from msgspec import Struct, field
 
 from tacitd.events import Prompt, PromptKind, ToolAnswer
 from tacitd.sources.record_buffer import RecordBuffer
 
 
-@dataclass(frozen=True, slots=True)
-class OwnCalls:
+class OwnCalls(Struct, frozen=True):
     """What identifies the daemon's own calls of the client (S-60, S-61). Each of these is enough alone."""
 
     cwd: str = ""
@@ -42,8 +42,7 @@ class OwnCalls:
         return bool(self.cwd) and (cwd == self.cwd or cwd.startswith(self.cwd + "/"))
 
 
-@dataclass(frozen=True, slots=True)
-class PersonWords:
+class PersonWords(Struct, frozen=True):
     """A person's words in one record."""
 
     kind: PromptKind
@@ -54,8 +53,7 @@ class PersonWords:
     """The question that they answer. None: the assistant's text before is the context."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptVerdict:
+class PromptVerdict(Struct, frozen=True):
     """The number of the rule that decided, the words, and the reason in a sentence for a person."""
 
     rule: int
@@ -63,8 +61,7 @@ class PromptVerdict:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedLine:
+class JudgedLine(Struct, frozen=True):
     """A line that might contain a person's words, with its verdict and its prompts."""
 
     start: int
@@ -80,8 +77,7 @@ class JudgedLine:
     prompts: tuple[Prompt, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SessionClaim:
+class SessionClaim(Struct, frozen=True):
     """A process of this machine claims to run this session."""
 
     pid: int
@@ -91,8 +87,7 @@ class SessionClaim:
     """Whether a person uses it, according to the claim."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientUse:
+class ClientUse(Struct, frozen=True):
     """A client that wrote into a transcript last."""
 
     version: str
@@ -105,8 +100,7 @@ class ClientUse:
     """When the transcript changed last: seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextFiles:
+class ContextFiles(Struct, frozen=True):
     """The files of a project that the client loads into a session. Paths are relative to the project's root."""
 
     instructions: tuple[str, ...] = ()
@@ -117,8 +111,7 @@ class ContextFiles:
     """The directory of instruction files that are all loaded; "" if the client has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionHint:
+class SessionHint(Struct, frozen=True):
     """What a client's hook says about a session. It may be wrong, late or missing; the transcript is the truth."""
 
     session: str
@@ -130,8 +123,7 @@ class SessionHint:
     """Whether the client is about to compact the session."""
 
 
-@dataclass(frozen=True, slots=True)
-class HookQuestion:
+class HookQuestion(Struct, frozen=True):
     """What a client's hook may be answered with a text for the session. It may be wrong, as a `SessionHint`."""
 
     event: str
@@ -149,8 +141,7 @@ class HookQuestion:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HookEntry:
+class HookEntry(Struct, frozen=True):
     """An entry of tacitd's in a client's settings."""
 
     event: str

@@ -16,8 +16,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
@@ -43,8 +44,7 @@ JUMP = 5.0
 """Seconds by which the two clocks may differ, or a poll may be late, before everything is compared."""
 
 
-@dataclass(slots=True)
-class _Root:
+class _Root(Struct):
     """One watched root and the state of its watches."""
 
     top: str

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd.handler import Degradation
 
@@ -27,8 +28,7 @@ SHOWN = 3
 """How many directories a degradation names; the others are counted."""
 
 
-@dataclass(slots=True)
-class _Rate:
+class _Rate(Struct):
     """The sessions that were counted within the last hour, and whether they are too many."""
 
     limit: int

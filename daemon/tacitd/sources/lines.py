@@ -21,10 +21,10 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 
@@ -38,8 +38,7 @@ _WORK = 32
 """How many bytes may be decoded to salvage a line, as a multiple of its length."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineChunk:
+class LineChunk(Struct, frozen=True):
     """Complete lines of a transcript, and maybe the beginning of the next one."""
 
     start: int

@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 IsTranscript = Callable[[str], bool]
 """Whether a file with this path is a transcript: `base.Source.is_transcript`."""
@@ -35,8 +36,7 @@ class Stamp(NamedTuple):
     inode: int
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(Struct):
     """What a pass found. Keys are paths in the form of `os.fsdecode`."""
 
     stamps: dict[str, Stamp] = field(default_factory=dict)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
+
+from msgspec import Struct
 
 from tacitd.errors import TacitdError
 from tacitd.sources.lines import open_transcript
@@ -23,8 +24,7 @@ MARK = 256
 _CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class Position:
+class Position(Struct, frozen=True):
     """How far a transcript was handled."""
 
     offset: int

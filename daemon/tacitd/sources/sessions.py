@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.sources.base import SessionClaim
@@ -35,8 +36,7 @@ FORGET = 3600.0
 """Seconds after which an ended session is forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class EndedSession:
+class EndedSession(Struct, frozen=True):
     """A session ended."""
 
     session: str
@@ -47,8 +47,7 @@ class EndedSession:
     """When it was last active: seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnding:
+class SessionEnding(Struct, frozen=True):
     """When a live session will have ended, if nothing more happens."""
 
     session: str
@@ -59,8 +58,7 @@ class SessionEnding:
     """Seconds since 1970, UTC."""
 
 
-@dataclass(slots=True)
-class _Session:
+class _Session(Struct):
     path: Path | None = None
     cwd: str = ""
     at: float = 0.0
@@ -70,8 +68,7 @@ class _Session:
     """When its client said that it ended (monotonic seconds); None: it did not, or work went on since."""
 
 
-@dataclass(slots=True)
-class _Client:
+class _Client(Struct):
     """A process that was seen alive on this machine, running a session."""
 
     start: str

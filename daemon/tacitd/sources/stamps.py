@@ -6,9 +6,10 @@ follow.py reads the files' stamps and passes them on; this module decides what h
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.sources.listing import Listing, Stamp, as_paths
 
@@ -22,8 +23,7 @@ AT_ONCE = 500
 ChangeKind = Literal["changed", "vanished", "born"]
 
 
-@dataclass(frozen=True, slots=True)
-class FileChanges:
+class FileChanges(Struct, frozen=True):
     """What one poll found. No path is in two of the fields, and each change of a stamp is reported once."""
 
     changed: tuple[Path, ...] = ()

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt, Record
@@ -32,8 +33,7 @@ _ADDRESSES = 1000
 """How many long lines are kept with their offsets."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadStep:
+class ReadStep(Struct, frozen=True):
     """The result of one slice."""
 
     read: int

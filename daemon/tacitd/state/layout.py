@@ -5,15 +5,15 @@ What a log contains belongs in the module that uses it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.files.locks import make_private_dir
 from tacitd.files.log import Log
 
 
-@dataclass(slots=True)
-class StateLayout:
+class StateLayout(Struct):
     """The files and directories of one state directory."""
 
     root: Path

@@ -12,8 +12,8 @@ import pwd
 import stat
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tacitd.errors import ConfigError
 
@@ -27,8 +27,7 @@ LONGEST = 100
 """Maximum bytes of a socket's path: Linux takes 107, macOS 103."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paths:
+class Paths(NamedTuple):
     """The paths that tacitd starts from. All are absolute."""
 
     home: Path

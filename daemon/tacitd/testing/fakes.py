@@ -6,7 +6,8 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd.model.port import Answer, ModelRequest, NoAnswer
 
@@ -20,8 +21,7 @@ which a date matters names the date.
 Reply = str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]
 
 
-@dataclass(slots=True)
-class FakeClock:
+class FakeClock(Struct):
     """A clock that moves only when a test moves it."""
 
     wall: float = field(default_factory=lambda: START)
@@ -47,8 +47,7 @@ class FakeClock:
         self.wall += seconds
 
 
-@dataclass(slots=True)
-class ScriptedModel:
+class ScriptedModel(Struct):
     """A model that answers by rules and records the requests. Thread-safe."""
 
     rules: Sequence[tuple[str, Reply]] = ()

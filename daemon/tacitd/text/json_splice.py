@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -21,8 +22,7 @@ INDENT = "  "
 Step = str | int
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(Struct, frozen=True):
     """One value in a container, with its offsets: of its key (of the value in an array), of the value, and its end."""
 
     step: Step
@@ -31,8 +31,7 @@ class _Member:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Container:
+class _Container(Struct, frozen=True):
     """An object or an array: the offsets after its opening and of its closing bracket, and its members."""
 
     inner: int

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import accumulate
+
+from msgspec import Struct
 
 _HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*)$")
 _NO_PARAGRAPH = re.compile(r"[ \t]*(?:>|<|\d+[.)][ \t])")
@@ -42,8 +43,7 @@ class LineKind(Enum):
     """Front matter, code, a comment, a rule: its content is not classified."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownLine:
+class MarkdownLine(Struct, frozen=True):
     """One line, without its newline, and what it is."""
 
     text: str
@@ -84,8 +84,7 @@ def _front_matter(lines: list[str]) -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _LastEnds:
+class _LastEnds(Struct, frozen=True):
     """The last lines that can end a comment or a fence.
 
     An opening below it is never closed, so nothing searches the rest of the file for it. Without this, a file with many

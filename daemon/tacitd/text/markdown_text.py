@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
@@ -20,8 +21,7 @@ CODE = 4
 """Columns: text that is indented this far is code, or part of an item."""
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownItem:
+class MarkdownItem(Struct, frozen=True):
     """A bullet, with the index of its first line, its end (exclusive), and its text.
 
     `first` is the text of the first line, `join_lines` that of all its lines.
@@ -41,8 +41,7 @@ class MarkdownItem:
         return self.parent or not self.wrapped
 
 
-@dataclass(frozen=True, slots=True)
-class MarkdownText:
+class MarkdownText(Struct, frozen=True):
     """A file as lines that include their newlines, so that joining them gives the same bytes."""
 
     bom: bytes

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.continuity.sentences import (

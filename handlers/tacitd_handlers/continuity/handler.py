@@ -11,9 +11,10 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError

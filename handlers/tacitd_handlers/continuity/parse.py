@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd_handlers.continuity.stored_text import clean_summary, clean_text
@@ -25,8 +26,7 @@ _TEXT = 300
 _PLACEHOLDER = "at most three sentences"
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryAnswer:
+class SummaryAnswer(Struct, frozen=True):
     """The usable part of an answer."""
 
     summary: str

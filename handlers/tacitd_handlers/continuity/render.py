@@ -7,9 +7,10 @@ person's belongs to `task_merge`, locking and writing to `store`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.continuity.session_progress import TranscriptProgress

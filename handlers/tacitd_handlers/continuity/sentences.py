@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 _ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _FENCE = re.compile(r"\s*(```+|~~~+)")
@@ -36,8 +38,7 @@ _FOLLOWING = 12
 _COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*_`」』）]*$")
 
 
-@dataclass(frozen=True, slots=True)
-class TextUnit:
+class TextUnit(Struct, frozen=True):
     """A sentence, or an item of a list."""
 
     text: str

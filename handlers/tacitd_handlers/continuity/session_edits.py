@@ -6,9 +6,10 @@ Changes that come from the transcript belong to `tasks` and `render`.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
@@ -17,8 +18,7 @@ from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
 STATUSES = ("pending", "in_progress", "blocked", "completed")
 
 
-@dataclass(frozen=True, slots=True)
-class TaskChange:
+class TaskChange(Struct, frozen=True):
     """The new values of a task; None leaves a value as it is."""
 
     id: str

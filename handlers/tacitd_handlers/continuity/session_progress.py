@@ -8,8 +8,10 @@ to `tasks`; what a person changes in the file belongs to `render` and `task_merg
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
+
+from msgspec import Struct, field, to_builtins
+from msgspec.structs import replace
 
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
 from tacitd_handlers.continuity import tasks
@@ -47,8 +49,7 @@ OPEN = 200
 """Calls that may wait for an answer. The oldest are dropped."""
 
 
-@dataclass(frozen=True, slots=True)
-class TranscriptProgress:
+class TranscriptProgress(Struct, frozen=True):
     """The state of one session, from its transcript."""
 
     session: str
@@ -251,15 +252,18 @@ def end_of_text(text: str) -> str:
 
 def as_data(now: TranscriptProgress) -> dict[str, Any]:
     """Return the state as a JSON object."""
-    return asdict(now)
+    made: dict[str, Any] = to_builtins(now)
+    return made
 
 
 def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
     """Return the state from its JSON object. Raises KeyError, TypeError or ValueError for another object."""
     items = tuple(TaskItem(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
     calls = tuple(ToolCall(**one) for one in data["open"])
-    known = {one.name for one in fields(TranscriptProgress)}
-    rest = {key: value for key, value in data.items() if key in known} | {"items": items, "open": calls}
+    rest = {key: value for key, value in data.items() if key in TranscriptProgress.__struct_fields__} | {
+        "items": items,
+        "open": calls,
+    }
     for name in ("notes", "told_notes", "told_state", "telling", "decisions", "ids", "typed"):
         rest[name] = tuple(data.get(name, ()))
     return TranscriptProgress(**rest)

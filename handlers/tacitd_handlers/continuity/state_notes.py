@@ -8,8 +8,9 @@ take only places that no other note needs.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 
@@ -29,8 +30,7 @@ NEWER = "Summary since then: "
 LABELS = (NEWER, ANSWER_DUE, BEFORE, PROMPT, SAID, FILES, BRANCH)
 
 
-@dataclass(frozen=True, slots=True)
-class SplitNotes:
+class SplitNotes(Struct, frozen=True):
     """The notes of a session's file."""
 
     state: Mapping[str, str]

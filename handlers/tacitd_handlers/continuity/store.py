@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock, parse_utc, utc_millis
 from tacitd.errors import TacitdError, UsageError
@@ -29,8 +30,7 @@ from tacitd_handlers.shared.user_memory import memory_dir
 _HINT = "correct it by hand, or remove it"
 
 
-@dataclass(frozen=True, slots=True)
-class SessionFile:
+class SessionFile(Struct, frozen=True):
     """A session's file, as it was read."""
 
     path: Path
@@ -53,8 +53,7 @@ class SessionFile:
         return found if isinstance(found, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableSession:
+class UnreadableSession(Struct, frozen=True):
     """A session whose file cannot be read, and what is known of it otherwise."""
 
     path: Path

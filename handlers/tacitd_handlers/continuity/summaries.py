@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from loguru import logger
+from msgspec.structs import replace
 
 from tacitd.handler import Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why

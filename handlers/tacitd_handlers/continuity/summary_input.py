@@ -7,9 +7,10 @@ The texts are read from the transcript when the session ends, because they are n
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct, field
 
 from tacitd.events import Record
 from tacitd_handlers.continuity.compaction_summary import shorten_compaction
@@ -24,8 +25,7 @@ _FIRST = 3
 """Parts that are kept from the beginning of a session that is too long: they contain its topic."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionExcerpt:
+class SessionExcerpt(Struct, frozen=True):
     """A session in short."""
 
     parts: tuple[str, ...] = ()

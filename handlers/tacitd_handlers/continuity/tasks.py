@@ -16,9 +16,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.events import ToolAnswer
 from tacitd_handlers.continuity.stored_text import clean_text
@@ -41,8 +43,7 @@ _STATUSES: dict[str, Status] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TaskItem:
+class TaskItem(Struct, frozen=True):
     """A task, as the tools describe it."""
 
     id: str
@@ -58,8 +59,7 @@ class TaskItem:
     """The id of the task that it is a part of."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call of a tool."""
 
     id: str

@@ -9,7 +9,8 @@ beside the person's is removed only if every byte of it is tacitd's.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd_handlers.learner.entry_matching import MatchedEntries, match_entries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow, RowKey
@@ -31,8 +32,7 @@ from tacitd_handlers.learner.session_details import Intent
 from tacitd_handlers.learner.state import LearnerState
 
 
-@dataclass(slots=True)
-class LearnedLabels:
+class LearnedLabels(Struct):
     """The entries by tag after labels were learned, and what follows."""
 
     matched: MatchedEntries
@@ -50,8 +50,7 @@ class LearnedLabels:
     """Entries that are no tag's, with the fields and the place that they get."""
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSources:
+class LabelSources(Struct, frozen=True):
     """What is known besides the profile and the state."""
 
     ledger: Ledger

@@ -14,8 +14,9 @@ import select
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate
+
+from msgspec import Struct
 
 from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
@@ -44,16 +45,14 @@ SHARE = 3
 """Lines for the next session start get at most one part in so many of the budget; the rest is printed next time."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContextText:
+class ContextText(Struct, frozen=True):
     """The text for standard output, and a warning for standard error."""
 
     text: str
     trouble: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileFacts:
+class ProfileFacts(Struct, frozen=True):
     """What the blocks are made of, besides the notes."""
 
     data: bytes
@@ -138,8 +137,7 @@ def read_session_state(places: LearnerPaths) -> SessionStamp | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedProfile:
+class PreparedProfile(Struct, frozen=True):
     """The profile's bytes after creation and repair."""
 
     data: bytes

@@ -6,14 +6,14 @@ A label that is none of these is matched by evidence in `alias_learning.py`, whi
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry
 from tacitd_handlers.learner.rules.vocabulary import make_slug, tag_of
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedEntries:
+class MatchedEntries(Struct, frozen=True):
     """The profile's weaknesses by tag, and those without a tag."""
 
     by_tag: Mapping[str, PlacedEntry]

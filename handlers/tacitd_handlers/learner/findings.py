@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.entry_matching import match_entries
@@ -33,8 +34,7 @@ from tacitd_handlers.learner.start_lines import format_command, format_questions
 from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
+class CheckFinding(Struct, frozen=True):
     """One problem in one of the files."""
 
     file: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tacitd.errors import UsageError
 from tacitd_handlers.learner.entry_matching import MatchedEntries, match_entries
@@ -13,8 +13,7 @@ from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore
 
 
-@dataclass(frozen=True, slots=True)
-class LabelMatch:
+class LabelMatch(Struct, frozen=True):
     """A label and a tag, for the list of `tacitd learner alias`."""
 
     label: str
@@ -25,8 +24,7 @@ class LabelMatch:
     """Whether it was found from one session, and later stamps may contradict it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Struct, frozen=True):
     """The files after a sync."""
 
     state: LearnerState

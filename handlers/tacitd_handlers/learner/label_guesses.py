@@ -8,7 +8,8 @@ tag. When a guess is wrong is decided in `rules/label_evidence.py`.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile, PlacedEntry
 from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.state import paths
 
@@ -21,8 +22,7 @@ SESSION_STATE = "leetcode-session-state.md"
 PREFIX = "TACITD_LEARNER__"
 
 
-@dataclass(frozen=True, slots=True)
-class LearnerPaths:
+class LearnerPaths(Struct, frozen=True):
     """The paths of the learner's files, all absolute."""
 
     profile: Path

@@ -8,7 +8,8 @@ labels (SPEC L-11), placement and removals (SPEC L-30).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.entry_matching import MatchedEntries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow

@@ -8,8 +8,9 @@ newest on, resolved weaknesses. An entry is printed whole or not at all. What is
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.formats.profile_md import ABOUT, LearnerProfile, Span
 from tacitd_handlers.learner.rules.vocabulary import IMPROVING, NEW, RECURRING
@@ -29,8 +30,7 @@ class Rank(IntEnum):
     RESOLVED = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(Struct, frozen=True):
     """Lines that are printed together."""
 
     rank: Rank
@@ -39,8 +39,7 @@ class _Piece:
     """Pieces of a rank are given room in the order of this text, then as in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileExcerpt:
+class ProfileExcerpt(Struct, frozen=True):
     """What is printed, and what is not."""
 
     text: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd_handlers.learner.formats.ledger_md import RowKey
 from tacitd_handlers.learner.ledger import Ledger
@@ -12,8 +13,7 @@ from tacitd_handlers.learner.session_details import Intent
 from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
-@dataclass(frozen=True, slots=True)
-class ReconcileInput:
+class ReconcileInput(Struct, frozen=True):
     """The input besides the profile and the state."""
 
     ledger: Ledger
@@ -27,8 +27,7 @@ class ReconcileInput:
     """Sections that a session start restored empty, and whose entries must be written again."""
 
 
-@dataclass(slots=True)
-class ReconcileResult:
+class ReconcileResult(Struct):
     """The profile as it should be, and the state after it is written."""
 
     data: bytes | None

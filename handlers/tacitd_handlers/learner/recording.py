@@ -7,7 +7,8 @@ another verdict or other gaps is refused, because the ledger is never edited.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
@@ -29,16 +30,14 @@ from tacitd_handlers.learner.state import LearnerState
 from tacitd_handlers.learner.store import LearnerStore
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewPlan:
+class ReviewPlan(Struct, frozen=True):
     """How intervals grow (the settings `learner.grow_only_when_due` and `learner.longest_interval`)."""
 
     grow_only_when_due: bool = False
     longest_interval: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedProblem:
+class RecordedProblem(Struct, frozen=True):
     """The result of `record`."""
 
     row: LedgerRow

@@ -7,7 +7,9 @@ Lines that are right already are not touched. About Me is never in a splice (SPE
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.alias_learning import LearnedLabels
 from tacitd_handlers.learner.formats.history_md import RECOVERED, correct_entry, format_session, matches_row
@@ -28,8 +30,7 @@ from tacitd_handlers.learner.session_pairing import is_among, key_of_row, pair_s
 from tacitd_handlers.learner.state import LearnerState, SessionKey
 
 
-@dataclass(slots=True)
-class HistoryChanges:
+class HistoryChanges(Struct):
     """The splices of Session History, and the keys to report."""
 
     splices: list[Splice] = field(default_factory=list)

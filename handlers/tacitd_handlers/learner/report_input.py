@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.errors import UsageError
 from tacitd_handlers.learner.rules.vocabulary import UNKNOWN, VERDICTS, name_of, tag_of, tags_of, time_of
@@ -31,8 +32,7 @@ FIELDS = frozenset(
 REQUIRED = ("problem", "mode", "verdict")
 
 
-@dataclass(frozen=True, slots=True)
-class PracticeReport:
+class PracticeReport(Struct, frozen=True):
     """One problem of a session, validated."""
 
     problem: str

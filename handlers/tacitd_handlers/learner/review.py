@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import date
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tacitd_handlers.learner.entry_matching import match_entries
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
@@ -33,8 +35,7 @@ GOOD = {"solved_independently", "strong_pass", "pass"}
 """Verdicts of problems solved without help."""
 
 
-@dataclass(frozen=True, slots=True)
-class DueReview:
+class DueReview(Struct, frozen=True):
     """A problem whose review date has come."""
 
     problem: str
@@ -44,8 +45,7 @@ class DueReview:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PracticePattern:
+class PracticePattern(Struct, frozen=True):
     """A pattern and its last session."""
 
     pattern: str
@@ -56,8 +56,7 @@ class PracticePattern:
     """Whether that was four weeks ago or longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(Struct, frozen=True):
     """A gap tag: how often the ledger shows it, and its status in the profile."""
 
     tag: str

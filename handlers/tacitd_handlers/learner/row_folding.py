@@ -7,7 +7,8 @@ to count the entries that take room; `render.py` decides what is written into it
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.alias_learning import LearnedLabels
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow

@@ -14,9 +14,10 @@ of the ledger (SPEC L-05).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
@@ -26,8 +27,7 @@ KEEP = 200
 """Sessions whose stamps are kept when the log is compacted."""
 
 
-@dataclass(slots=True)
-class NotesState:
+class NotesState(Struct):
     """The folded log."""
 
     stamps: dict[str, str] = field(default_factory=dict)

@@ -8,7 +8,8 @@ has an entry of its own (SPEC L-32, L-47).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.formats.history_md import matches_row
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
@@ -16,8 +17,7 @@ from tacitd_handlers.learner.formats.profile_md import PlacedSession
 from tacitd_handlers.learner.state import SessionKey
 
 
-@dataclass(frozen=True, slots=True)
-class PairedSession:
+class PairedSession(Struct, frozen=True):
     """An entry, and its row if there is one."""
 
     placed: PlacedSession

@@ -6,10 +6,8 @@ rebuilt from ledger and profile. This module defines the format; it decides noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import msgspec
-from msgspec import field
+from msgspec import Struct, field
 
 from tacitd_handlers.learner.rules.capacity import WeaknessLists
 from tacitd_handlers.learner.rules.ledger_fold import FoldedLedger, Override
@@ -20,8 +18,7 @@ SessionKey = tuple[str, ...]
 """Stamp, problem, mode and session id. Without the id, as in older states, it matches all sessions of the three."""
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenEntry:
+class WrittenEntry(Struct, frozen=True):
     """A weakness entry as tacitd last wrote it."""
 
     label: str
@@ -33,8 +30,7 @@ class WrittenEntry:
     failed: str = ""
 
 
-@dataclass(slots=True)
-class GuessedEntry:
+class GuessedEntry(Struct):
     """An entry that was found to be a tag's, and that no second session confirmed yet."""
 
     found: Weakness

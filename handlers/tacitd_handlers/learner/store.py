@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from dataclasses import replace as replace_fields
 from pathlib import Path
 from zlib import crc32
+
+from msgspec import Struct, field
+from msgspec.structs import replace as replace_fields
 
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
@@ -36,8 +37,7 @@ from tacitd_handlers.learner.start_lines import format_questions, format_repairs
 from tacitd_handlers.learner.state import LearnerState, decode_state, encode_state
 
 
-@dataclass(slots=True)
-class SyncResult:
+class SyncResult(Struct):
     """What one call of `sync_files` changed."""
 
     result: ReconcileResult | None = None

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.events import Project
 from tacitd.files.disk import Disk
@@ -37,8 +39,7 @@ ASK_INTERVAL = 1800.0
 """Minimum seconds between two automatic calls about one project's directives, or about those of all projects."""
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryResult:
+class SummaryResult(Struct, frozen=True):
     """How a summary was made."""
 
     by: By
@@ -49,8 +50,7 @@ class SummaryResult:
     """Why the model did not answer, if it was asked and did not."""
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryFocus:
+class SummaryFocus(Struct, frozen=True):
     """What comes first in a project's summary (SPEC S-41)."""
 
     folders: tuple[str, ...] = ()

@@ -7,13 +7,12 @@ change it. Pure: times are arguments.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tacitd_handlers.shared.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
 
 
-@dataclass(frozen=True, slots=True)
-class LineConfidence:
+class LineConfidence(Struct, frozen=True):
     """The confidence of one line and its sightings. Times are seconds since 1970, UTC."""
 
     first_seen: float

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import ProjectPaths, text_of
 from tacitd_handlers.learning.summary import SummarySource
 
 
-@dataclass(frozen=True, slots=True)
-class DirectiveGroup:
+class DirectiveGroup(Struct, frozen=True):
     """Directives that the model is asked about in one call: those of all projects, or the project's own."""
 
     own: bool
@@ -30,8 +30,7 @@ class DirectiveGroup:
         return hashlib.sha256("\0".join(text for _, text in self.texts).encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True, slots=True)
-class KnownDocuments:
+class KnownDocuments(Struct, frozen=True):
     """The texts that apply in a project."""
 
     parts: tuple[DirectiveGroup, ...]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import ceil
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.stage1.parse import ANSWER_LIMIT
 from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, CALL_LIMIT
@@ -26,8 +27,7 @@ MATERIAL = 65_536
 """Bytes of facts and existing lines in one synthesis."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionVolume:
+class SessionVolume(Struct, frozen=True):
     """The prompts of one session in one project."""
 
     project: str
@@ -40,8 +40,7 @@ class SessionVolume:
     """Number of prompts that were handled before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """Upper bounds for a scan. `usd` is in US dollars."""
 
     sessions: int

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
@@ -24,8 +25,7 @@ SHORTEST_ID = 4
 """Minimum length of the beginning of an id."""
 
 
-@dataclass(slots=True)
-class SaidPrompts:
+class SaidPrompts(Struct):
     """The prompts that were put to the model, and the calls that they were part of."""
 
     words: dict[str, tuple[str, str]] = field(default_factory=dict)

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd_handlers.shared.text_parts import is_cjk
 
@@ -31,8 +33,7 @@ _NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
 _CORRECTED = re.compile(rf"(?:\*\*|__)?(?:{_WORDS})(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class FactMark:
+class FactMark(Struct, frozen=True):
     """What is known about one fact beside its text."""
 
     prompts: tuple[str, ...] = ()

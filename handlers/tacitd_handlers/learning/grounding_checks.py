@@ -8,7 +8,9 @@ merges or replaces. A text that is not grounded becomes a refusal, which keeps t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd_handlers.learning.headings import GROUPS, group_of
 from tacitd_handlers.learning.prompt_templates import PromptMessage
@@ -36,8 +38,7 @@ _MERGED = 0.5
 """The share of an existing line's words that a new line must repeat to count as merged from it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineOrigins:
+class LineOrigins(Struct, frozen=True):
     """What the lines of one plan may be made from."""
 
     facts: tuple[str, ...]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock, utc_seconds
 from tacitd.consumers.snapshots import FOLDED, LOG
@@ -38,8 +39,7 @@ LIMIT = 16 << 20
 """Bytes that are read of a Markdown file."""
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedLine:
+class LearnedLine(Struct, frozen=True):
     """One line that tacitd wrote and that is still in its file."""
 
     root: Path
@@ -100,8 +100,7 @@ class LearnedLine:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLine:
+class OwnLine(Struct, frozen=True):
     """A bullet that the person wrote into a file in which tacitd has lines too."""
 
     file: str
@@ -204,8 +203,7 @@ def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
     return Inventory(state_dir).list_lines(find_project_root(directory))
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedLine:
+class ArchivedLine(Struct, frozen=True):
     """A line that was moved to the archive because its file had too many (S-54)."""
 
     line: str

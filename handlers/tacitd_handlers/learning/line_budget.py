@@ -6,7 +6,8 @@ Never one that guards data, that was said twice, that is from the last 30 days, 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.data_prohibitions import guards_data
 
@@ -15,8 +16,7 @@ YOUNG = 30 * 86_400.0
 SAID_TWICE = 2
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetLine:
+class BudgetLine(Struct, frozen=True):
     """A line of ours in its file."""
 
     text: str

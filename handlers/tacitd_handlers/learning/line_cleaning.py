@@ -8,7 +8,8 @@ checks. Prohibitions ("never use --no-verify") are useful rules, so they pass.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.text.import_words import quote_imports
 from tacitd.text.lazy_pattern import compile_lazily
@@ -18,8 +19,7 @@ from tacitd_handlers.learning.harmful_orders import find_harm
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
-@dataclass(frozen=True, slots=True)
-class Unfit:
+class Unfit(Struct, frozen=True):
     """The reason why a text is not stored."""
 
     reason: str

@@ -7,9 +7,10 @@ change in one transaction with their copies in `.claude/rules/`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.consumers.snapshots import read_commit_records
 from tacitd.errors import FileRefusedError, TacitdError, UsageError

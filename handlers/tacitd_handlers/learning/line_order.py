@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.files.operations import ArrangeLines, PutLine, SwapLine, TakeLine
 from tacitd.files.transaction_records import Transaction
@@ -21,8 +22,7 @@ Layout = dict[str, list[str]]
 """The lines by heading, as `normalise_heading` returns it, in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineAge:
+class LineAge(Struct, frozen=True):
     """What decides about a line's place, besides its words."""
 
     corrections: int

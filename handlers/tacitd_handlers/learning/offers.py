@@ -6,8 +6,9 @@ Nothing is taken over by itself: `tacitd adopt` does it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.person_decisions import LineDecisions
 from tacitd_handlers.learning.state import LearningState
@@ -17,8 +18,7 @@ ENOUGH = 3
 """Projects in which a line is learned before it is offered."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleOffer:
+class RuleOffer(Struct, frozen=True):
     """A line that could be a rule for all projects."""
 
     line: str

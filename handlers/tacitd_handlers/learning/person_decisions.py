@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from tacitd.errors import UsageError
 from tacitd.files.disk import Disk
@@ -30,8 +32,7 @@ ID_LENGTH = 8
 """Hexadecimal digits of an item's id."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDecision:
+class StoredDecision(Struct, frozen=True):
     """One record of the log."""
 
     at: float

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
@@ -184,8 +185,7 @@ def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
     return [folder for folder in dict.fromkeys(plain) if folder_kind(project, folder) == "folder"]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedFile:
+class SharedFile(Struct, frozen=True):
     """A Markdown file that the user edits too."""
 
     data: bytes | None

@@ -11,11 +11,12 @@ Secrets are blanked in every value here once more, as the last step before a tex
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import repeat
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
@@ -49,8 +50,7 @@ REPLACES: the second existing line
 """
 
 
-@dataclass(frozen=True, slots=True)
-class PromptMessage:
+class PromptMessage(Struct, frozen=True):
     """A typed prompt, and the end of the assistant's text just before it."""
 
     text: str

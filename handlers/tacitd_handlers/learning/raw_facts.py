@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import has_secret
@@ -21,8 +23,7 @@ from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark, read_marks, s
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
-@dataclass(frozen=True, slots=True)
-class RawLine:
+class RawLine(Struct, frozen=True):
     """The facts of one batch."""
 
     ts: str
@@ -48,8 +49,7 @@ class RawLine:
         return tuple(zip(self.facts, self.marks or (NO_MARK,) * len(self.facts), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class RawFile:
+class RawFile(Struct, frozen=True):
     """The contents of a raw file."""
 
     lines: tuple[RawLine, ...] = ()

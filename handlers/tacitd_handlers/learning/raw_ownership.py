@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
@@ -42,8 +44,7 @@ Tracked = frozenset[str] | None
 """Case-folded names of the files in `tmp/` that git tracks; None if git cannot list them."""
 
 
-@dataclass(frozen=True, slots=True)
-class BroughtFile:
+class BroughtFile(Struct, frozen=True):
     """A file that came with the project, as it was when it was first seen."""
 
     size: int
@@ -52,8 +53,7 @@ class BroughtFile:
     """SHA-256 of its first 64 KB in hexadecimal; "" if it was not read, because it was tracked or unreadable."""
 
 
-@dataclass(frozen=True, slots=True)
-class _TrackedAnswer:
+class _TrackedAnswer(Struct, frozen=True):
     """Git's answer, valid until the index changes."""
 
     tracked: Tracked

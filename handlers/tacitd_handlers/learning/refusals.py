@@ -14,11 +14,11 @@ import hashlib
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.errors import LogDamagedError
 from tacitd.files.disk import Disk
@@ -43,8 +43,7 @@ _MESSAGES = 10
 """Number of messages that are kept with a refusal."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedText:
+class RefusedText(Struct, frozen=True):
     """One text of a model that was not stored."""
 
     kind: str
@@ -55,8 +54,7 @@ class RefusedText:
     """True: the user decides about it. False: it is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptRefusal:
+class _KeptRefusal(Struct, frozen=True):
     """What is kept in memory of a record."""
 
     at: float

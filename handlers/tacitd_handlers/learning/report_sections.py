@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import local_date
 from tacitd.consumers.snapshots import LOG, read_commit_records
@@ -24,8 +25,7 @@ NEWEST = 1000
 """Lines that are listed."""
 
 
-@dataclass(slots=True)
-class LearnedHistory:
+class LearnedHistory(Struct):
     """What the report needs of the log, for one scope."""
 
     state: LearningState = field(default_factory=LearningState)

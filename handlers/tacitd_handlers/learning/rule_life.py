@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 KEPT = 50
 """Corrections of which the time is kept, the newest; more are only counted."""
@@ -24,8 +26,7 @@ PROPOSAL = "make it a check that runs by itself: a hook of Claude Code, or a rul
 Effect = Literal["not heeded", "corrected once since", "not corrected since", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLife:
+class RuleLife(Struct, frozen=True):
     """The corrections of one line. Times are seconds since 1970, UTC, oldest first."""
 
     written: float

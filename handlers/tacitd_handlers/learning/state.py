@@ -29,9 +29,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
@@ -56,8 +58,7 @@ WRITING_KINDS = ("batch", "synthesis", "summary")
 """Kinds of commits after which a file of ours is in the project."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extracted:
+class Extracted(Struct, frozen=True):
     """Facts of one call that are not written as lines yet."""
 
     id: str
@@ -78,8 +79,7 @@ class Extracted:
     """When each prompt was typed: seconds since 1970, UTC; None if unknown. () for batches of older versions."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineSnapshot:
+class LineSnapshot(Struct, frozen=True):
     """The lines of ours that a file contained at the last check."""
 
     lines: tuple[str, ...]
@@ -87,8 +87,7 @@ class LineSnapshot:
     """Seconds since 1970, UTC; 0: never."""
 
 
-@dataclass(frozen=True, slots=True)
-class SetAsideFacts:
+class SetAsideFacts(Struct, frozen=True):
     """Facts that were put aside in the project's `tmp/`, because no usable answer was received (SPEC S-23)."""
 
     root: Path
@@ -97,8 +96,7 @@ class SetAsideFacts:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOutFact:
+class LeftOutFact(Struct, frozen=True):
     """A fact from which no line was made, kept so that a repetition counts (SPEC S-36)."""
 
     text: str
@@ -117,8 +115,7 @@ LEFT_OUT_LIMIT = 40
 """Maximum number of left-out facts that are kept of a project, the newest."""
 
 
-@dataclass(slots=True)
-class LearningState:
+class LearningState(Struct):
     """The folded commits. Paths as keys are project roots. It is not thread-safe; its owner guards it with a lock."""
 
     waiting: dict[Path, dict[str, Extracted]] = field(default_factory=dict)

@@ -6,7 +6,8 @@ It reads text only. Files are edited by `tacitd.text.markdown`, which keeps ever
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.shared.answer_screening import is_fence, strip_marks
 
@@ -17,8 +18,7 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One bullet or paragraph, joined into one line, without Markdown marks. `heading` is "" above the first one."""
 
     text: str

@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.text.redact import has_secret
 from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
@@ -53,8 +54,7 @@ _TITLE_NOISE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SummarySource:
+class SummarySource(Struct, frozen=True):
     """A document with known facts."""
 
     name: str
@@ -65,8 +65,7 @@ class SummarySource:
     """Sources with a lower rank come first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SummaryLine:
+class _SummaryLine(Struct, frozen=True):
     group: str
     text: str
 

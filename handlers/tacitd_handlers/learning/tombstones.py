@@ -9,13 +9,13 @@ A check compares a file with the previous check. A line that git removed gets no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.shared.fact_index import FactIndex
 
 
-@dataclass(frozen=True, slots=True)
-class GitView:
+class GitView(Struct, frozen=True):
     """What git reported at the last check and reports now."""
 
     head_then: str | None
@@ -29,8 +29,7 @@ class GitView:
     """Git tracks the file. Git does not change a file that it does not track."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemovalVerdict:
+class RemovalVerdict(Struct, frozen=True):
     """The result of one check of a file. The lines are in the order in which they were written."""
 
     removed: tuple[str, ...] = ()

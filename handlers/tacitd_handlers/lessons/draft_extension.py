@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
+from msgspec.structs import replace
 
 from tacitd.clock import SystemClock
 from tacitd.errors import LogDamagedError

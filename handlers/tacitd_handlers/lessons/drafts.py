@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
@@ -44,8 +46,7 @@ _FETCHES = re.compile(
 """What a drafted rule may not contain: downloads, grants of permissions, disabled checks (ANCHORS P19)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A lesson from the model's answer: unchecked, or canonical if it comes from `decide_draft`."""
 
     text: str
@@ -54,22 +55,19 @@ class Draft:
     """Ids of the lessons whose place it takes, unchecked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Duplicate:
+class Duplicate(Struct, frozen=True):
     """An active or promoted lesson says the same."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedWrong:
+class MarkedWrong(Struct, frozen=True):
     """A person marked the same lesson wrong, so it is not drafted again (SPEC E-32)."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Invalid:
+class Invalid(Struct, frozen=True):
     """Text that is not a lesson, or that may not be taken from a model."""
 
     reason: str
@@ -78,8 +76,7 @@ class Invalid:
 Decision = Draft | Duplicate | MarkedWrong | Invalid
 
 
-@dataclass(frozen=True, slots=True)
-class StoredDrafts:
+class StoredDrafts(Struct, frozen=True):
     """The result of `take`."""
 
     added: tuple[str, ...] = ()

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
@@ -68,8 +69,7 @@ class EvidenceLog:
         return fold_evidence(self._log.read())
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedEvidence:
+class FoldedEvidence(Struct, frozen=True):
     """The folded evidence. Dates are local ISO dates."""
 
     again: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
@@ -101,8 +101,7 @@ def fold_evidence(records: Iterable[Mapping[str, Any]]) -> FoldedEvidence:
     return FoldedEvidence(again, examined, tuple(sorted(examined.values())), frozenset(refused))
 
 
-@dataclass(frozen=True, slots=True)
-class LessonUsage:
+class LessonUsage(Struct, frozen=True):
     """The evidence about one lesson. None: unknown."""
 
     lesson: Lesson

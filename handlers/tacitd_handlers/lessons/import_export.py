@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.lesson_fold import (
@@ -33,16 +34,14 @@ from tacitd_handlers.lessons.store import LessonStore
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
-@dataclass(frozen=True, slots=True)
-class BadRecord:
+class BadRecord(Struct, frozen=True):
     """A line that is not a lesson, and why."""
 
     line: int
     why: str
 
 
-@dataclass(slots=True)
-class Imported:
+class Imported(Struct):
     """The result of an import."""
 
     added: list[str]

@@ -7,8 +7,9 @@ a lesson are counted as strays, and their id is never reused.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern
@@ -25,8 +26,7 @@ DIGITS = 12
 """Maximum digits of an id. A longer one would use up all numbers below it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """The current state of a lesson. Dates are local ISO dates (SPEC E-24), "" for none."""
 
     id: str
@@ -75,8 +75,7 @@ class Lesson:
         return {key: value for key, value in made.items() if value != ""} | dict(self.extra)
 
 
-@dataclass(frozen=True, slots=True)
-class FoldedLessons:
+class FoldedLessons(Struct, frozen=True):
     """The folded log."""
 
     lessons: Mapping[str, Lesson] = field(default_factory=dict)

@@ -6,8 +6,10 @@ Each runs on a store, under its lock; the I/O itself is `store.py`'s.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.lessons import pattern
@@ -29,16 +31,14 @@ SHOWN = 60
 """Characters of what is not an id that an error shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLesson:
+class AddedLesson(Struct, frozen=True):
     """A lesson was added. `against` are the active lessons with the same WHEN and the opposite action."""
 
     lesson: Lesson
     opposites: tuple[Lesson, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class KnownLesson:
+class KnownLesson(Struct, frozen=True):
     """Nothing was added: this lesson has the same pattern, active or marked wrong."""
 
     lesson: Lesson

@@ -6,9 +6,10 @@ It is not stored in lessons.jsonl, because its records have the seed's keys alon
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
@@ -22,8 +23,7 @@ LONGEST = 300
 """Maximum characters of each quoted sentence of a person."""
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """The origin of drafts."""
 
     session: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.errors import USAGE, TacitdError
 from tacitd.text.sanitize import find_control, sanitize_line
@@ -60,8 +61,7 @@ class PatternError(TacitdError):
         return f"  {line}\n  {' ' * measure_width(before)}^"
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """The parts of a lesson: each is one line, not empty, without its keyword."""
 
     when: str

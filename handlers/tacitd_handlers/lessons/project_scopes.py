@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.files.log import Log
 from tacitd_handlers.lessons import lesson_paths
@@ -26,8 +28,7 @@ from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.shared.project_identity import ProjectIdentity, identify_project, split_scope
 
 
-@dataclass(frozen=True, slots=True)
-class KnownProject:
+class KnownProject(Struct, frozen=True):
     """A project that a session worked in."""
 
     scope: str
@@ -54,8 +55,7 @@ class ProjectRegistry:
             self._log.flush()
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectScope:
+class ProjectScope(Struct, frozen=True):
     """What decides whether a lesson holds in a project."""
 
     here: ProjectIdentity

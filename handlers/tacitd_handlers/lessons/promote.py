@@ -7,8 +7,9 @@ promoted/NNN.md, then the record. This module also resolves a target's file and 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.files.replaced import edit_file, replace_file
@@ -26,8 +27,7 @@ _BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class PromotionTarget:
+class PromotionTarget(Struct, frozen=True):
     """The file that a lesson is promoted to."""
 
     to: str

@@ -10,10 +10,10 @@ import os
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from tacitd.errors import UsageError
 from tacitd_handlers.lessons import evidence, lesson_operations, lesson_paths, load_counts

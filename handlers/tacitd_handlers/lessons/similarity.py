@@ -7,7 +7,8 @@ statements is `shared/equality.py`; no other module of lessons uses it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern

@@ -6,7 +6,8 @@ Only a lesson of ours gives way, and only to one that holds wherever it holds. P
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.lessons.lesson_fold import SUPERSEDED, FoldedLessons, Lesson
 from tacitd_handlers.lessons.pattern import Pattern
@@ -17,8 +18,7 @@ Holds = Callable[[Lesson], bool]
 """Whether a lesson holds in the project of the synthesis."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedOver:
+class RefusedOver(Struct, frozen=True):
     """An `OVER:` that is not followed."""
 
     id: str

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd.clock import parse_utc
 from tacitd.files.disk import Disk, RealDisk
@@ -25,8 +26,7 @@ LINE_LIMIT = 1 << 20
 QUARANTINE = "changelog.quarantine.jsonl"
 
 
-@dataclass(frozen=True, slots=True)
-class ChangelogLine:
+class ChangelogLine(Struct, frozen=True):
     """A line of the file: an entry, or (a piece of) a line that is not one."""
 
     entry: dict[str, Any] | None

@@ -7,16 +7,16 @@ also lead to one element of an array, by its text or its number, because other p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd_handlers.profile.fields import HEAD_FIELDS
 
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class PathTarget:
+class PathTarget(Struct, frozen=True):
     """The location that a path leads to."""
 
     keys: tuple[str, ...]

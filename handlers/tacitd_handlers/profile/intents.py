@@ -14,8 +14,10 @@ have undone what we wrote. The writing itself belongs to `store`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.profile import dot_paths
@@ -25,8 +27,7 @@ from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import Op
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileIntent:
+class ProfileIntent(Struct, frozen=True):
     """A change, and the values before it."""
 
     ops: Sequence[Op]
@@ -158,8 +159,7 @@ def choose_stamp(now: float, since: Any) -> str:
     return at if at != since else utc_millis((parse_utc(at) or now) + 0.001)
 
 
-@dataclass(frozen=True, slots=True)
-class NewerWrites:
+class NewerWrites(Struct, frozen=True):
     """What was written after an intent."""
 
     is_done: bool = False

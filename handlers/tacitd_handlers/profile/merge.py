@@ -7,8 +7,9 @@ values. "No longer" removes learned values only. Which values are the person's b
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
@@ -16,8 +17,7 @@ from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_operations import Op, subtract_values, union_values
 
 
-@dataclass(frozen=True, slots=True)
-class PartialProfile:
+class PartialProfile(Struct, frozen=True):
     """A finding: a partial profile by path."""
 
     values: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
@@ -29,8 +29,7 @@ class PartialProfile:
         return bool(self.values or self.gone)
 
 
-@dataclass(slots=True)
-class MergeResult:
+class MergeResult(Struct):
     """The changes that a finding makes."""
 
     ops: list[Op] = field(default_factory=list)

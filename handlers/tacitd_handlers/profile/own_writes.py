@@ -14,8 +14,10 @@ Where this state is stored, and when, belongs to `store`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json
@@ -30,8 +32,7 @@ RECENT = 200
 """The number of recent changes that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecentChange:
+class RecentChange(Struct, frozen=True):
     """A change within the last `MOMENT` seconds."""
 
     at: float
@@ -43,8 +44,7 @@ class RecentChange:
     """The values before the change, by the operations' paths."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptValue:
+class KeptValue(Struct, frozen=True):
     """A person's value that was kept against a finding."""
 
     at: str
@@ -53,8 +53,7 @@ class KeptValue:
     """What the finding said instead; "" if it said that the value is no longer true."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileMemory:
+class ProfileMemory(Struct, frozen=True):
     """The state. Every change makes a new one."""
 
     ids: tuple[str, ...] = ()

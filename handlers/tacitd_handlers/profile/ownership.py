@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
 from tacitd_handlers.profile import dot_paths
@@ -32,8 +34,7 @@ _AT_ONCE = 0.5
 """Seconds. The same for a command's entry: another program writes it together with the meta file."""
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedValue:
+class LearnedValue(Struct, frozen=True):
     """What was written last into a learned path."""
 
     digests: tuple[str, ...]
@@ -65,8 +66,7 @@ class LearnedValue:
         return cls(tuple(map(str, data["digests"])), bool(data["list"]), str(data["at"]), str(data["seen"]))
 
 
-@dataclass(frozen=True, slots=True)
-class Ownership:
+class Ownership(Struct, frozen=True):
     """Which values of a profile are the person's."""
 
     paths: frozenset[str] = frozenset()

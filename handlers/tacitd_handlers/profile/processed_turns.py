@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import TacitdError
 from tacitd.files import json_document
@@ -17,8 +18,7 @@ from tacitd.files.replaced import edit_file, replace_file
 from tacitd_handlers.profile import turn_counts
 
 
-@dataclass(slots=True)
-class _Read:
+class _Read(Struct):
     """The position in one transcript."""
 
     path: Path

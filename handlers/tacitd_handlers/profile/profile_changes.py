@@ -7,8 +7,9 @@ A plan is data: operations on the profile, the new meta document, and the change
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.clock import utc_millis
 from tacitd_handlers.profile import dot_paths
@@ -20,8 +21,7 @@ from tacitd_handlers.profile.ownership import COMMAND, Ownership, find_elements
 from tacitd_handlers.profile.profile_operations import Op, apply_ops, subtract_values
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileSnapshot:
+class ProfileSnapshot(Struct, frozen=True):
     """The current documents, and the time."""
 
     profile: Json
@@ -40,8 +40,7 @@ class ProfileSnapshot:
     """Whether files of another machine's change are waited for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProfilePlan:
+class ProfilePlan(Struct, frozen=True):
     """The changes to write."""
 
     ops: tuple[Op, ...]

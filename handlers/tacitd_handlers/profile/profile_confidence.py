@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.shared import decay
 
 
-@dataclass(frozen=True, slots=True)
-class PathConfidence:
+class PathConfidence(Struct, frozen=True):
     """The confidence of a learned path."""
 
     path: str
@@ -109,8 +109,7 @@ def _again(raw: Json, decayed: float | None, now: float) -> None:
     raw["seenCount"] = before.seen_count + 1
 
 
-@dataclass(frozen=True, slots=True)
-class DecayResult:
+class DecayResult(Struct, frozen=True):
     """The result of decay: the new document, and the paths that were removed."""
 
     meta: Json

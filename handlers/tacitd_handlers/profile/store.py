@@ -11,11 +11,12 @@ import json
 import os
 import pwd
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 from zlib import crc32
+
+from msgspec.structs import replace
 
 from tacitd.clock import Clock, SystemClock, utc_millis
 from tacitd.files import json_document

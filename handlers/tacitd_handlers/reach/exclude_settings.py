@@ -12,8 +12,9 @@ import re
 import stat
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 KEY = "claudeMdExcludes"
 LARGEST = 1 << 20
@@ -26,8 +27,7 @@ MANAGED = Path(
 _TOKEN = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class ExcludePattern:
+class ExcludePattern(Struct, frozen=True):
     """A pattern, and the settings file that has it."""
 
     pattern: str

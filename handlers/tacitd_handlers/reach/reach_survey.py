@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.files.git import (
     find_repository,
@@ -53,8 +54,7 @@ _SOURCE = re.compile(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.M
 _IMPORT = re.compile(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedFile:
+class ReachedFile(Struct, frozen=True):
     """A file that sessions in the directory load."""
 
     path: Path
@@ -69,8 +69,7 @@ class ReachedFile:
     """Which clients load it, if not all that load rules."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReachProblem:
+class ReachProblem(Struct, frozen=True):
     """Learned text that does not arrive, or not as it should."""
 
     id: str
@@ -80,8 +79,7 @@ class ReachProblem:
     hint: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReachReport:
+class ReachReport(Struct, frozen=True):
     """What a session in the directory loads."""
 
     directory: Path
@@ -91,8 +89,7 @@ class ReachReport:
     """The clients that were used here lately, the newest first."""
 
 
-@dataclass(slots=True)
-class _Survey:
+class _Survey(Struct):
     client_home: Path
     here: Path
     tree: Path

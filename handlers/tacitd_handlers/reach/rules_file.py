@@ -11,10 +11,11 @@ import json
 import os
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
+
+from msgspec.structs import replace
 
 from tacitd.errors import FileRefusedError
 from tacitd.files import git

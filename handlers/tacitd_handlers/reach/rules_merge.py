@@ -8,8 +8,9 @@ lines at once, nothing is concluded.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+
+from msgspec import Struct, field
 
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.reach.rules_text import HEAD_START, RuleLine
@@ -17,8 +18,7 @@ from tacitd_handlers.reach.rules_text import HEAD_START, RuleLine
 _BOM = "\ufeff"
 
 
-@dataclass(frozen=True, slots=True)
-class GeneratedText:
+class GeneratedText(Struct, frozen=True):
     """A text that tacitd generated."""
 
     lines: tuple[str, ...] = ()
@@ -26,8 +26,7 @@ class GeneratedText:
     rules: tuple[RuleLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RulesMemory:
+class RulesMemory(Struct, frozen=True):
     """What tacitd knows of the file from its last writes."""
 
     written: GeneratedText = field(default_factory=GeneratedText)
@@ -52,8 +51,7 @@ class RulesMemory:
         return tuple(line for line in self.written.rules if line.text in both)
 
 
-@dataclass(frozen=True, slots=True)
-class FileText:
+class FileText(Struct, frozen=True):
     """A text file as lines, and what is needed to write it in the same form."""
 
     lines: tuple[str, ...]

@@ -7,7 +7,8 @@ that does not hold any more, and what the person changed by hand, is followed at
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.reach.rules_merge import (
@@ -25,8 +26,7 @@ from tacitd_handlers.reach.rules_text import RuleLine, RuleSection, choose_lines
 DAY = 86_400.0
 
 
-@dataclass(frozen=True, slots=True)
-class LeaveFile:
+class LeaveFile(Struct, frozen=True):
     """The file stays as it is."""
 
     why: str = ""
@@ -35,15 +35,13 @@ class LeaveFile:
     """Seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class WithdrawRules:
+class WithdrawRules(Struct, frozen=True):
     """The person deleted these lines: they are taken back where they are stored."""
 
     rules: tuple[RuleLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class WriteText:
+class WriteText(Struct, frozen=True):
     """The text is written, with the person's own lines in it."""
 
     memory: RulesMemory
@@ -51,8 +49,7 @@ class WriteText:
     text: GeneratedText
 
 
-@dataclass(frozen=True, slots=True)
-class RemoveRulesFile:
+class RemoveRulesFile(Struct, frozen=True):
     """The file is removed: it has no line of a person's, and tacitd has none for it."""
 
 

@@ -14,8 +14,9 @@ What the file is, and when it is written, belongs to `rules_file`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.session_context.person_rules import PersonRule
 from tacitd.text.import_words import quote_imports
@@ -31,8 +32,7 @@ TITLE = "# The person you work with"
 MARK = "- "
 
 
-@dataclass(frozen=True, slots=True)
-class RuleLine:
+class RuleLine(Struct, frozen=True):
     """A rule as a line of the file."""
 
     plugin: str
@@ -47,8 +47,7 @@ class RuleLine:
         return self.plugin, self.id
 
 
-@dataclass(frozen=True, slots=True)
-class RuleSection:
+class RuleSection(Struct, frozen=True):
     """The lines of one plugin, the most important first."""
 
     title: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.numeric_readings import counting_words, find_numbers
@@ -77,8 +78,7 @@ _SMALL_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(Struct, frozen=True):
     """One concrete token. `text` is as written in the fact; a number word has its value in front: `20 (twenty)`."""
 
     kind: TokenKind

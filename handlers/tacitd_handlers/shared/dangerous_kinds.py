@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd_handlers.shared.text_parts import compose_text
 
@@ -21,8 +22,7 @@ Scope = Literal["clause", "to the end", "to the start"]
 """Which negations count: those of the whole clause, those up to the trigger's last word, or those before its first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Danger:
+class Danger(Struct, frozen=True):
     """A dangerous clause."""
 
     kind: str

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.files.git import find_repository
 from tacitd.files.git_remotes import read_remote
@@ -20,8 +21,7 @@ _SCOPE = re.compile(r"(.+)-([0-9a-f]{8})")
 _LONGEST_NAME = 48
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectIdentity:
+class ProjectIdentity(Struct, frozen=True):
     """A project."""
 
     key: str

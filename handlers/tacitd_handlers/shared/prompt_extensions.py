@@ -12,10 +12,10 @@ The prompts that can be extended are learning's: `learning:extraction`, whose in
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.handler import load_hook
 from tacitd_handlers.shared.grounding import GroundingSources
@@ -42,8 +42,7 @@ class PromptExtension(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedPart:
+class RefusedPart(Struct, frozen=True):
     """A part of a finding that is not passed on."""
 
     kind: str
@@ -54,8 +53,7 @@ class RefusedPart:
     """True: a person decides. False: it is refused."""
 
 
-@dataclass(frozen=True, slots=True)
-class GroundedFinding:
+class GroundedFinding(Struct, frozen=True):
     """A finding divided into what its sources support and what they do not."""
 
     found: Any
@@ -63,8 +61,7 @@ class GroundedFinding:
     refused: tuple[RefusedPart, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SplitAnswer:
+class SplitAnswer(Struct, frozen=True):
     """An answer without the extensions' parts, and their findings by extension name."""
 
     answer: str

@@ -7,8 +7,9 @@ person typed it, it grounds the tool, but it needs no grounding itself.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from tacitd_handlers.shared.text_parts import list_words, split_parts
 
@@ -189,8 +190,7 @@ _ABBREVIATIONS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AliasTable:
+class AliasTable(Struct, frozen=True):
     """The table, indexed by joined parts."""
 
     groups: dict[str, frozenset[int]]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
+
+from msgspec import Struct
 
 from tacitd_handlers.shared.concrete_tokens import Token
 from tacitd_handlers.shared.numeric_readings import numbers_in, read_number
@@ -35,8 +36,7 @@ _EXTENSION = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TokenIndex:
+class TokenIndex(Struct, frozen=True):
     """The tokens of some texts."""
 
     joined: frozenset[str]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tacitd.text.redact import redact_secrets
@@ -45,8 +46,7 @@ _FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
 
-@dataclass(frozen=True, slots=True)
-class UnusableAnswer:
+class UnusableAnswer(Struct, frozen=True):
     """The answer cannot be used: `fault` is for the agent's second try and for the log, `text` for the learner."""
 
     fault: str

@@ -6,9 +6,10 @@ The model is behind `AskAgent`: the daemon's, one borrowed by a command, or a sc
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
 from threading import Event
 from typing import Protocol
+
+from msgspec import Struct
 
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, PurposeLimit
 from tacitd_handlers.tutor.agent_answers import (
@@ -35,8 +36,7 @@ class AskAgent(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class FailedStep:
+class FailedStep(Struct, frozen=True):
     """The model answered twice, and neither answer could be used. `text`: its words, for the learner."""
 
     fault: str

@@ -9,10 +9,11 @@ the client has no such option, so they are only recorded (SPEC T-07).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.model.port import Tier
 from tacitd.text.redact import redact_secrets
@@ -41,8 +42,7 @@ SYSTEMS: dict[Agent, str] = {
 _NOTHING = "(none)"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
+class AgentRequest(Struct, frozen=True):
     """A request to one agent."""
 
     agent: Agent

@@ -7,10 +7,11 @@ anything that follows from it is shown, so that the terminal can be closed at an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from threading import Event
 from typing import Protocol, TypeVar
+
+from msgspec import Struct
 
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
@@ -79,8 +80,7 @@ class TutorScreen(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationEnd:
+class ConversationEnd(Struct, frozen=True):
     """How a conversation ended. `waits`: why the session could not go on, "" if it is over or the learner left."""
 
     state: SessionState

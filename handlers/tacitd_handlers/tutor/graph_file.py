@@ -22,9 +22,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import (
@@ -48,8 +48,7 @@ _NODE = {"node_id", "title", "objectives", "prerequisites", "references_sections
 _ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedGraph:
+class ParsedGraph(Struct, frozen=True):
     """What a file contains: a graph if there are no errors, and every fault."""
 
     graph: KnowledgeGraph | None

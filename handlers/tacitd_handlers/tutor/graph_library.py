@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.errors import UsageError, describe_os_error
 from tacitd_handlers.tutor.graph_file import LARGEST, ParsedGraph, parse_graph
@@ -21,8 +22,7 @@ MANY = 50
 """Graph files of one directory that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphFile:
+class GraphFile(Struct, frozen=True):
     """A graph file, read and parsed."""
 
     path: Path
@@ -37,8 +37,7 @@ class GraphFile:
         return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
 
 
-@dataclass(frozen=True, slots=True)
-class FoundNode:
+class FoundNode(Struct, frozen=True):
     """A node with the graph that it is in."""
 
     file: GraphFile

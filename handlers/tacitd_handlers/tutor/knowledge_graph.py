@@ -10,7 +10,8 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from tacitd_handlers.tutor.session_model import Objective, Reference
 
@@ -27,16 +28,14 @@ LONGEST_NAME = 64
 """Characters of a node's id."""
 
 
-@dataclass(frozen=True, slots=True)
-class SectionReference:
+class SectionReference(Struct, frozen=True):
     """A pointer from a node into the list of references: `{rid, loc}` of the seed."""
 
     id: str
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(Struct, frozen=True):
     """One node, as it is in the file."""
 
     id: str
@@ -49,8 +48,7 @@ class GraphNode:
     """Its line in the file, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphFault:
+class GraphFault(Struct, frozen=True):
     """One fault of a graph, with its place. A warning does not prevent a session."""
 
     what: str
@@ -59,8 +57,7 @@ class GraphFault:
     is_warning: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KnowledgeGraph:
+class KnowledgeGraph(Struct, frozen=True):
     """A graph without faults."""
 
     name: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd_handlers.tutor.knowledge_graph import GraphNode, KnowledgeGraph
 from tacitd_handlers.tutor.session_model import Objective
@@ -19,8 +20,7 @@ RETEST_AFTER = 28 * 86400.0
 """Seconds after which a mastered node that was not tested again is suggested for a retest."""
 
 
-@dataclass(frozen=True, slots=True)
-class GradedScore:
+class GradedScore(Struct, frozen=True):
     """One score of one objective. `at`: seconds since 1970, UTC."""
 
     at: float
@@ -28,8 +28,7 @@ class GradedScore:
     session: str
 
 
-@dataclass(slots=True)
-class MasteryBook:
+class MasteryBook(Struct):
     """All scores, by graph, node and objective, oldest first."""
 
     scores: dict[tuple[str, str, str], list[GradedScore]] = field(default_factory=dict)
@@ -67,8 +66,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-@dataclass(frozen=True, slots=True)
-class NodeMastery:
+class NodeMastery(Struct, frozen=True):
     """The mastery of one node."""
 
     mean: float
@@ -110,8 +108,7 @@ def select_objectives(book: MasteryBook, graph: str, node: GraphNode) -> tuple[O
     return tuple(weak) or node.objectives
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """A node to learn or to repeat next, and why."""
 
     node: GraphNode

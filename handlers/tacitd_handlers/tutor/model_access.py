@@ -10,9 +10,10 @@ import os
 import threading
 import uuid
 from collections.abc import Mapping
-from dataclasses import asdict
 from threading import Event
 from typing import Any
+
+from msgspec.structs import asdict
 
 from tacitd.config.settings import load_config
 from tacitd.control.client import BusyError, CallFailedError, call_daemon

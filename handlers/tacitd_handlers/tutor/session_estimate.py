@@ -7,7 +7,7 @@ tutor's judgement. The caps hold independently of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tacitd_handlers.tutor.session_model import SessionPlan
 
@@ -20,8 +20,7 @@ AROUND = 4
 """Introduction, prerequisites, final test, closing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEstimate:
+class SessionEstimate(Struct, frozen=True):
     """`usd` is in US dollars."""
 
     calls: int

@@ -7,16 +7,16 @@ comes next is decided there. How it is worded is decided at the edge, by the mod
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+from msgspec import Struct, field
 
 QuestionKind = Literal["mcq", "free", "short", "paraphrase"]
 Verdict = Literal["Correct", "Partially-Correct", "Incorrect"]
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Struct, frozen=True):
     """One learning objective of a node."""
 
     id: str
@@ -24,8 +24,7 @@ class Objective:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(Struct, frozen=True):
     """A source that the learner may look into: grounding only, shown on request (SPEC T-22)."""
 
     id: str
@@ -34,8 +33,7 @@ class Reference:
     """A URL, a file, a chapter."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestMix:
+class TestMix(Struct, frozen=True):
     """How many questions of each kind the final test has by default (SPEC T-15)."""
 
     __test__ = False  # pytest: this is not a test class
@@ -45,8 +43,7 @@ class TestMix:
     paraphrase: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPlan:
+class SessionPlan(Struct, frozen=True):
     """What a session is about, fixed at its start, so that a later change of the graph cannot confuse it."""
 
     session: str
@@ -68,8 +65,7 @@ class SessionPlan:
     mix: TestMix = field(default_factory=TestMix)
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question with its answer key. The key is never shown to the learner before the session is over (SPEC T-19)."""
 
     text: str
@@ -116,8 +112,7 @@ TAIL = frozenset({Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Ste
 """Final test, grader, greeting: the end of every path (SPEC T-21)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionState:
+class SessionState(Struct, frozen=True):
     """A session after some events."""
 
     plan: SessionPlan
@@ -177,22 +172,19 @@ class SessionState:
         return self.scores is None and (self.step is Step.GRADE or bool(self.ungraded))
 
 
-@dataclass(frozen=True, slots=True)
-class Spoke:
+class Spoke(Struct, frozen=True):
     """The tutor delivered a text: an introduction, recap, probe, explanation or greeting."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionsMade:
+class QuestionsMade(Struct, frozen=True):
     """A helper made the questions of a check, a micro-quiz or the test."""
 
     questions: tuple[Question, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """The tutor judged an answer, in the form of the seed's reply template (SPEC T-12)."""
 
     eval: Verdict
@@ -201,46 +193,39 @@ class Judged:
     """A follow-up question, "" for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class NotJudged:
+class NotJudged(Struct, frozen=True):
     """The tutor's judgement was not usable: its text was shown, and the same question is pending again (SPEC T-12)."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """The learner answered. A blank answer counts as `Skipped`."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Skipped:
+class Skipped(Struct, frozen=True):
     """The learner skips what is pending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The learner ends the session with its test (SPEC T-21). Closing the terminal is not an event."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(Struct, frozen=True):
     """The grader's scores, by objective id."""
 
     scores: Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class GradingFailed:
+class GradingFailed(Struct, frozen=True):
     """The grader gave nothing usable: the session is ungraded, and grading can be retried (SPEC T-17)."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """The session is over without a test: pending for too long (SPEC T-24), or discarded by the learner."""
 
     outcome: Literal["expired", "discarded"]

@@ -11,8 +11,9 @@ of the model that does not belong to the step raises WrongEventError and changes
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from tacitd.errors import TacitdError
 from tacitd_handlers.tutor.choices import is_yes, judge_choice, parse_route

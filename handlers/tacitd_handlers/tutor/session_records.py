@@ -10,10 +10,10 @@ fit the state, is counted and has no effect.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, get_args
 
 import msgspec
+from msgspec import Struct, to_builtins
 
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionPlan, SessionState
 from tacitd_handlers.tutor.session_policy import WrongEventError, advance
@@ -23,8 +23,7 @@ STARTED = "started"
 _EVENTS: dict[str, type] = {one.__name__: one for one in get_args(SessionEvent)}
 
 
-@dataclass(frozen=True, slots=True)
-class TimedEvent:
+class TimedEvent(Struct, frozen=True):
     """An event with its time (seconds since 1970, UTC) and the state before it."""
 
     at: float
@@ -32,8 +31,7 @@ class TimedEvent:
     before: SessionState
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayedSession:
+class ReplayedSession(Struct, frozen=True):
     """A session read from its log."""
 
     state: SessionState
@@ -48,12 +46,12 @@ class ReplayedSession:
 
 def encode_start(at: float, plan: SessionPlan) -> dict[str, Any]:
     """The first record of a session."""
-    return {"v": VERSION, "at": at, "event": STARTED, "plan": asdict(plan)}
+    return {"v": VERSION, "at": at, "event": STARTED, "plan": to_builtins(plan)}
 
 
 def encode_event(at: float, event: SessionEvent) -> dict[str, Any]:
     """The record of an event."""
-    return {"v": VERSION, "at": at, "event": type(event).__name__, **asdict(event)}
+    return {"v": VERSION, "at": at, "event": type(event).__name__, **to_builtins(event)}
 
 
 def decode_event(record: Mapping[str, Any]) -> SessionEvent | None:

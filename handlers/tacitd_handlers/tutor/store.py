@@ -11,10 +11,11 @@ import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import UnavailableError, UsageError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from tacitd.state.paths import data_dir, state_dir
 
@@ -13,8 +14,7 @@ GRAPHS = "tutor"
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
-class TutorPaths:
+class TutorPaths(Struct, frozen=True):
     """The paths of the tutor's files, all absolute."""
 
     directory: Path

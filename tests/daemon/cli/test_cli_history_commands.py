@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.files import History, Log, PutLine
-from tacitd.files.operations import AppendLine
+from tacitd.files.log import Log
+from tacitd.files.operations import AppendLine, PutLine
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 
 DAY = 86400.0

@@ -11,7 +11,9 @@ import pytest
 from support_cli import Cli
 from tacitd.cli.plugin_table import PluginHooks, PluginTable
 from tacitd.cli.report_command import collect_sections
-from tacitd.files import History, Log, PutLine
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.transaction import History
 from tacitd.report.sections import ReportScope
 from tacitd.testing import FakeClock
 

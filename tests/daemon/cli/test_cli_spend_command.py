@@ -7,7 +7,7 @@ import pytest
 from support_cli import Cli
 from tacitd.cli.spend_command import format_rows
 from tacitd.config.model_settings import BudgetSettings
-from tacitd.files import Log
+from tacitd.files.log import Log
 from tacitd.model.budget import Budget
 from tacitd.model.spend_report import SpendRow
 from tacitd.testing import FakeClock

@@ -8,10 +8,21 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.files import BusyFiles, EditGuards, History, Log, PutLine, edit_file
-from tacitd.files.busy_files import AGAIN, OPEN_FOR, PATIENCE, REST, RESTLESS_LIMIT, retry_while_changing
+from tacitd.files.busy_files import (
+    AGAIN,
+    OPEN_FOR,
+    PATIENCE,
+    REST,
+    RESTLESS_LIMIT,
+    BusyFiles,
+    retry_while_changing,
+)
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LOOKS, LateWrites
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.replaced import EditGuards, edit_file
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock, FaultyDisk
 
 TEXT = b"# T\n\n## A\n- one\n"

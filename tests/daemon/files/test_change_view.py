@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tacitd.files import AppendLine, History, Log, PutLine, RemoveFile, SwapLine, TakeLine, WriteFile
 from tacitd.files.change_view import describe_transactions
+from tacitd.files.log import Log
+from tacitd.files.operations import AppendLine, PutLine, RemoveFile, SwapLine, TakeLine, WriteFile
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 
 

@@ -8,20 +8,13 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import (
-    Disk,
-    History,
-    Log,
-    Operation,
-    PutLine,
-    RemoveFile,
-    WriteFile,
-    edit_file,
-    remove_files,
-    rename_file,
-    replace_file,
-)
 from tacitd.files.append_text import append_text
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd.files.operations import Operation, PutLine, RemoveFile, WriteFile
+from tacitd.files.rename import remove_files, rename_file
+from tacitd.files.replaced import edit_file, replace_file
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock, FaultyDisk
 
 

@@ -9,16 +9,18 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import History, Log, PutLine
+from tacitd.files.log import Log
 from tacitd.files.operations import (
     AppendBlock,
     Effect,
     Operation,
+    PutLine,
     RewriteFile,
     WithdrawFile,
     digest_of,
     read_operation,
 )
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 
 OLD, NEW = b"old\n", "new\n"

@@ -15,26 +15,25 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import FileRefusedError
-from tacitd.files import (
+from tacitd.files.disk import Disk
+from tacitd.files.history_archive import LATE, shorten_history
+from tacitd.files.history_compaction import KEEP_RECENT, KEEP_WHOLE, compact_records
+from tacitd.files.history_fold import FoldedHistory
+from tacitd.files.log import Log
+from tacitd.files.operations import (
     AppendLine,
-    Disk,
     Effect,
-    History,
-    LineHistory,
-    Log,
     MakeFile,
     Operation,
     PutLine,
     RemoveFile,
     SwapLine,
     TakeLine,
-    Transaction,
     WriteFile,
 )
-from tacitd.files.history_archive import LATE, shorten_history
-from tacitd.files.history_compaction import KEEP_RECENT, KEEP_WHOLE, compact_records
-from tacitd.files.history_fold import FoldedHistory
-from tacitd.files.transaction_records import done_record, intent_record, part_record
+from tacitd.files.provenance import LineHistory
+from tacitd.files.transaction import History
+from tacitd.files.transaction_records import Transaction, done_record, intent_record, part_record
 from tacitd.files.undo import UNDONE
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 

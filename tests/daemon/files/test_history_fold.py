@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files import Disk, History, Log, PutLine, TakeLine
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine, TakeLine
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock, FaultyDisk
 
 

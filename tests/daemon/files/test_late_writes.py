@@ -12,9 +12,13 @@ from typing import BinaryIO
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import EditGuards, History, Log, PutLine, edit_file, late_writes
+from tacitd.files import late_writes
 from tacitd.files.late_writes import AT_ONCE, KEEP, LateWrites, RecoveredCopy
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.replaced import EditGuards, edit_file
 from tacitd.files.temporary import STALE, sweep_temporary
+from tacitd.files.transaction import History
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 BEFORE = b"# T\n\n## A\n- one\n"

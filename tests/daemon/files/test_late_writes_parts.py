@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files import edit_file
 from tacitd.files.late_writes import KEEP, LateWrites, append_lines
+from tacitd.files.replaced import edit_file
 from tacitd.testing import FakeClock
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import UNAVAILABLE, UnavailableError
-from tacitd.files import acquire_lock, make_private_dir
 from tacitd.files.disk import RealDisk
+from tacitd.files.locks import acquire_lock, make_private_dir
 
 
 def _hold_until_told(path: str, pipe: Connection) -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import LogDamagedError
-from tacitd.files import Log
 from tacitd.files import log as log_module
+from tacitd.files.log import Log
 from tacitd.testing import Crash, FaultyDisk
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import edit_file, replace_file
+from tacitd.files.replaced import edit_file, replace_file
 from tacitd.files.temporary import LIMIT, STALE, sweep_temporary
 from tacitd.testing import Crash, FaultyDisk
 

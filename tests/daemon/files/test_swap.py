@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files import edit_file, swap
+from tacitd.files import swap
+from tacitd.files.replaced import edit_file
 
 
 def refuse(source: bytes, target: bytes, flag: int) -> int:

@@ -6,30 +6,29 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd.files import (
+from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.log import Log
+from tacitd.files.operations import (
     AppendLine,
-    Disk,
     Effect,
-    History,
-    LineHistory,
-    Log,
     Operation,
     PutLine,
     RemoveFile,
     SwapLine,
     TakeLine,
-    Transaction,
     WriteFile,
+    read_operation,
 )
-from tacitd.files.disk import RealDisk
-from tacitd.files.operations import read_operation
+from tacitd.files.provenance import LineHistory
+from tacitd.files.transaction import History
+from tacitd.files.transaction_records import Transaction
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 CAUSE = {"session": "s1", "prompts": ["u1"]}

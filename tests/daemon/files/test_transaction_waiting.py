@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.files import Disk, History, Log, MakeFile, Operation, PutLine, SwapLine
-from tacitd.files.operations import read_operation
+from tacitd.files.disk import Disk
+from tacitd.files.log import Log
+from tacitd.files.operations import MakeFile, Operation, PutLine, SwapLine, read_operation
+from tacitd.files.transaction import History
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd.files import History, Log, PutLine, SwapLine, TakeLine, WriteFile
 from tacitd.files.busy_files import BusyFiles
-from tacitd.files.operations import Effect
+from tacitd.files.log import Log
+from tacitd.files.operations import Effect, PutLine, SwapLine, TakeLine, WriteFile
 from tacitd.files.replaced import EditGuards
+from tacitd.files.transaction import History
 from tacitd.files.undo import find_chain_end, find_undo_conflicts, map_undone
 from tacitd.testing import FakeClock
 

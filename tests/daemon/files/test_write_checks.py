@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files import AppendLine, History, Log, Operation, PutLine, TakeLine, WriteFile
+from tacitd.files.log import Log
+from tacitd.files.operations import AppendLine, Operation, PutLine, TakeLine, WriteFile
+from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 
 

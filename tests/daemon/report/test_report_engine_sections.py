@@ -12,7 +12,9 @@ from typing import Any
 
 from tacitd.clock import utc_millis
 from tacitd.config.model_settings import BudgetSettings
-from tacitd.files import History, Log, PutLine
+from tacitd.files.log import Log
+from tacitd.files.operations import PutLine
+from tacitd.files.transaction import History
 from tacitd.model.budget import Budget
 from tacitd.report.buckets import make_buckets
 from tacitd.report.engine_sections import build_changes, build_spending, count_changes

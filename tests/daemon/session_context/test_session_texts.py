@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from msgspec.structs import replace
 
 from tacitd.files.log import Log
 from tacitd.handler import Plugin
@@ -63,7 +63,7 @@ def make_texts(home: Path, tmp_path: Path) -> SessionTexts:
 def ask(home: Path, **fields: str) -> HookQuestion:
     """A session `s1` starts in this account."""
     made = HookQuestion("SessionStart", "context", "s1", home / "projects/p/s1.jsonl", "/w", source="startup")
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def write_transcript(home: Path, text: str, size: int = 0) -> None:

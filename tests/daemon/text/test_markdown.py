@@ -12,8 +12,16 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.errors import FileRefusedError
-from tacitd.files import has_line, lines_of, put_line, swap_line, take_line
-from tacitd.text.markdown import clean_line, put_lines, take_lines
+from tacitd.text.markdown import (
+    clean_line,
+    has_line,
+    lines_of,
+    put_line,
+    put_lines,
+    swap_line,
+    take_line,
+    take_lines,
+)
 
 
 def put(text: str, line: str = "new", heading: str = "A") -> str:

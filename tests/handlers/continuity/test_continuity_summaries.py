@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, git, lines
 from support_mirrors import MirrorBench

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.events import Due
-from tacitd.files import RealDisk
+from tacitd.files.disk import RealDisk
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.stage2 import numbered_facts

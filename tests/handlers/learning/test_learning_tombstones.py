@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from tacitd_handlers.learning.tombstones import GitView, RemovalVerdict, judge_removals
 

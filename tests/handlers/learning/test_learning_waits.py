@@ -8,8 +8,10 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.errors import FileBusyError
-from tacitd.files import BusyFiles, EditGuards, History, Log
-from tacitd.files.busy_files import AGAIN
+from tacitd.files.busy_files import AGAIN, BusyFiles
+from tacitd.files.log import Log
+from tacitd.files.replaced import EditGuards
+from tacitd.files.transaction import History
 from tacitd.model.port import ModelRequest
 
 

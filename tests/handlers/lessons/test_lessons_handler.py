@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from support_lessons import Lessons
 from tacitd.events import Due, Message, NoProject

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from loguru import logger
+from msgspec.structs import replace
 
 from support_continuity import ANSWER, World
 from tacitd.handler import Handler, Plugin

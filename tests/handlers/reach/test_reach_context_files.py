@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tacitd.session_context.context_request import ContextFile, ContextRequest, find_loaded_lines
 from tacitd_handlers.reach.context_files import list_context_files
@@ -41,7 +41,7 @@ def put(path: Path, text: str) -> None:
 
 def ask(project: Path, **fields: str) -> dict[str, ContextFile]:
     """The files by name below the project or the home of the client."""
-    request = replace(ContextRequest(project), **fields)  # type: ignore[arg-type]
+    request = replace(ContextRequest(project), **fields)
     return {
         str(one.path).split("/app/")[-1].split("/claude/")[-1]: one for one in list_context_files(request)
     }

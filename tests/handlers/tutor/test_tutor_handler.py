@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support_tutor import GRAPH, make_model_event, make_plan
 from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Why

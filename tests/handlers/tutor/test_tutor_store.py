@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from support_tutor import KEY, make_model_event, make_plan, make_store
 from tacitd.errors import UnavailableError, UsageError

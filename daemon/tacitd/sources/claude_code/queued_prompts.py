@@ -9,7 +9,7 @@ contains task notifications too. So after a `dequeue`, the user line that follow
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from tacitd.sources.base import PromptVerdict
 
@@ -17,8 +17,7 @@ _MOST = 1000
 """How many messages may wait; beyond it the oldest count as said."""
 
 
-@dataclass(slots=True, eq=False)
-class QueuedPrompt:
+class QueuedPrompt(Struct, eq=False):
     """A message in the queue: its line's offsets, and the verdict when it was typed."""
 
     start: int

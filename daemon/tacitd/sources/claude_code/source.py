@@ -8,8 +8,9 @@ transcript; see rule 1 in prompts.py.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.events import ToolAnswer
 from tacitd.sources.base import ClientUse, ContextFiles, HookFormat, OwnCalls, SessionClaim
@@ -28,8 +29,7 @@ CONTEXT_FILES = ContextFiles(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ClaudeCode:
+class ClaudeCode(Struct, frozen=True):
     """The client whose own directory is `home` (`~/.claude`). `own`: the calls of it that are tacitd's."""
 
     home: Path

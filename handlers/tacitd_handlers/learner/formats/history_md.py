@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow
@@ -27,8 +28,7 @@ LONGEST = 4000
 _STRUCTURE = re.compile(r"[ \t]*(?:#{1,6}(?:[ \t]|$)|-{3,}[ \t]*$|`{3,}|~{3,}|<!--)")
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(Struct, frozen=True):
     """The fields of an entry. None: the line is missing."""
 
     stamp: str

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd_handlers.learner.formats.history_md import HistoryEntry, is_header, parse_session
@@ -44,16 +45,14 @@ _HEADING = re.compile(r"(?P<marks>#{1,3})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$")
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Lines `start` to `end` (exclusive)."""
 
     start: int
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedEntry:
+class PlacedEntry(Struct, frozen=True):
     """A weakness entry and its position."""
 
     entry: WeaknessEntry
@@ -61,8 +60,7 @@ class PlacedEntry:
     resolved: bool
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedSession:
+class PlacedSession(Struct, frozen=True):
     """A session entry and its position. The blank lines after it are not in its span."""
 
     session: HistoryEntry
@@ -71,16 +69,14 @@ class PlacedSession:
     """The span up to a person's heading or comment below the entry, which stays when the entry is removed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(Struct, frozen=True):
     """Replace a span by these lines (without newlines); an empty span inserts."""
 
     span: Span
     lines: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LearnerProfile:
+class LearnerProfile(Struct, frozen=True):
     """A parsed profile."""
 
     mark: str

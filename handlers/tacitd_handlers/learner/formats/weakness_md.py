@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.rules.vocabulary import STATUSES, strip_placeholder, time_of
@@ -26,8 +27,7 @@ _FIELDS = {
 _ANY_FIELD = re.compile("|".join(f"{name}:" for name in _FIELDS.values()))
 
 
-@dataclass(frozen=True, slots=True)
-class WeaknessEntry:
+class WeaknessEntry(Struct, frozen=True):
     """The fields of an entry. None: missing or malformed."""
 
     label: str

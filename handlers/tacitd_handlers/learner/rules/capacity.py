@@ -8,8 +8,10 @@ weakness that finds the active list full waits in `pending` until there is room.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Final, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.rules.resolution import longest_untested, most_resolved
@@ -19,8 +21,7 @@ MAX_ACTIVE: Final = 20
 MAX_RESOLVED: Final = 10
 
 
-@dataclass(slots=True)
-class WeaknessLists:
+class WeaknessLists(Struct):
     """The tags of each list. `active` and `resolved` are in the order of the profile, `pending` is a FIFO queue."""
 
     active: list[str] = field(default_factory=list)
@@ -51,8 +52,7 @@ class WeaknessLists:
         return len(self.active) + self.others_active - MAX_ACTIVE
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """A change of list, for the log and the output of `record`."""
 
     tag: str

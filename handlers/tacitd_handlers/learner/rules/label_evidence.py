@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
+
+from msgspec import Struct, field
 
 from tacitd_handlers.learner.rules.vocabulary import make_slug
 
@@ -25,8 +26,7 @@ CLOSE = 2
 _ENDINGS = ("ing", "ies", "es", "ed", "s", "y", "e")
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledEntry:
+class LabelledEntry(Struct, frozen=True):
     """An entry whose label is not a tag. Stamps are "" if missing."""
 
     label: str
@@ -42,8 +42,7 @@ class LabelledEntry:
         return frozenset({self.first, self.failed} - {""})
 
 
-@dataclass(frozen=True, slots=True)
-class LabelEvidence:
+class LabelEvidence(Struct, frozen=True):
     """What is known about one entry and one tag."""
 
     sessions: int
@@ -72,8 +71,7 @@ class LabelEvidence:
         return self.sessions > 0 or self.is_same_name or (self.is_old and len(self.in_label) >= CLOSE)
 
 
-@dataclass(frozen=True, slots=True)
-class PairLimits:
+class PairLimits(Struct, frozen=True):
     """What limits the pairs, besides the evidence."""
 
     forbidden: Collection[tuple[str, str]] = ()
@@ -84,8 +82,7 @@ class PairLimits:
     """Pairs of label and tag that need all words of the tag in the label: the tag has an entry already."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedLabels:
+class PairedLabels(Struct, frozen=True):
     """The result of `pair_labels`."""
 
     aliases: Mapping[str, str] = field(default_factory=dict)

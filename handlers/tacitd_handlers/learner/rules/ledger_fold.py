@@ -8,7 +8,9 @@ of the profile are replayed at the stamp where they were made (SPEC L-31). The t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.formats.ledger_md import LedgerRow, RowKey
 from tacitd_handlers.learner.rules import lifecycle
@@ -25,8 +27,7 @@ REMEMBERED = 2 * NEWEST
 """Rows kept in the state: twice the cap, because rows that have just left Session History are compared once more."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProblemHistory:
+class ProblemHistory(Struct, frozen=True):
     """The last sessions of a problem, and the interval with which it was last scheduled."""
 
     sessions: tuple[tuple[str, str], ...] = ()
@@ -40,8 +41,7 @@ LAST = 1 << 30
 """An `Override.nth` after every row of a stamp."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Override:
+class Override(Struct, frozen=True, order=True):
     """A status that does not follow from the rows.
 
     A person wrote it (SPEC L-31), or a promotion made room (SPEC L-27). It is applied after row number `nth` of the
@@ -54,8 +54,7 @@ class Override:
     status: str
 
 
-@dataclass(slots=True)
-class FoldedLedger:
+class FoldedLedger(Struct):
     """The result of the rows folded so far."""
 
     last: str = ""
@@ -71,8 +70,7 @@ class FoldedLedger:
     """The newest rows, oldest first; at most `REMEMBERED`."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoldInputs:
+class FoldInputs(Struct, frozen=True):
     """Input of the fold that is not in the ledger."""
 
     given: Mapping[str, Weakness] = field(default_factory=dict)

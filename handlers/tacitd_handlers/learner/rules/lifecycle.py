@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd_handlers.learner.rules.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT
 
@@ -24,8 +26,7 @@ AFTER_CLEAN = {
 """By status, the status after the first, second and third clean session (SPEC L-16, L-20)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weakness:
+class Weakness(Struct, frozen=True):
     """A gap and its state. Stamps are local `YYYY-MM-DDTHH:MM`, "" for none."""
 
     tag: str

@@ -7,9 +7,10 @@ functions; no row is read here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.rules.lifecycle import LIMIT, Weakness
 from tacitd_handlers.learner.rules.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT, time_of
@@ -19,8 +20,7 @@ RETEST: Final = timedelta(days=14)
 _RANK = {LONG: 0, SHORT: 1, IMPROVING: 2, NEW: 3, RECURRING: 4}
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Struct, frozen=True):
     """The result of `prove_resolution`."""
 
     proved: bool

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.formats.profile_md import LearnerProfile
 from tacitd_handlers.learner.rules.resolution import retest_due
 
 
-@dataclass(frozen=True, slots=True)
-class Retest:
+class Retest(Struct, frozen=True):
     """A short-term resolved weakness that was not tested for 14 days or more."""
 
     label: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learner.rules.vocabulary import MANUAL, STAMP, name_of, names_a_session, time_of
 
@@ -23,8 +24,7 @@ STATE_TEXT = """\
 _FIELD = re.compile(r"^- Session (ID|Timestamp): (.+?)[ \t]*$", re.M)
 
 
-@dataclass(frozen=True, slots=True)
-class SessionStamp:
+class SessionStamp(Struct, frozen=True):
     """A session id and stamp, the same in every write of the session."""
 
     session: str

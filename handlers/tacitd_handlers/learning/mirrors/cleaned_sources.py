@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
@@ -28,8 +29,7 @@ STASHES = 50
 """Number of the newest stashes that are looked into."""
 
 
-@dataclass(frozen=True, slots=True)
-class AbsentSource:
+class AbsentSource(Struct, frozen=True):
     """What is known about a source that is gone together with the mirrors."""
 
     is_same_clone: bool

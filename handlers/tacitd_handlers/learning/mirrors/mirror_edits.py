@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from itertools import groupby
+
+from msgspec import Struct
 
 from tacitd.text.markdown import lines_of
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
@@ -18,16 +19,14 @@ from tacitd_handlers.learning.mirrors.mirror_text import strip_comments
 from tacitd_handlers.learning.mirrors.mirror_units import find_matter_end
 
 
-@dataclass(frozen=True, slots=True)
-class AddedLine:
+class AddedLine(Struct, frozen=True):
     """A bullet that a person added to a mirror."""
 
     heading: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class RewordedLine:
+class RewordedLine(Struct, frozen=True):
     """A bullet that a person replaced by another one in the same place."""
 
     heading: str
@@ -35,8 +34,7 @@ class RewordedLine:
     new: str
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorEdit:
+class MirrorEdit(Struct, frozen=True):
     """What a person changed in a mirror. The texts are as the mirror shows them."""
 
     removed: tuple[str, ...] = ()

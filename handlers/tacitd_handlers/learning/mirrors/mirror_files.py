@@ -10,9 +10,10 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
@@ -35,8 +36,7 @@ OLD_POINTER = "@../../LEARNED.md\n"
 """What earlier versions wrote instead of a mirror: an import, which only works at the project's root."""
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorTarget:
+class MirrorTarget(Struct, frozen=True):
     """One mirror of a project, in one of its work trees."""
 
     path: Path
@@ -53,8 +53,7 @@ class MirrorTarget:
         return f"{self.folder}/{AGENTS}" if self.folder else LEARNED
 
 
-@dataclass(frozen=True, slots=True)
-class FoundMirror:
+class FoundMirror(Struct, frozen=True):
     """What is at a mirror's path now."""
 
     state: Literal["absent", "ours", "edited", "foreign"]

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import RealDisk
@@ -46,8 +47,7 @@ from tacitd_handlers.learning.mirrors.mirror_text import map_shown_bullets
 from tacitd_handlers.learning.project_files import title_for
 
 
-@dataclass(slots=True)
-class MirrorPlan:
+class MirrorPlan(Struct):
     """The operations of one pass."""
 
     edits: list[Operation] = field(default_factory=list)

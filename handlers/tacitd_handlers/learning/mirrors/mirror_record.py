@@ -11,9 +11,10 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk
@@ -28,8 +29,7 @@ LINES_LIMIT = 20_000
 """Number of a source's lines above which those that it does not have any more are forgotten."""
 
 
-@dataclass(slots=True)
-class SourceRecord:
+class SourceRecord(Struct):
     """The lines of one source that were seen so far."""
 
     lines: dict[str, bool] = field(default_factory=dict)
@@ -38,8 +38,7 @@ class SourceRecord:
     """HEAD's commit at the last look; "" outside git and without a commit."""
 
 
-@dataclass(slots=True)
-class MirrorRecord:
+class MirrorRecord(Struct):
     """What is known of one project's mirrors."""
 
     root: Path

@@ -6,8 +6,9 @@ Nothing is written here except into the record that the caller saves.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.errors import FileRefusedError
 from tacitd.events import Project
@@ -50,8 +51,7 @@ class ParseOnce:
         return self._parsed[data]
 
 
-@dataclass(slots=True)
-class MirrorSurvey:
+class MirrorSurvey(Struct):
     """One look at a project."""
 
     project: Project

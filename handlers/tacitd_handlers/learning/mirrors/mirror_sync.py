@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from loguru import logger
+from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.errors import FileBusyError, TacitdError
@@ -76,8 +76,7 @@ RETURNED = "restored after git replaced it"
 """The same if git had put its own file in place of one."""
 
 
-@dataclass(frozen=True, slots=True)
-class JoinedMirrors:
+class JoinedMirrors(Struct, frozen=True):
     """The mirrors' part of another transaction."""
 
     before: tuple[Operation, ...] = ()

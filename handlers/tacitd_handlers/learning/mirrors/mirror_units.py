@@ -6,8 +6,9 @@ Front matter, comments and rules have no part. Which parts a mirror has, and in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
+
+from msgspec import Struct
 
 from tacitd.text.import_words import list_runs
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
@@ -25,8 +26,7 @@ class UnitKind(Enum):
     BLANK = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class MirrorUnit:
+class MirrorUnit(Struct, frozen=True):
     """A part of the source that is shown or left out: a heading, a line of a bullet, another line, a code block."""
 
     kind: UnitKind
@@ -45,8 +45,7 @@ class MirrorUnit:
     """Whether no backtick of a line before it can matter: it is a heading, or begins a bullet that is not code."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceText:
+class SourceText(Struct, frozen=True):
     """A Markdown file in its parts. A large file is parsed once for all that is asked about it."""
 
     units: tuple[MirrorUnit, ...] = ()

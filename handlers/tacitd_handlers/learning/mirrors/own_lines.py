@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine
@@ -12,8 +13,7 @@ from tacitd.files.transaction import History
 from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLines:
+class OwnLines(Struct, frozen=True):
     """The lines and headings that tacitd wrote in a project, or moved for the person."""
 
     lines: Mapping[str, frozenset[str]] = field(default_factory=dict)

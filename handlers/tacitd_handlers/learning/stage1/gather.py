@@ -7,13 +7,13 @@ have come than one call takes. The functions here are pure: no clock, no disk, n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.events import Prompt, Record
 
 
-@dataclass(frozen=True, slots=True)
-class Gathered:
+class Gathered(Struct, frozen=True):
     """The prompts for one call."""
 
     prompts: tuple[Prompt, ...]

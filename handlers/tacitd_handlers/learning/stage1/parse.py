@@ -13,7 +13,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
@@ -73,8 +76,7 @@ _BARE_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s+(?:[–—-]\s+)?(?=\
 _ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerMark:
+class AnswerMark(Struct, frozen=True):
     """The marks of one line of an answer."""
 
     messages: tuple[int, ...] = ()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from tacitd.handler import Degradation, Later, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer

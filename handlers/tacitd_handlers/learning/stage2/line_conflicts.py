@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
@@ -15,8 +16,7 @@ _KEPT_WORDS = 0.5
 """The share of a line's words that a person's new line must repeat to count as that line, edited."""
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """A line that contradicts a line of the person's."""
 
     placed: PlacedLine

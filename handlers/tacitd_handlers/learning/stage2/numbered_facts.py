@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from math import ceil
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
 from tacitd_handlers.learning.confidence import SESSIONS_LIMIT, describe_count
@@ -27,8 +29,7 @@ _SHARED_WORDS = 0.5
 """The share of a fact's words that a line without FROM must repeat to count as made from it."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedFact:
+class NumberedFact(Struct, frozen=True):
     """A fact with its origin and how often it was said."""
 
     text: str

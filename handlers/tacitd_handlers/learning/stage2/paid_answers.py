@@ -6,15 +6,15 @@ Only the data is defined here. `run` makes the calls and keeps the answers.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 
 
-@dataclass(frozen=True, slots=True)
-class SynthesisAnswer:
+class SynthesisAnswer(Struct, frozen=True):
     """What the model proposed, and the findings of prompt extensions in the same answer."""
 
     plan: SynthesisPlan
@@ -24,8 +24,7 @@ class SynthesisAnswer:
     """Cost of the calls in US dollars."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostTwice:
+class LostTwice(Struct, frozen=True):
     """Facts whose call was started twice without a stored answer."""
 
     reason: str
@@ -33,8 +32,7 @@ class LostTwice:
     """Ids of the facts, as made by `PendingFacts.map_fact_ids`."""
 
 
-@dataclass(frozen=True, slots=True)
-class PaidAnswer:
+class PaidAnswer(Struct, frozen=True):
     """Answers that were paid for and are not written yet."""
 
     answers: Mapping[str, SynthesisAnswer]

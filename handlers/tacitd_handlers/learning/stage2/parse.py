@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd_handlers.learning.fact_marks import strip_copied_marks
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
@@ -40,8 +42,7 @@ _RANGE = 1000
 _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact existing line")
 
 
-@dataclass(frozen=True, slots=True)
-class ProposedLine:
+class ProposedLine(Struct, frozen=True):
     """One FILE/FACT pair as the model wrote it, unchecked. "" for a key that is missing."""
 
     file: str
@@ -54,15 +55,13 @@ class ProposedLine:
     """The lines that further REPLACES name: the line takes the place of all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class SynthesisPlan:
+class SynthesisPlan(Struct, frozen=True):
     """What the model proposes to write. It is empty if nothing is new."""
 
     items: tuple[ProposedLine, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Draft:
+class _Draft(Struct, frozen=True):
     """The block that is being read. None for a key that has not occurred yet."""
 
     file: str = ""

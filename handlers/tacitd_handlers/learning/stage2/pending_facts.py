@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from tacitd.events import Project
 from tacitd.files.transaction import History
@@ -33,8 +34,7 @@ ANSWER_OVERHEAD = 80
 _BATCH = "batch:"
 
 
-@dataclass(frozen=True, slots=True)
-class PendingFacts:
+class PendingFacts(Struct, frozen=True):
     """Facts that wait, and the facts that were settled before a crash."""
 
     id: str
@@ -114,8 +114,7 @@ class PendingFacts:
         return [line.batch for line in self.lines if line.batch]
 
 
-@dataclass(slots=True)
-class _WrittenFacts:
+class _WrittenFacts(Struct):
     """The facts whose lines transactions of this project wrote."""
 
     batches: set[str] = field(default_factory=set)

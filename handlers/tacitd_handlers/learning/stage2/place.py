@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.headings import heading_for
@@ -36,8 +37,7 @@ _PATH_LIMIT = 300
 _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectView:
+class ProjectView(Struct, frozen=True):
     """Access to what the disk and git report about a project."""
 
     kind: Callable[[str], FolderKind]
@@ -46,8 +46,7 @@ class ProjectView:
     INTERNAL. `ignored`: git ignores it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedLine:
+class PlacedLine(Struct, frozen=True):
     """A line with its file and heading."""
 
     item: ProposedLine
@@ -61,8 +60,7 @@ class PlacedLine:
     """Why the file is LEARNED.md although the answer names another."""
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedItem:
+class RefusedItem(Struct, frozen=True):
     """An item that is not stored, and why."""
 
     item: ProposedLine

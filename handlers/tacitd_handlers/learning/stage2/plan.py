@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
 from tacitd_handlers.learning.stage2.line_conflicts import Conflict, find_conflicts
@@ -22,8 +23,7 @@ LINES_LIMIT = 20
 """Default maximum number of lines that one synthesis writes."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedPut:
+class PlannedPut(Struct, frozen=True):
     """Put the line under the heading in the file. Missing file and heading are created."""
 
     path: str
@@ -32,8 +32,7 @@ class PlannedPut:
     source: PlacedLine
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedSwap:
+class PlannedSwap(Struct, frozen=True):
     """Replace an old line of ours in place (SPEC S-26). The history keeps the old line."""
 
     path: str
@@ -46,8 +45,7 @@ class PlannedSwap:
     """The file of the old line if it is another one: the old line is taken there, and the new one is put here."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedLine:
+class MergedLine(Struct, frozen=True):
     """A line of ours that a written line takes the place of, besides the one that it replaces."""
 
     path: str
@@ -59,24 +57,21 @@ class MergedLine:
 PlannedOperation = PlannedPut | PlannedSwap
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(Struct, frozen=True):
     """A line that is not written, and why."""
 
     placed: PlacedLine
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(Struct, frozen=True):
     """A line that is not written because the user removed it (SPEC S-28). `tacitd learned --withheld` lists it."""
 
     placed: PlacedLine
     removed: str
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """The decision on all lines of one plan."""
 
     operations: tuple[PlannedOperation, ...] = ()

@@ -6,7 +6,8 @@ Nothing here asks the model or writes a file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from tacitd.events import Project
 from tacitd.handler import Degradation, Tools
@@ -31,8 +32,7 @@ EXISTING_BYTES = 240_000
 prompt too long and the facts would be rejected for it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SynthesisInput:
+class SynthesisInput(Struct, frozen=True):
     """The facts of one synthesis and the files that they may be written to."""
 
     project: Project
