@@ -86,6 +86,7 @@ RULES = frozenset(
         "learning.stage2.parse",
         "learning.stage2.place",
         "learning.stage2.plan",
+        "learning.stage2.project_view",
         "shared.answer_screening",
         "shared.concrete_tokens",
         "shared.dangerous_kinds",

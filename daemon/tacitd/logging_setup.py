@@ -12,10 +12,23 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loguru import logger
-
 if TYPE_CHECKING:
     from loguru import Record
+    from loguru import logger as logger
+else:
+
+    class _LazyLogger:
+        """loguru's logger, imported at its first use: with asyncio, loguru takes longer to import than click.
+
+        Commands import modules that log only if something is wrong.
+        """
+
+        def __getattr__(self, name: str):  # noqa: ANN204  its type is the logger's
+            from loguru import logger
+
+            return getattr(logger, name)
+
+    logger = _LazyLogger()
 
 FORMAT = "{time:YYYY-MM-DDTHH:mm:ss.SSSZZ} {level: <7} {message}"
 LONGEST = 5_000_000

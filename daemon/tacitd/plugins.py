@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING
 
-from loguru import logger
 from msgspec import Struct
 
 from tacitd.handler import Degradation, Footprint, Plugin
+from tacitd.logging_setup import logger
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

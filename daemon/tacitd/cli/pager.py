@@ -1,15 +1,12 @@
 """A pager for long output on a terminal, chosen as git does.
 
 TACITD_PAGER, otherwise PAGER, otherwise `less`; empty or `cat`: none. LESS is `FRX` unless it is set. Output that fits the
-screen, and output that is not for a terminal, is printed as it is.
+screen, and output that is not for a terminal, is printed as it is. What a pager needs is imported when one is used.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -43,6 +40,8 @@ def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
 
 def choose_pager(environ: Mapping[str, str]) -> list[str]:
     """The pager's program and arguments; [] if none is wanted. No shell reads the variable."""
+    import shlex
+
     named = environ.get("TACITD_PAGER", environ.get("PAGER", "less"))
     try:
         words = shlex.split(named)
@@ -52,6 +51,8 @@ def choose_pager(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_long(lines: Iterable[str]) -> bool:
+    import shutil
+
     width, height = shutil.get_terminal_size()
     rows = sum(max(1, -(-len(line) // max(1, width))) for line in lines)
     return rows >= height
@@ -59,6 +60,8 @@ def _is_long(lines: Iterable[str]) -> bool:
 
 def _run_pager(pager: list[str], lines: Iterable[str]) -> bool:
     """Whether the pager ran. An interrupt belongs to the pager, which ends when the person wants it."""
+    import subprocess
+
     environ = {"LESS": LESS, "LV": "-c"} | dict(os.environ)
     try:
         child = subprocess.Popen(pager, stdin=subprocess.PIPE, env=environ)

@@ -14,8 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -178,36 +176,37 @@ def in_progress(root: Path) -> bool:
 
 def run_git(arguments: Sequence[str], directory: Path) -> int | None:
     """Run `git` in a top-level directory and return its exit code; None if it is absent or takes over 5 s."""
-    done = _execute(arguments, directory, subprocess.DEVNULL)
-    return done.returncode if done is not None else None
+    done = _execute(arguments, directory)
+    return done[0] if done is not None else None
 
 
 def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
     """Run `git` in a top-level directory and return what it prints; None as in `run_git`, and for exit codes except 0."""
-    done = _execute(arguments, directory, subprocess.PIPE)
-    return done.stdout if done is not None and done.returncode == 0 else None
+    code, printed = _execute(arguments, directory) or (None, b"")
+    return printed if code == 0 else None
 
 
-def _execute(
-    arguments: Sequence[str], directory: Path, output: int, given: bytes = b""
-) -> subprocess.CompletedProcess[bytes] | None:
-    """`given`: its standard input."""
+def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> tuple[int, bytes] | None:
+    """The exit code and what it printed; None as in `run_git`. `given`: its standard input."""
+    import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
+
     program = _program()
     if program is None:
         return None
     try:
-        return subprocess.run(
+        done = subprocess.run(
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
             input=given,
-            stdout=output,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             timeout=TIMEOUT,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
+    return done.returncode, done.stdout
 
 
 def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
@@ -304,8 +303,8 @@ def _read_blobs(root: Path, ids: Sequence[str]) -> dict[str, bytes] | None:
 
 def _ask_objects(root: Path, option: str, names: Sequence[str]) -> bytes | None:
     given = "".join(f"{name}\n" for name in names)
-    done = _execute(["cat-file", option], root, subprocess.PIPE, os.fsencode(given))
-    return done.stdout if done is not None and done.returncode == 0 else None
+    code, printed = _execute(["cat-file", option], root, os.fsencode(given)) or (None, b"")
+    return printed if code == 0 else None
 
 
 def _blob_id(data: bytes, *, sha256: bool) -> str:
@@ -401,7 +400,9 @@ def _environment(directory: Path) -> dict[str, str]:
 
 def _program() -> str | None:
     """The path of `git`. On a Mac without the developer tools, /usr/bin/git only opens a window that offers them."""
-    program = shutil.which("git")
+    from shutil import which
+
+    program = which("git")
     tools = ("/Library/Developer/CommandLineTools", "/Applications/Xcode.app")
     if (
         sys.platform == "darwin"

@@ -7,7 +7,6 @@ here; replaced.py uses them.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import sys
@@ -53,9 +52,9 @@ def _rename(source: Path, target: Path, flag: int) -> bool:
     call = _system_call()
     if call is None:
         return False
-    if call(os.fsencode(source), os.fsencode(target), flag) == 0:
+    code = call(os.fsencode(source), os.fsencode(target), flag)
+    if code == 0:
         return True
-    code = ctypes.get_errno()
     if code in _UNSUPPORTED:
         return False
     raise OSError(code, os.strerror(code), str(source), None, str(target))
@@ -63,6 +62,9 @@ def _rename(source: Path, target: Path, flag: int) -> bool:
 
 @cache
 def _system_call() -> Callable[[bytes, bytes, int], int] | None:
+    """The system's call, which returns 0 or the error's number; None if there is none."""
+    import ctypes  # imported at the first write: commands that only read take half of Python's start less without it
+
     library = ctypes.CDLL(None, use_errno=True)
     name = "renamex_np" if sys.platform == "darwin" else "renameat2"
     function = getattr(library, name, None)
@@ -71,6 +73,8 @@ def _system_call() -> Callable[[bytes, bytes, int], int] | None:
     function.restype = ctypes.c_int
     if sys.platform == "darwin":
         function.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_uint]
-        return lambda source, target, flag: int(function(source, target, flag))
+        return lambda source, target, flag: ctypes.get_errno() if function(source, target, flag) else 0
     function.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint]
-    return lambda source, target, flag: int(function(_AT_FDCWD, source, _AT_FDCWD, target, flag))
+    return lambda source, target, flag: (
+        ctypes.get_errno() if function(_AT_FDCWD, source, _AT_FDCWD, target, flag) else 0
+    )

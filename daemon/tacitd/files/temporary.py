@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -217,7 +216,7 @@ def _give_owner(fd: int, like: os.stat_result, bits: int, disk: Disk) -> int:
 
 
 def _new_name(target: Path) -> Path:
-    return target.parent / f"{TEMP_PREFIX}{secrets.token_hex(8)}.new"
+    return target.parent / f"{TEMP_PREFIX}{os.urandom(8).hex()}.new"
 
 
 def _digest(data: bytes) -> str:

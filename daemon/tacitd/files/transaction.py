@@ -7,13 +7,12 @@ why a line is there and what was written, and allow undoing it.
 The log is folded once (history_fold.py), and again if another process changed it. A start shortens it (history_archive.py).
 
 Checking, ordering, recording and finishing transactions belong here. What an operation does to bytes is in operations.py,
-how a file gets new bytes in replaced.py, and the records in transaction_records.py. The handlers decide which lines are
-wanted.
+how a file gets new bytes in replaced.py, and the records in transaction_records.py. Handlers decide which lines they want.
 """
 
 from __future__ import annotations
 
-import secrets
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -307,7 +306,7 @@ class History:
         # would hold up all later changes of the same files.
         effects = self._rehearse(runs, targets)
         at = self._clock.now()
-        id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{secrets.token_hex(3)}"
+        id = f"{utc_millis(at)[:19].replace('-', '').replace(':', '')}-{os.urandom(3).hex()}"
         begun = Transaction(id, key, at, root, also, operations, cause, "intent", effects)
         # If this raises, the record may be in the log all the same (log.py). The log's stamp then differs from `_stamp`,
         # so the next call folds the log again.

@@ -18,7 +18,7 @@ from tacitd_handlers.learning.line_budget import BudgetLine, choose_surplus
 from tacitd_handlers.learning.project_files import read_shared
 from tacitd_handlers.learning.removals import find_written_lines
 from tacitd_handlers.learning.settings import LearningSettings
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.state import LearningState
 
 ARCHIVE = "archive"

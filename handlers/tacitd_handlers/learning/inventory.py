@@ -30,7 +30,7 @@ from tacitd_handlers.learning.refusals import read_refusals
 from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.stage2.inherited_origins import find_origin, list_facts
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import fold_commits
 from tacitd_handlers.shared.equality import find_equal, normalise_text

@@ -37,7 +37,7 @@ from tacitd_handlers.learning.project_files import title_for
 from tacitd_handlers.learning.refusals import shorten_message
 from tacitd_handlers.learning.removals import REVIEW_EDIT
 from tacitd_handlers.learning.stage2.inherited_origins import find_origin
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.equality import same_fact
 
 LINE_KINDS = ("line", "withheld line", "refused fact", "refused line")

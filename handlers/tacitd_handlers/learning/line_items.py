@@ -24,7 +24,7 @@ from tacitd_handlers.learning.person_decisions import (
 )
 from tacitd_handlers.learning.refusals import make_refusal_id
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import text_of
 from tacitd_handlers.shared.decay import DAY

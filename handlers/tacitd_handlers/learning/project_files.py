@@ -19,7 +19,7 @@ from tacitd.files.disk import RealDisk
 from tacitd.files.write_checks import refuse_aliased, refuse_git_directory
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.safe_read import read_plain_bytes, resolve_links
-from tacitd_handlers.learning.stage2.place import (
+from tacitd_handlers.learning.stage2.project_view import (
     AGENTS,
     LEARNED,
     VENDORED,

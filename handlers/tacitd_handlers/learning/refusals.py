@@ -17,13 +17,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from loguru import logger
 from msgspec import Struct
 
 from tacitd.errors import LogDamagedError
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
+from tacitd.logging_setup import logger
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_item_id

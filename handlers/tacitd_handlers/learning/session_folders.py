@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from posixpath import normpath
 
 from tacitd.events import ToolUse
-from tacitd_handlers.learning.stage2.place import VENDORED
+from tacitd_handlers.learning.stage2.project_view import VENDORED
 
 FOLDERS_LIMIT = 30
 """Maximum number of folders of a session."""

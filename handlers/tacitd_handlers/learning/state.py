@@ -41,7 +41,7 @@ from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, 
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_line_id
 from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.line_table import LineTable
 

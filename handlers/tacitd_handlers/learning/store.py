@@ -10,7 +10,6 @@ contain links. The functions here neither follow a link out of the project nor b
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -234,7 +233,7 @@ def _copy_appended(files: ProjectPaths, access: RawAccess) -> int:
 
 
 def _new_claim(files: ProjectPaths, now: float) -> Path:
-    return files.tmp_dir / f"learning-raw.{int(now * 1000):012x}-{secrets.token_hex(3)}{CLAIMED}"
+    return files.tmp_dir / f"learning-raw.{int(now * 1000):012x}-{os.urandom(3).hex()}{CLAIMED}"
 
 
 def release_claimed(files: ProjectPaths, read: Mapping[Path, int]) -> list[Path]:

@@ -95,20 +95,22 @@ class ProfileStore:
 
     def read_profile(self) -> Json:
         """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
-
         path = self.directory / PROFILE
         found = json_document.read_document(path, self.disk)
-        return check_document(found, UserProfile, path) if found is not None else self._new_profile()
+        if found is None:
+            return self._new_profile()
+        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
+
+        return check_document(found, UserProfile, path)
 
     def read_metadata(self) -> Json:
         """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
-        from tacitd_handlers.profile.profile_schema import ProfileMetadata, check_document
-
         path = self.directory / META
         found = json_document.read_document(path, self.disk)
         if found is None:
             return metas.new_metadata(self.user, self.clock.now())
+        from tacitd_handlers.profile.profile_schema import ProfileMetadata, check_document
+
         return self._with_defaults(check_document(found, ProfileMetadata, path))
 
     def find_ownership(self) -> Ownership:

@@ -18,8 +18,6 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
-from rapidfuzz.distance import OSA
-
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.lexicon import (
     AUXILIARY,
@@ -181,6 +179,8 @@ def may_be_misspelt(word: str) -> bool:
 def _slip(one: str, other: str) -> bool:
     if not (may_be_misspelt(one) and may_be_misspelt(other)) or one[:2] != other[:2]:
         return False
+    from rapidfuzz.distance import OSA  # imported at the first use: commands that list lines compare none
+
     if OSA.distance(one, other, score_cutoff=1) != 1:
         return False
     return sorted(one) == sorted(other) or re.sub(r"(.)\1", r"\1", one) == re.sub(r"(.)\1", r"\1", other)

@@ -21,8 +21,10 @@ from tacitd.handler import Later, Plugin
 
 def make_lanes(limit: int, *, single_store: bool = False) -> tuple[Lanes, Any]:
     """The lanes of one handler that does nothing, and its consumer."""
-    consumer: Any = Consumer.__new__(Consumer)
-    consumer.plugin = Plugin("a", "none", lanes=limit, single_store=single_store)
+    nothing: Any = None
+    consumer = Consumer(
+        Plugin("a", "none", lanes=limit, single_store=single_store), nothing, nothing, nothing
+    )
     return Lanes({"a": consumer}, lambda: 0.0), consumer
 
 

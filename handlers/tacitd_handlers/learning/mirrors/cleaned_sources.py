@@ -23,7 +23,7 @@ from tacitd_handlers.learning.mirrors.mirror_files import is_settled
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import find_tree
 from tacitd_handlers.learning.project_files import read_shared
-from tacitd_handlers.learning.stage2.place import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 
 STASHES = 50
 """Number of the newest stashes that are looked into."""

@@ -25,7 +25,7 @@ from tacitd_handlers.learning.mirrors.mirror_names import (
     name_module_mirrors,
 )
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 
 READ_LIMIT = 1 << 20
 """Bytes. tacitd copies some 40,000; what is longer is not read."""

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.files.transaction import History
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 
 
 class OwnLines(Struct, frozen=True):

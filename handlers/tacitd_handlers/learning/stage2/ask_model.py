@@ -19,7 +19,7 @@ from tacitd_handlers.learning.stage1.run import handle_no_answer
 from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, list_repeated
 from tacitd_handlers.learning.stage2.paid_answers import LostTwice, SynthesisAnswer
 from tacitd_handlers.learning.stage2.parse import parse_plan
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput, render_existing
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.answer_screening import Unusable

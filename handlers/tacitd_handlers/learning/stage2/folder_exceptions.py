@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from tacitd_handlers.learning.data_prohibitions import guards_data
 from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine
+from tacitd_handlers.learning.stage2.place import PlacedLine
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 from tacitd_handlers.shared.text_parts import compose_text, split_parts
 
 _LIMITS = re.compile(

@@ -6,28 +6,12 @@ contradicts another one takes nothing over.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tacitd_handlers.learning.stage2.plan import Decision, PlannedSwap
-
 NO_SIGHTING: Mapping[str, Any] = {"prompts": [], "sessions": [], "said": 0, "corrections": 0}
 """The origin of a line that was made of no fact: a merged one."""
-
-
-def find_predecessors(
-    decision: Decision, reword: Collection[str], root: Path
-) -> dict[str, list[tuple[Path, str]]]:
-    """By written line, the places and texts of the lines whose meaning it takes over. `reword`: lines to be reworded."""
-    into = {one.into for one in decision.merged}
-    found: dict[str, list[tuple[Path, str]]] = {}
-    for one in decision.operations:
-        if isinstance(one, PlannedSwap) and (one.old in reword or one.line in into):
-            found.setdefault(one.line, []).append((root / (one.old_path or one.path), one.old))
-    for merged in decision.merged:
-        found.setdefault(merged.into, []).append((root / merged.path, merged.line))
-    return found
 
 
 def inherit_origins(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -72,3 +72,17 @@ def _is_said(placed: PlacedLine, inputs: SynthesisInput) -> bool:
     named = placed.item.sources
     facts = [PromptMessage(one.text, "") for one in inputs.numbered if named or one.is_new]
     return judge_repetition(placed.line, named, facts) is not RepetitionVerdict.UNSUPPORTED
+
+
+def find_predecessors(
+    decision: Decision, reword: Collection[str], root: Path
+) -> dict[str, list[tuple[Path, str]]]:
+    """By written line, the places and texts of the lines whose meaning it takes over. `reword`: lines to be reworded."""
+    into = {one.into for one in decision.merged}
+    found: dict[str, list[tuple[Path, str]]] = {}
+    for one in decision.operations:
+        if isinstance(one, PlannedSwap) and (one.old in reword or one.line in into):
+            found.setdefault(one.line, []).append((root / (one.old_path or one.path), one.old))
+    for merged in decision.merged:
+        found.setdefault(merged.into, []).append((root / merged.path, merged.line))
+    return found

@@ -7,7 +7,8 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
+from tacitd_handlers.learning.stage2.place import PlacedLine
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.fact_index import FactIndex

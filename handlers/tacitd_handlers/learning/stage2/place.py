@@ -7,9 +7,6 @@ disk.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable
-from typing import Literal
 
 from msgspec import Struct
 
@@ -17,33 +14,10 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.stage2.parse import ProposedLine
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED, VENDORED, ProjectView, is_internal
 
-LEARNED = "LEARNED.md"
-AGENTS = "AGENTS.md"
-_VENDORED = """
-    node_modules bower_components jspm_packages vendor third_party third-party site-packages
-    dist build __pycache__ .venv venv .tox .nox .eggs .gradle .next .nuxt .cache
-    .mypy_cache .pytest_cache .ruff_cache .git .hg .svn .idea .vscode .claude tmp
-"""
-VENDORED = frozenset(_VENDORED.split())
-"""Names of folders below which nothing is written, compared without case."""
-
-INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
-"""Folders that belong to version control or to Claude Code. A line for one is refused, not moved to LEARNED.md."""
-_SHORT_NAME = re.compile(r"(?:git|claude)~\d+")
-
-FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "internal", "outside"]
 _PATH_LIMIT = 300
 _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
-
-
-class ProjectView(Struct, frozen=True):
-    """Access to what the disk and git report about a project."""
-
-    kind: Callable[[str], FolderKind]
-    """Given a relative folder such as `src/auth`, return what it is. `missing`: it does not exist or is a file.
-    `outside`: it, or a folder above it, is a symlink that leads out of the project. `internal`: it leads into one of
-    INTERNAL. `ignored`: git ignores it."""
 
 
 class PlacedLine(Struct, frozen=True):
@@ -96,15 +70,6 @@ def _choose_file(item: ProposedLine, view: ProjectView) -> tuple[str, str] | Ref
     if not folders:
         return LEARNED, "the root AGENTS.md belongs to the user"
     return _place_in_folder(item, folders, view)
-
-
-def is_internal(name: str) -> bool:
-    """Whether a file system may treat this folder name as one of INTERNAL.
-
-    Some file systems ignore case, trailing dots and spaces, and `:stream` suffixes, and have short names such as `GIT~1`.
-    """
-    plain = unicodedata.normalize("NFKC", name).casefold().partition(":")[0].rstrip(". ")
-    return plain in INTERNAL or _SHORT_NAME.fullmatch(plain) is not None
 
 
 def _place_in_folder(

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
 from tacitd_handlers.learning.stage2.line_conflicts import Conflict, find_conflicts
-from tacitd_handlers.learning.stage2.place import LEARNED, PlacedLine
+from tacitd_handlers.learning.stage2.place import PlacedLine
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.fact_index import FactIndex
 

@@ -41,10 +41,9 @@ from tacitd_handlers.learning.stage2.commit_data import build_cause, build_messa
 from tacitd_handlers.learning.stage2.folder_exceptions import find_exceptions
 from tacitd_handlers.learning.stage2.inherited_origins import (
     NO_SIGHTING,
-    find_predecessors,
     inherit_origins,
 )
-from tacitd_handlers.learning.stage2.line_changes import build_operations, describe_changes
+from tacitd_handlers.learning.stage2.line_changes import build_operations, describe_changes, find_predecessors
 from tacitd_handlers.learning.stage2.line_origins import (
     describe_origins,
     divide_facts,
@@ -56,8 +55,9 @@ from tacitd_handlers.learning.stage2.numbered_facts import (
 from tacitd_handlers.learning.stage2.paid_answers import LostTwice, PaidAnswer, SynthesisAnswer
 from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts
-from tacitd_handlers.learning.stage2.place import LEARNED, RefusedItem
+from tacitd_handlers.learning.stage2.place import RefusedItem
 from tacitd_handlers.learning.stage2.plan import LINES_LIMIT, decide_operations
+from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.stage2.synthesis_input import (
     SynthesisInput,
     build_input,

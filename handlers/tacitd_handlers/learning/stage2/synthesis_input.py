@@ -21,7 +21,8 @@ from tacitd_handlers.learning.removals import find_written_lines
 from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, number_facts
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts
-from tacitd_handlers.learning.stage2.place import AGENTS, LEARNED, PlacedLine, RefusedItem, place_item
+from tacitd_handlers.learning.stage2.place import PlacedLine, RefusedItem, place_item
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 from tacitd_handlers.learning.state import Extracted, LearningState
 from tacitd_handlers.shared.fact_index import FactIndex
 
