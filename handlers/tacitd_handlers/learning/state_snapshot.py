@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -132,8 +131,8 @@ def _to_json(value: Any) -> Any:
             return sorted(value)
         case list() | tuple():
             return [_to_json(each) for each in value]
-        case _ if is_dataclass(value):
-            return {one.name: _to_json(getattr(value, one.name)) for one in fields(value)}
+        case msgspec.Struct():
+            return {name: _to_json(getattr(value, name)) for name in value.__struct_fields__}
         case _:
             return value
 

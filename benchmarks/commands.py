@@ -1,0 +1,160 @@
+"""How soon commands answer: whole processes against a start of Python, in turns within one run.
+
+    python benchmarks/commands.py [--runs 20] [--only learned --only why]
+
+A daemon runs with a project of learned lines, a lesson and a transcript. Each row is a command with the time that is asked of
+it, as a multiple of `python3 -c pass` with the same interpreter, and the multiple reached. The fastest runs are compared,
+because other work on the machine only adds time. The CPU time beside it leaves out what a command waits for. A row that is not
+reached ends with `MORE`; with one above twice what is asked, the exit code is 1.
+
+The programs run as `python3 -c "from … import main; main()"`, which is what the scripts of `uv` and of new versions of `pip` do.
+The scripts of `pip` before 25.2 import `re` besides, and so does the row that has its name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "tests"))
+
+from support_daemon import Daemon  # noqa: E402
+from tacitd.errors import UNAVAILABLE  # noqa: E402
+
+TACITD = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()"]
+LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
+PLAIN = "python3 -c pass"
+LINES = 30
+"""Lines that the project's LEARNED.md has."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandCase:
+    """A command and the multiple of a start of Python that is asked of it."""
+
+    name: str
+    argv: Sequence[str]
+    asked: float
+    without_daemon: bool = False
+    """Whether it runs with another state directory, for which no daemon runs."""
+
+
+@dataclass(slots=True)
+class Timings:
+    """The milliseconds of each run of a command."""
+
+    elapsed: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+
+
+def list_cases(daemon: Daemon) -> list[CommandCase]:
+    """The commands, beginning with those that are called most often."""
+    return [
+        CommandCase("tacitd --version", [*TACITD, "--version"], 3),
+        CommandCase(
+            "tacitd --version, imports re", [sys.executable, "-c", f"import re; {TACITD[2]}", "--version"], 3
+        ),
+        CommandCase("tacitd statusline", [*TACITD, "statusline"], 3),
+        CommandCase("tacitd --help", [*TACITD, "--help"], 3),
+        CommandCase("tacitd status", [*TACITD, "status"], 3),
+        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, without_daemon=True),
+        CommandCase("lesson load", [*LESSON, "load"], 2),
+        CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, without_daemon=True),
+        CommandCase("tacitd context", [*TACITD, "context"], 5),
+        CommandCase("tacitd learned", [*TACITD, "learned"], 5),
+        CommandCase("tacitd why", [*TACITD, "why", "Prefers"], 5),
+        CommandCase("tacitd prompts", [*TACITD, "prompts", str(daemon.transcript("s1"))], 5),
+        CommandCase("tacitd config show", [*TACITD, "config", "show"], 10),
+    ]
+
+
+def learn_lines(daemon: Daemon) -> None:
+    """Start the daemon, type prompts until the project has its lines, and add a lesson."""
+    daemon.start()
+    for number in range(LINES):
+        daemon.type_("s1", f"Prefers tool{number} for job{number} in this project.")
+    daemon.synthesize()
+    text = "WHEN a test hangs -> DO print the stacks -> BECAUSE the log has none"
+    subprocess.run(
+        [*LESSON, "add", text], env=daemon.environ, cwd=daemon.project, check=True, capture_output=True
+    )
+
+
+def time_process(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> tuple[float, float]:
+    """The milliseconds of one run, and of its CPU time."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        argv, env=environ, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, ended, used = os.wait4(process.pid, 0)
+    elapsed = time.perf_counter() - began
+    process.returncode = os.waitstatus_to_exitcode(
+        ended
+    )  # it is reaped, and `subprocess` must not wait for it
+    if process.returncode not in (0, UNAVAILABLE):
+        raise SystemExit(f"{' '.join(argv)} ended with {process.returncode}")
+    return elapsed * 1000, (used.ru_utime + used.ru_stime) * 1000
+
+
+def measure_cases(cases: Sequence[CommandCase], daemon: Daemon, runs: int) -> dict[str, Timings]:
+    """The times of all cases by name. The first round is not counted: it writes caches."""
+    elsewhere = daemon.environ | {
+        "HOME": str(daemon.root / "other"), "TACITD_STATE_DIR": str(daemon.root / "other-state")
+    }  # fmt: skip
+    found = {one.name: Timings() for one in cases}
+    for turn in range(runs + 1):
+        for one in cases:
+            environ = elsewhere if one.without_daemon else daemon.environ
+            elapsed, cpu = time_process(one.argv, environ, daemon.project)
+            if turn:
+                found[one.name].elapsed.append(elapsed)
+                found[one.name].cpu.append(cpu)
+    return found
+
+
+def print_table(cases: Sequence[CommandCase], found: Mapping[str, Timings]) -> bool:
+    """Print a row for each command. Return whether none takes more than twice what is asked."""
+    plain, kept = found[PLAIN], True
+    print(f"{'':<32} {'ms':>7}  {'asked':>5}  {'reached':>7}  {'of CPU':>6}")
+    for one in cases:
+        times = found[one.name]
+        ratio = min(times.elapsed) / min(plain.elapsed)
+        cpu = min(times.cpu) / min(plain.cpu)
+        kept = kept and ratio <= 2 * one.asked
+        mark = "" if ratio <= one.asked else "  MORE"
+        print(f"{one.name:<32} {min(times.elapsed):7.1f}  {one.asked:5g}  {ratio:7.1f}  {cpu:6.1f}{mark}")
+    return kept
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print, and return 0 if no command takes more than twice what is asked, otherwise 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--only", action="append", help="commands whose row contains this")
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        daemon = Daemon(Path(folder) / "d")
+        stack.callback(daemon.finish)
+        learn_lines(daemon)
+        (daemon.root / "other").mkdir()
+        wanted = [
+            one
+            for one in list_cases(daemon)
+            if not options.only or any(part in one.name for part in options.only)
+        ]
+        cases = [CommandCase(PLAIN, [sys.executable, "-c", "pass"], 1), *wanted]
+        found = measure_cases(cases, daemon, options.runs)
+    return 0 if print_table(cases, found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
