@@ -20,7 +20,7 @@ from pydantic.fields import FieldInfo
 
 import api_page
 import man_pages
-from tacitd.cli import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
+from tacitd.cli.program import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
 from tacitd.cli.plugin_table import build_table
 from tacitd.config.settings import PREFIX, Config
 from tacitd.plugins import GROUP, FoundPlugins, find_plugins

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tacitd.cli import main
+from tacitd.cli.program import main
 
 KEPT = ("PATH", "LANG", "LC_ALL", "USER")
 

@@ -24,7 +24,7 @@ from support_beginnings import opening
 from support_sources import ROOT, Module, engine, mounted, plugins, project
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
-from tacitd.cli import make_program
+from tacitd.cli.program import make_program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods, take_status
 from tacitd.sources.watch import SilentWatcher

@@ -216,7 +216,7 @@ HEAVY = {
 }
 SCRIPT = """
 import json, sys
-from tacitd.cli import main
+from tacitd.cli.program import main
 sys.argv = ["tacitd", *sys.argv[1:]]
 try:
     main()

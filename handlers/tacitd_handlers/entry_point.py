@@ -24,7 +24,7 @@ def main() -> None:
 
     prepare_start(sys.argv[1:])
     with no_trace_on_interrupt():
-        from tacitd.cli import main as run
+        from tacitd.cli.program import main as run
     run()
 
 

@@ -21,7 +21,7 @@ import sys, time, time_machine
 behind, *program = sys.argv[1:]
 time_machine.travel(time.time() - float(behind), tick=True).start()
 sys.argv = ["tacitd", *program[3:]]
-from tacitd.cli import main
+from tacitd.cli.program import main
 main()
 """
 RULES = [

@@ -39,7 +39,7 @@ def follow():
                 traveller.move_to(float(line))
 threading.Thread(target=follow, daemon=True).start()
 sys.argv = ["tacitd", *program[3:]]
-from tacitd.cli import main
+from tacitd.cli.program import main
 main()
 """
 

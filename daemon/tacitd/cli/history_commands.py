@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli import load_plugin_table
+from tacitd.cli.program import load_plugin_table
 from tacitd.cli.common import (
     connect_or_run,
     echo_json,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli import OrderedGroup
+from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.errors import FAILED, UnavailableError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli import load_plugin_table
+from tacitd.cli.program import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.plugin_table import PluginTable

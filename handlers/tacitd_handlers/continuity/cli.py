@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli import OrderedGroup
+from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_message, resolve_directory
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from tacitd.cli import OrderedGroup
+from tacitd.cli.program import OrderedGroup
 from tacitd_handlers.lessons import read_commands, write_commands
 
 _TABLE = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tacitd.cli import run_and_exit
+from tacitd.cli.program import run_and_exit
 from tacitd_handlers.lessons.command_group import lesson
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli import OrderedGroup
+from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_json_line, echo_message
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError

@@ -14,14 +14,14 @@ import pytest
 
 import generate
 from support_cli import Cli
-from tacitd.cli import make_program
+from tacitd.cli.program import make_program
 from tacitd.cli.common import escape_output
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = generate.list_all_commands()
-PROGRAM = f"{sys.executable} -c 'from tacitd.cli import main; main()'"
+PROGRAM = f"{sys.executable} -c 'from tacitd.cli.program import main; main()'"
 HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
 
 
@@ -132,7 +132,7 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     gone = tmp_path / "gone"
     gone.mkdir()
     command = (
-        f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd.cli import main; main()' context"
+        f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd.cli.program import main; main()' context"
     )
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "the current directory was removed" in done.stderr
@@ -144,7 +144,7 @@ def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
     assert cli.run("--help").code == 0
     code = (
         "import sys\n"
-        "from tacitd.cli import main\n"
+        "from tacitd.cli.program import main\n"
         "for argv in (['status'], ['prompts', '/nowhere'], ['context'], ['config', 'socket'], ['--help']):\n"
         "    sys.argv = ['tacitd', *argv]\n"
         "    try: main()\n"
