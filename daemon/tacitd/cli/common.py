@@ -18,7 +18,8 @@ import click
 from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
-from tacitd.text.sanitize import escape_hidden
+from tacitd.text.sanitize import escape_output as escape_output
+from tacitd.text.sanitize import replace_surrogates
 
 __all__ = [
     "CallMethod",
@@ -77,17 +78,12 @@ def connect_or_run() -> Iterator[CallMethod]:
 
 def echo_json(document: object) -> None:
     """Print a document on stdout as indented JSON."""
-    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
+    click.echo(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
 def echo_json_line(document: Mapping[str, Any]) -> None:
     """Print an object on stdout as one line of JSON."""
-    click.echo(_replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
-
-
-def escape_output(text: str) -> str:
-    """Untrusted text for a terminal: one line, with control characters escaped."""
-    return _replace_surrogates(escape_hidden(text))
+    click.echo(replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
 
 
 def show_argument(text: str) -> str:
@@ -97,7 +93,7 @@ def show_argument(text: str) -> str:
 
 def echo_message(text: str) -> None:
     """Print a line for a person on stderr."""
-    click.echo(_replace_surrogates(text), err=True)
+    click.echo(replace_surrogates(text), err=True)
 
 
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
@@ -150,8 +146,3 @@ def parse_since(since: str | None) -> float:
         return max(0.0, SystemClock().now() - parse_duration(since))
     except ValueError as error:
         raise UsageError(f"--since {escape_output(since)}: {error}") from error
-
-
-def _replace_surrogates(text: str) -> str:
-    """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -7,8 +7,8 @@ import sys
 
 import click
 
-from tacitd.cli.program import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.program import load_plugin_table
 from tacitd.session_context.context_request import ContextRequest, measure_text
 from tacitd.session_context.context_sections import BUDGET, Sections, collect_sections, fence_sections
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.program import load_plugin_table
 from tacitd.cli.common import (
     connect_or_run,
     echo_json,
@@ -24,6 +23,7 @@ from tacitd.cli.common import (
     show_argument,
 )
 from tacitd.cli.pager import add_pager_option, echo_paged
+from tacitd.cli.program import load_plugin_table
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.plurals import count_noun

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
+from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FAILED, UnavailableError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.program import OrderedGroup, load_command
 from tacitd.cli.common import echo_message, get_paths
+from tacitd.cli.program import OrderedGroup, load_command
 from tacitd.errors import TacitdError, UnavailableError, UsageError, describe_plugin_error
 
 if TYPE_CHECKING:

@@ -10,10 +10,7 @@ Nothing heavy is imported at the top, because `tacitd context` is called at a se
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import stat
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -22,7 +19,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd import __version__
+from tacitd.cli.stored_table import (
+    SCHEMA,
+    TABLE_FILE,
+    count_help_columns,
+    read_stored,
+    stamp_entry_points,
+    stat_file,
+)
 from tacitd.errors import TacitdError
 from tacitd.state.paths import cache_dir
 
@@ -31,14 +35,8 @@ if TYPE_CHECKING:
 
     from tacitd.plugins import FoundPlugins
 
-LARGEST = 1 << 20
-"""Bytes of the table that are read; five plugins need about 6,000."""
-TABLE_FILE = "plugins.json"
-"""File in the cache directory, mode 0600."""
-SCHEMA = 3
-
-Stamp = Mapping[str, list[int]]
-"""(mtime in ns, size) of files by path; both 0 if there is none."""
+HELP_WIDTHS = 8
+"""Widths of a terminal for which the help is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ def load_table(environ: Mapping[str, str], reserved: Collection[str] = ()) -> Pl
 
     Raises ConfigError if the environment names no usable home.
     """
-    file, stamp = cache_dir(environ) / TABLE_FILE, _stamp_entry_points(sys.path)
+    file, stamp = cache_dir(environ) / TABLE_FILE, stamp_entry_points(sys.path)
     try:
         return _read_table(file, stamp)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -80,12 +78,7 @@ def load_table(environ: Mapping[str, str], reserved: Collection[str] = ()) -> Pl
 
 def _read_table(file: Path, stamp: str) -> PluginTable:
     """Read the table. Raises OSError, ValueError, KeyError, TypeError or AttributeError if it must be made again."""
-    stored = json.loads(_read_own_file(file))
-    if stored["schema"] != SCHEMA or stored["stamp"] != stamp:
-        raise ValueError("the table is of other entry points")
-    for path, expected in stored["modules"].items():
-        if _stat_file(path) != expected:
-            raise ValueError(f"{path} changed")
+    stored = read_stored(file, stamp)
     plugins = [
         PluginHooks(
             str(one["name"]),
@@ -105,25 +98,6 @@ def _read_table(file: Path, stamp: str) -> PluginTable:
     return PluginTable(tuple(plugins), tuple(str(what) for what in stored["broken"]))
 
 
-def _read_own_file(file: Path) -> bytes:
-    """Read the table's file, which names modules that will be imported, so nobody else may have written it.
-
-    Raises OSError, also if it is a link, not a regular file, another user's, writable by others, or too large.
-    """
-    descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        found = os.fstat(descriptor)
-        others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or others:
-            raise PermissionError(f"{file} is not a file that only this user can write")
-        data = os.read(descriptor, LARGEST + 1)
-    finally:
-        os.close(descriptor)
-    if len(data) > LARGEST:
-        raise OSError(f"{file} is too large")
-    return data
-
-
 def _check_row(row: Iterable[Any]) -> tuple[str, str, str]:
     where, about, group = row
     return str(where), str(about), str(group)
@@ -141,17 +115,32 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
         "modules": dict(_stamp_modules(points)),
         "plugins": [asdict(one) for one in made.plugins],
         "broken": made.broken,
+        "help": {},
     }
+    if not made.broken:  # otherwise it may load at the next call, in another environment
+        _write_table(file, stored)
+    return made
+
+
+def _write_table(file: Path, stored: Mapping[str, Any]) -> None:
+    """Write the table. A directory that cannot be written to costs time at the next call, and nothing else."""
     from tacitd.files.locks import make_private_dir
     from tacitd.files.replaced import replace_file
 
-    if made.broken:  # it may load at the next call, in another environment
-        return made
-    # A directory that cannot be written to costs time at the next call, and nothing else.
     with suppress(OSError, TacitdError):
         make_private_dir(file.parent)
         replace_file(file, json.dumps(stored).encode(), mode=0o600)
-    return made
+
+
+def store_help(environ: Mapping[str, str], text: str) -> None:
+    """Store the program's help for terminals of this width, for `quick_help`. No effect if there is no table."""
+    try:
+        file = cache_dir(environ) / TABLE_FILE
+        stored = read_stored(file, stamp_entry_points(sys.path))
+        earlier = list(stored["help"].items())[-HELP_WIDTHS + 1 :]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, TacitdError):
+        return
+    _write_table(file, stored | {"help": dict(earlier) | {str(count_help_columns(environ)): text}})
 
 
 def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTable:
@@ -188,38 +177,10 @@ def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTa
     return PluginTable(tuple(plugins), tuple(broken))
 
 
-def _stamp_entry_points(places: Iterable[str]) -> str:
-    """A digest of the entry points' files on a path, of the interpreter and of this version.
-
-    A distribution's metadata is a directory of its own, and its installer writes `entry_points.txt` there, so that an
-    installation, an update or a removal changes a name, a size or a time.
-    """
-    digest = hashlib.sha256(f"{sys.version} {__version__} {sys.prefix}".encode())
-    for file in sorted(set(_list_entry_point_files(places))):
-        digest.update(f"\0{file} {_stat_file(file)}".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
-
-
-def _list_entry_point_files(places: Iterable[str]) -> Iterator[str]:
-    for place in dict.fromkeys(places):
-        with suppress(OSError), os.scandir(place or ".") as entries:
-            for entry in entries:
-                if entry.name.endswith((".dist-info", ".egg-info")):
-                    yield os.path.join(os.path.abspath(place), entry.name, "entry_points.txt")  # noqa: PTH100, PTH118
-
-
 def _stamp_modules(points: Iterable[EntryPoint]) -> Iterator[tuple[str, list[int]]]:
     """The modules that declare plugins: an edited checkout changes no metadata."""
     for point in points:
         with suppress(Exception):  # a package that cannot be imported is reported as a broken plugin
             spec = find_spec(point.value.partition(":")[0])
             if spec is not None and spec.origin is not None:
-                yield spec.origin, _stat_file(spec.origin)
-
-
-def _stat_file(path: str) -> list[int]:
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return [0, 0]
-    return [found.st_mtime_ns, found.st_size]
+                yield spec.origin, stat_file(spec.origin)

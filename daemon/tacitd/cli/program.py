@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TextIO
 
 import click
 
+from tacitd.cli.stored_table import HELP_COLUMNS
 from tacitd.errors import FAILED, TacitdError, describe_os_error
 
 if TYPE_CHECKING:
@@ -228,23 +229,44 @@ Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does
 
 
 def make_program(
-    table: Mapping[str, CommandRow], load_more: Callable[[], Mapping[str, CommandRow]] = dict
+    table: Mapping[str, CommandRow],
+    load_more: Callable[[], Mapping[str, CommandRow]] = dict,
+    group: type[LazyGroup] = LazyGroup,
 ) -> LazyGroup:
     """The `tacitd` program with these commands."""
-    made = LazyGroup(
+    made = group(
         table,
         load_more,
         name="tacitd",
         help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
         epilog=EPILOG,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_COLUMNS},
     )
     return click.version_option(package_name="tacitd", message="tacitd %(version)s")(made)
 
 
+class _StoringGroup(LazyGroup):
+    """The program that a person runs: the help that it makes is stored for `quick_help`."""
+
+    def get_help(self, ctx: click.Context) -> str:
+        """Return the help."""
+        text = super().get_help(ctx)
+        from tacitd.cli.plugin_table import store_help
+
+        store_help(os.environ, text)
+        return text
+
+
 def main() -> None:
     """Run the program with the commands of the engine and of all plugins, and end the process with its exit code."""
-    run_and_exit(make_program(COMMANDS, _load_plugin_rows), "tacitd")
+    run_and_exit(make_program(COMMANDS, _load_plugin_rows, _StoringGroup), "tacitd")
+
+
+def end_with_error(error: TacitdError) -> NoReturn:
+    """Print the error of a command that was answered without click, and end the process with its exit code."""
+    _open_streams()
+    echo_error(error)
+    sys.exit(_flush_streams(error.code, "tacitd"))
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:

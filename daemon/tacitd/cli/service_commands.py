@@ -172,7 +172,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     """
     from tacitd.cli.hooks_command import make_installer
     from tacitd.cli.mcp_command import remove_server
-    from tacitd.cli.plugin_table import TABLE_FILE
+    from tacitd.cli.stored_table import TABLE_FILE
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
     from tacitd.service.uninstall import uninstall_daemon

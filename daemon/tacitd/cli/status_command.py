@@ -16,7 +16,7 @@ import click
 
 from tacitd.cli.common import echo_json, echo_message, get_paths
 from tacitd.cli.status_lines import list_status_lines
-from tacitd.cli.terminal_text import echo_lines
+from tacitd.cli.terminal_text import layout_for_stream, wants_colour
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
@@ -50,7 +50,8 @@ def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> Non
     if as_json:
         echo_json(document)
     elif in_the_way is None:
-        echo_lines(list_status_lines(document, time.time(), verbose=verbose))
+        for text in layout_for_stream(list_status_lines(document, time.time(), verbose=verbose), sys.stdout):
+            click.echo(text, color=True if wants_colour(sys.stdout) else None)
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
         ctx.exit(UNAVAILABLE)

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import os
-import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from shutil import get_terminal_size
 from typing import TextIO
 
-import click
-
-from tacitd.cli.common import escape_output
 from tacitd.cli.status_lines import Kind, StatusLine
+from tacitd.text.sanitize import escape_output
 
 NARROW = 40
 """Columns below which the texts are not aligned."""
 NARROWEST = 10
-COLOURS: Mapping[Kind, Mapping[str, object]] = {
-    "head": {"bold": True},
-    "problem": {"fg": "red", "bold": True},
-    "hint": {"fg": "yellow"},
-    "good": {"fg": "green"},
-    "plain": {},
+COLOURS: Mapping[Kind, str] = {
+    "head": "\x1b[1m",
+    "problem": "\x1b[31m\x1b[1m",
+    "hint": "\x1b[33m",
+    "good": "\x1b[32m",
+    "plain": "",
 }
+"""The sequences that begin bold, bold red, yellow and green text."""
+PLAIN = "\x1b[0m"
 
 
 def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
@@ -36,12 +33,14 @@ def has_unicode(stream: TextIO) -> bool:
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def echo_lines(lines: Iterable[StatusLine]) -> None:
-    """Print the lines on stdout."""
-    is_terminal = sys.stdout.isatty()
-    width = get_terminal_size().columns if is_terminal else None
-    for text in layout_lines(lines, width, colours=wants_colour(sys.stdout)):
-        click.echo(text, color=True if wants_colour(sys.stdout) else None)
+def layout_for_stream(lines: Iterable[StatusLine], stream: TextIO) -> Iterator[str]:
+    """Yield the lines as text for stdout, wrapped and coloured if it is a terminal."""
+    width = None
+    if stream.isatty():
+        from shutil import get_terminal_size  # a pipe has no size
+
+        width = get_terminal_size().columns
+    return layout_lines(lines, width, colours=wants_colour(stream))
 
 
 def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: bool) -> Iterator[str]:
@@ -56,8 +55,8 @@ def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: boo
         if width is not None:
             indent = " " * 10 if line.kind not in ("head", "problem") and not narrow else "  "
             size = max(NARROWEST, width - 1)  # the last column would make some terminals begin a new line
-            parts = textwrap.wrap(
-                whole, size, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True
-            )
+            from textwrap import wrap
+
+            parts = wrap(whole, size, subsequent_indent=indent, break_on_hyphens=False, drop_whitespace=True)
         for text in parts or [whole]:
-            yield click.style(text, **COLOURS[line.kind]) if colours and COLOURS[line.kind] else text  # type: ignore[arg-type]
+            yield f"{COLOURS[line.kind]}{text}{PLAIN}" if colours and COLOURS[line.kind] else text

@@ -12,10 +12,10 @@ from typing import Any
 
 import click
 
-from tacitd.cli.program import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
 from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.plugin_table import PluginTable
+from tacitd.cli.program import load_plugin_table
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.dollars import format_dollars

@@ -120,3 +120,13 @@ def _cut_marks(text: str) -> str:
     text = _ACCENTS.sub(r"\1", text)
     one = f"[{re.escape(marks)}]"
     return re.sub(f"({one}{{{MOST_MARKS}}}){one}+", r"\1", text)
+
+
+def escape_output(text: str) -> str:
+    """Untrusted text for a terminal: one line, with control characters escaped."""
+    return replace_surrogates(escape_hidden(text))
+
+
+def replace_surrogates(text: str) -> str:
+    """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
+    return text.encode("utf-8", "replace").decode("utf-8")

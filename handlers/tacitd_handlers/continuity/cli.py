@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_message, resolve_directory
+from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd.text.text_table import format_table

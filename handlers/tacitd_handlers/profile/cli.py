@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from tacitd.cli.program import OrderedGroup
 from tacitd.cli.common import echo_json, echo_json_line, echo_message
+from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.text.text_table import format_table

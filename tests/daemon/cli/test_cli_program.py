@@ -14,8 +14,8 @@ import pytest
 
 import generate
 from support_cli import Cli
-from tacitd.cli.program import make_program
 from tacitd.cli.common import escape_output
+from tacitd.cli.program import make_program
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 
@@ -131,9 +131,7 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     """The same for a shell whose current directory was removed."""
     gone = tmp_path / "gone"
     gone.mkdir()
-    command = (
-        f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd.cli.program import main; main()' context"
-    )
+    command = f"cd {gone}; rmdir {gone}; exec {sys.executable} -c 'from tacitd.cli.program import main; main()' context"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "the current directory was removed" in done.stderr
     assert "Traceback" not in done.stderr
