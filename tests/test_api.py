@@ -19,12 +19,12 @@ from support_sources import ROOT, Module, find_wrong, plugins
 SHARED_PARTS = {"files", "text"}
 """Parts of the engine that tacitd's own plugins may use as a whole. They import nothing of the engine but each other."""
 SHARED = {
-    "tacitd.cli": "a group of commands with the form of tacitd's own",
     "tacitd.cli.control_commands": "how commands print why something waits",
     "tacitd.cli.item_lookup": "items by their beginning, as in `tacitd forget`",
     "tacitd.cli.local_times": "how commands print times",
     "tacitd.cli.pager": "the option --pager",
     "tacitd.cli.parked_lines": "how commands print what is parked",
+    "tacitd.cli.program": "a group of commands with the form of tacitd's own",
     "tacitd.cli.progress_bar": "the progress of `tacitd scan`",
     "tacitd.config.durations": "durations in options",
     "tacitd.config.settings": "the configuration, for commands without a daemon",
@@ -32,6 +32,7 @@ SHARED = {
     "tacitd.consumers.snapshots": "a plugin's own commits, for commands without a daemon",
     "tacitd.control.client": "a call of the daemon whose failure has a reason (tutor)",
     "tacitd.dispatch.waiting_lines": "how status, sync and scan print what waits",
+    "tacitd.logging_setup": "the log, for commands that seldom write it",
     "tacitd.model.answer_checks": "the sentinel of tacitd's own prompts",
     "tacitd.model.spend_report": "the cost of a line in `tacitd why`",
     "tacitd.model_factory": "the model and its budget, for commands without a daemon",

@@ -14,3 +14,96 @@ Guarantees:
 Every system call goes through `Disk`, so the tests can make each call fail in turn. Code about transcripts, handlers
 or the model does not belong here.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tacitd.files.busy_files import BusyFiles
+    from tacitd.files.disk import Disk, RealDisk
+    from tacitd.files.late_writes import LateWrites, RecoveredCopy
+    from tacitd.files.locks import Lock, acquire_lock, make_private_dir
+    from tacitd.files.log import Log
+    from tacitd.files.operations import (
+        AppendLine,
+        Effect,
+        MakeFile,
+        Operation,
+        PutLine,
+        RemoveFile,
+        SwapLine,
+        TakeLine,
+        WriteFile,
+    )
+    from tacitd.files.provenance import LineHistory
+    from tacitd.files.rename import remove_files, rename_file
+    from tacitd.files.replaced import EditGuards, edit_file, replace_file
+    from tacitd.files.temporary import TEMP_PREFIX
+    from tacitd.files.transaction import History
+    from tacitd.files.transaction_records import PendingTransaction, Transaction
+    from tacitd.text.markdown import has_line, lines_of, put_line, swap_line, take_line
+
+__all__ = [
+    "TEMP_PREFIX",
+    "AppendLine",
+    "BusyFiles",
+    "Disk",
+    "EditGuards",
+    "Effect",
+    "History",
+    "LateWrites",
+    "LineHistory",
+    "Lock",
+    "Log",
+    "MakeFile",
+    "Operation",
+    "PendingTransaction",
+    "PutLine",
+    "RealDisk",
+    "RecoveredCopy",
+    "RemoveFile",
+    "SwapLine",
+    "TakeLine",
+    "Transaction",
+    "WriteFile",
+    "acquire_lock",
+    "edit_file",
+    "has_line",
+    "lines_of",
+    "make_private_dir",
+    "put_line",
+    "remove_files",
+    "rename_file",
+    "replace_file",
+    "swap_line",
+    "take_line",
+]
+
+_PARTS = (
+    "tacitd.files.busy_files",
+    "tacitd.files.disk",
+    "tacitd.files.late_writes",
+    "tacitd.files.locks",
+    "tacitd.files.log",
+    "tacitd.files.operations",
+    "tacitd.files.provenance",
+    "tacitd.files.rename",
+    "tacitd.files.replaced",
+    "tacitd.files.temporary",
+    "tacitd.files.transaction",
+    "tacitd.files.transaction_records",
+    "tacitd.text.markdown",
+)
+"""The modules that have these names."""
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Return a public name from the module that has it. Commands use a few of the modules, and import no others."""
+        if name in __all__:
+            for part in map(import_module, _PARTS):
+                if name in vars(part):
+                    return vars(part)[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
