@@ -6,7 +6,8 @@ The script runs `tacitd demo` in this process: the real engine in a temporary di
 from step 1 of the demonstration (the transcript grows) to step 3 (LEARNED.md is written), in all threads, with
 `sys.setprofile`. The start of the engine is not counted. A function counts once, by module and qualified name;
 comprehensions and lambdas do not count. A thread change is a call in another thread than the call before it.
-`--names` lists the functions.
+The figures are printed for each part too, which is a package of the engine or a plugin. Everything that runs meanwhile is
+counted, also what the demonstration asks the daemon for. `--names` lists the functions.
 """
 
 from __future__ import annotations
@@ -77,11 +78,22 @@ def trace_demo() -> CallCounter:
     return counter
 
 
+def _part_of(function: str) -> str:
+    """The package of the engine, or the plugin, that a function belongs to; `tacitd` for the engine's root."""
+    package, _, rest = function.partition(":")[0].partition(".")
+    part = rest.partition(".")
+    return f"{package}.{part[0]}" if part[1] else package
+
+
 def main() -> None:
-    """Print the figures, and with `--names` the functions."""
+    """Print the figures, by part and together, and with `--names` the functions."""
     counter = trace_demo()
     functions = counter.functions
     modules = {name.partition(":")[0] for name in functions}
+    for part in sorted({_part_of(name) for name in functions}):
+        within = [name for name in functions if _part_of(name) == part]
+        count = len({name.partition(":")[0] for name in within})
+        sys.stdout.write(f"{part:<32} {count:>4} modules {len(within):>5} functions\n")
     if "--names" in sys.argv[1:]:
         sys.stdout.writelines(f"{name}\n" for name in functions)
     sys.stdout.write(
