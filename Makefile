@@ -47,10 +47,11 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Run the benchmarks of docs/performance.md: reading, memory, from an append to the handler, the status, a tenth of a year.
+bench: install ## Run the benchmarks of docs/performance.md: reading, memory, catching up, from an append to the handler, the status, a tenth of a year.
 	-$(BIN)/python benchmarks/reader.py --size 1GB
 	-$(BIN)/python benchmarks/reader.py --size 500MB --old-client
 	-$(BIN)/python benchmarks/memory.py --size 300MB
+	-$(BIN)/python benchmarks/catch_up.py --appends 50000 --files 500
 	-$(BIN)/python benchmarks/latency.py
 	-$(BIN)/python benchmarks/status.py
 	-$(BIN)/python benchmarks/year.py --days 36

@@ -49,6 +49,7 @@ class Scripted:
     says: Callable[[], Mapping[str, Any]] = dict
     watched: Sequence[Path] = ()
     gather: Gather | str | None = None
+    reads_records: bool = True
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         self.opened = list(commits)
@@ -208,6 +209,7 @@ class Scene:
             uses_model=pays,
             jobs=self.jobs,
             gather=getattr(handler, "gather", None),  # a handler of the test itself has none
+            reads_records=getattr(handler, "reads_records", True),
         )
 
     def restart(self, *handlers: Scripted) -> None:

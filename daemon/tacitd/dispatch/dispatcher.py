@@ -167,11 +167,16 @@ class Dispatcher(Struct):
         assert cursor is not None
         if self.pool.is_pending(cursor.path):
             return None  # it is woken when it was read
-        tail = self.pool.get_tail(cursor.path)
-        if tail is None or tail.safe_end <= cursor.offset:
+        # Most items are examined once more after they were handled. For that an evicted transcript is not read again.
+        final, read = self.pool.get_ends(cursor.path) or (0, 0)
+        if final > cursor.offset and not item.consumer.plugin.reads_records:
+            self._skip_batch(item, cursor, final)
+            return None
+        tail = self.pool.get_tail(cursor.path) if final > cursor.offset else None
+        if tail is None:
             # Bytes were read that are not final: a queued prompt whose fate is unknown. The item stays due, so it goes on as
             # soon as its fate is known.
-            if tail is None or tail.read_end <= cursor.offset:
+            if read <= cursor.offset:
                 self.work_queue.set_due(item, False)
             item.parked, item.blocked_by = None, None
             self.work_queue.note_change(item)

@@ -48,8 +48,11 @@ class TranscriptPool:
         self._to_end: set[Path] = set()
         """Transcripts that are read to the last complete record, also without a newline: their session ended, or a person
         asked for it."""
-        self._evicted: dict[Path, int] = {}
-        """Transcripts that were closed, with the offset up to which each was final."""
+        self._evicted: dict[Path, tuple[int, int]] = {}
+        """Transcripts that were closed, each with the offsets up to which it was final, and read."""
+        self._kept: dict[Path, int] = {}
+        """Bytes of records in memory, of each open transcript, and of all."""
+        self._kept_total = 0
         self.unreadable: dict[Path, Degradation] = {}
         self.line_counts: dict[str, int] = {}
 
@@ -78,7 +81,7 @@ class TranscriptPool:
 
     def read_to_end(self, path: Path, size: int) -> None:
         """Read a file of `size` bytes to its last complete record, also if that has no newline."""
-        known = self._open[path].read_end if path in self._open else self._evicted.get(path, 0)
+        known = self._open[path].read_end if path in self._open else self._evicted.get(path, (0, 0))[0]
         if known < size or path in self._unread:  # an unread file may be another one than before
             self._to_end.add(path)
             self._unread[path] = None
@@ -100,6 +103,7 @@ class TranscriptPool:
         if tail is not None:
             self._take_last(path, tail)
             tail.release_queued()
+            self._count_kept(path, tail)
             self._released.add(path)
         return tail
 
@@ -142,6 +146,7 @@ class TranscriptPool:
         self._open[path] = self._open.pop(path)  # in the order of reading: see `_evict_over_limit`
         if not step.more:
             self._take_last(path, tail)
+        self._count_kept(path, tail)
         # Claude Code does not shorten or rewrite transcripts (CLAUDE_CODE section 0 fact 6), so this is another content:
         # a restored backup, a person's edit. Handled prompts in it are recognised by their ids.
         if step.shrunk:
@@ -223,16 +228,24 @@ class TranscriptPool:
             tail, more = self._read_slice(path)
             if tail is not None and not more and path in self._released:
                 tail.release_queued()
+                self._count_kept(path, tail)
             if tail is None or not more:
                 self._evict_over_limit(path)
                 return tail
 
     def get_final_offset(self, path: Path) -> int | None:
         """The offset up to which everything is final; None if the file is gone. An evicted transcript is not read again."""
+        ends = self.get_ends(path)
+        return None if ends is None else ends[0]
+
+    def get_ends(self, path: Path) -> tuple[int, int] | None:
+        """The offsets up to which everything is final, and read; None if the file is gone. An evicted transcript is not read
+        again.
+        """
         if path in self._evicted:
             return self._evicted[path]
         tail = self.get_tail(path)
-        return tail.safe_end if tail is not None else None
+        return (tail.safe_end, tail.read_end) if tail is not None else None
 
     def is_pending(self, path: Path) -> bool:
         """Whether nothing of it is in memory, and `read_slices` will read it."""
@@ -252,6 +265,12 @@ class TranscriptPool:
         tail = self._open.get(path)
         if tail is not None:
             tail.forget_before(self._lowest_offset(path))
+            self._count_kept(path, tail)
+
+    def _count_kept(self, path: Path, tail: Tail) -> None:
+        """Called after each change, because a sum over thousands of transcripts in each pass costs more than reading."""
+        self._kept_total += tail.kept_bytes - self._kept.get(path, 0)
+        self._kept[path] = tail.kept_bytes
 
     def evict_idle(self, is_live: Callable[[str], bool]) -> None:
         """Evict handled transcripts whose session is not live, or whose file is gone."""
@@ -269,21 +288,22 @@ class TranscriptPool:
         its start for ever; the one that the caller needs. The largest is not chosen: it may be the one that grows, and it
         would be read again for every line.
         """
-        total = sum(tail.kept_bytes for tail in self._open.values())
+        if self._kept_total <= KEPT:
+            return
         for path, tail in list(self._open.items()):
-            if total <= KEPT:
+            if self._kept_total <= KEPT:
                 return
             if tail.kept_bytes and path not in self._unread and path not in self._vanished and path != needed:
-                total -= tail.kept_bytes
                 self._evict(path)
 
     def _evict(self, path: Path) -> None:
         if path not in self._vanished:
-            self._evicted[path] = self._open[path].safe_end
+            self._evicted[path] = self._open[path].safe_end, self._open[path].read_end
         self._close_tail(path)
 
     def _close_tail(self, path: Path) -> None:
         tail = self._open.pop(path)
+        self._kept_total -= self._kept.pop(path, 0)
         self._vanished.discard(path)
         for name, count in tail.counts.items():
             self.line_counts[name] = self.line_counts.get(name, 0) + count

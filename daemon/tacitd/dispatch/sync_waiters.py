@@ -17,6 +17,8 @@ from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.events import SessionEnded
 
+CHECK_EVERY = 0.1
+"""Seconds between two checks of what changed, while handlers work."""
 FULL_CHECK_EVERY = 1.0
 """Seconds."""
 
@@ -34,7 +36,7 @@ class SyncWaiters:
 
     def __init__(self, unhandled: UnhandledRecords, clock: Clock) -> None:
         self._waiters: list[SyncWaiter] = []
-        self._next_full_check = 0.0
+        self._next_check = self._next_full_check = 0.0
         self._unhandled = unhandled
         self._work_queue = unhandled.work_queue
         self._clock = clock
@@ -54,13 +56,16 @@ class SyncWaiters:
         """Answer the callers for which everything is settled.
 
         A transcript is checked only until it is settled. While handlers work, a caller may wait for thousands of transcripts:
-        then only those are checked whose state changed since the last call, and all of them once a second.
+        then only those are checked whose state changed since the last check, ten times a second, and all of them once a second.
         """
+        now, is_working = self._clock.monotonic(), self._is_working()
+        if self._waiters and is_working and now < self._next_check:
+            return
+        self._next_check = now + CHECK_EVERY
         changed, self._work_queue.changed_paths = self._work_queue.changed_paths, set()
         if not self._waiters:
             return
-        now = self._clock.monotonic()
-        check_all = now >= self._next_full_check or not self._is_working()
+        check_all = now >= self._next_full_check or not is_working
         if check_all:
             self._next_full_check = now + FULL_CHECK_EVERY
         for waiter in list(self._waiters):

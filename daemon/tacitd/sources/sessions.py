@@ -26,6 +26,8 @@ GONE_FOR = 120.0
 """Seconds for which a process must be gone before its session counts as ended."""
 LOOK_EVERY = 10.0
 """Seconds between two checks of the claims while a session is live."""
+CHECK_AT_LEAST_EVERY = 1.0
+"""Seconds after which `take_ended` looks at every session, whatever it expects."""
 LOOK_AT_MOST_EVERY = 5.0
 """Minimum seconds between two checks, however often `take_ended` is called."""
 LEFT_FOR = 1.0
@@ -97,6 +99,8 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
         self._clients: dict[str, dict[int, _Client]] = {}
         self._looked = -math.inf
+        self._next_check = -math.inf
+        """When `take_ended` looks at every session again; before that none can end."""
 
     def note_growth(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
@@ -123,6 +127,7 @@ class Sessions:
         # Its growth may be read later, so a session that is not known yet is kept too.
         now = self._clock.monotonic()
         self._sessions.setdefault(session_id, _Session(ended=True, grown=now)).left = now
+        self._next_check = min(self._next_check, now + LEFT_FOR)
 
     def note_returned(self, session_id: str) -> None:
         """The session's client said that it goes on, for example because a person resumed it."""
@@ -149,10 +154,15 @@ class Sessions:
     def take_ended(self) -> list[EndedSession]:
         """The sessions that ended since the last call. Each is reported once until it grows again."""
         now = self._clock.monotonic()
+        # Called in each pass of the engine, which is several hundred times a second while thousands of sessions grow.
+        if now < self._next_check:
+            return []
         if self._worth_a_look() and now - self._looked >= LOOK_AT_MOST_EVERY:
             self._check_clients(now)
         ended = [one for name, session in self._sessions.items() if (one := self._end(name, session, now))]
         self._forget(now)
+        until_look = max(0.0, self._looked + LOOK_AT_MOST_EVERY - now)
+        self._next_check = now + min(self.next_in(), until_look, CHECK_AT_LEAST_EVERY)
         return ended
 
     def next_in(self) -> float:
@@ -239,6 +249,7 @@ class Sessions:
     def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
         session.ended = False
+        self._next_check = min(self._next_check, session.grown + self.idle)
         if session.left is not None and session.grown > session.left + LAST_RECORDS:
             session.left = None
 

@@ -132,16 +132,18 @@ def fold_records(
 
 def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     at = record.time if record.time is not None else now.last
+    # One change for what most records have: thousands of them are folded when a long session is caught up.
+    known: dict[str, Any] = {"size": now.size + record.end - record.start}
     if at is not None:
-        started = at if now.started is None else min(now.started, at)
-        now = replace(now, started=started, last=at if now.last is None else max(now.last, at))
-    now = replace(now, size=now.size + record.end - record.start)
+        known["started"] = at if now.started is None else min(now.started, at)
+        known["last"] = at if now.last is None else max(now.last, at)
     if record.cwd and (record.prompts or record.plan or not now.cwd):
-        now = replace(now, cwd=record.cwd)
+        known["cwd"] = record.cwd
     if record.branch and record.branch != "HEAD":  # a detached head has no name
-        now = replace(now, branch=clean_text(record.branch, 100))
+        known["branch"] = clean_text(record.branch, 100)
     if record.text:
-        now = replace(now, turns=now.turns + 1, answered=True)
+        known |= {"turns": now.turns + 1, "answered": True}
+    now = replace(now, **known)
     if record.summary:
         summary = shorten_compaction(record.summary)
         now = replace(now, summary=summary, summary_at=at, summary_turns=now.turns)

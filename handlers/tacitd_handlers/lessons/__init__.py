@@ -25,6 +25,7 @@ def make_plugin() -> Plugin:
         settings={"lessons": f"{here}.settings:LessonsSettings"},
         jobs=(Job("tidy", 3600.0, at_start=True),),
         uses_model=False,
+        reads_records=False,
         single_store=True,
         footprint=f"{here}.lesson_files:lessons_footprint",
         order=50,

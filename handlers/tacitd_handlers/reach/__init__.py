@@ -24,6 +24,7 @@ def make_plugin() -> Plugin:
         settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
         jobs=(Job("user-rules", 20.0, at_start=True), Job("reach-check", 3600.0, at_start=True)),
         uses_model=False,
+        reads_records=False,
         single_store=True,
         footprint=f"{here}.rules_file:rules_footprint",
         order=60,

@@ -25,6 +25,7 @@ def make_plugin() -> Plugin:
         settings={"tutor": f"{here}.settings:TutorSettings"},
         jobs=(Job("grade", 3600.0, at_start=True), Job("expire", 86400.0, at_start=True)),
         uses_model=False,
+        reads_records=False,
         footprint=f"{here}.tutor_files:tutor_footprint",
         order=60,
         commands={

@@ -1,0 +1,109 @@
+"""What catching up costs: the daemon is stopped, transcripts grow, and it is continued. All handlers, real files.
+
+    python benchmarks/catch_up.py [--appends 200000] [--files 2000]
+
+One append in `--typed-every` is a prompt. Prints the CPU seconds of the daemon until everything is handled beside those of
+`json.loads` on each of the same lines, in the same run, and how many prompts were lost. Ends with 1 if something is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+import tempfile
+import time
+from itertools import islice
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT / "tests")]
+
+from daemon_figures import AskedRow, print_rows, read_cpu, read_memory  # noqa: E402
+from reader import Corpus  # noqa: E402
+from support_daemon import Daemon, line, prompt_record  # noqa: E402
+
+LIMIT = 600.0
+"""Seconds for everything to be handled."""
+RATIO = 6.0
+LONGEST = 2000
+"""Bytes of the longest line that is appended."""
+
+
+def make_appends(daemon: Daemon, count: int, files: int, typed_every: int) -> list[tuple[str, bytes]]:
+    """What is appended to which session, in order. One in `typed_every` is a prompt."""
+    corpus = Corpus(old_client=True)
+    corpus.cwd, corpus.typed_every = str(daemon.project), count
+    short = (raw for raw in corpus.lines(1 << 40) if len(raw) <= LONGEST)
+    lines = list(islice(short, 5000))
+    made = []
+    for number in range(count):
+        session = f"s{number % files}"
+        if number % typed_every == typed_every - 1:
+            raw = line(prompt_record(session, f"Prefers {number}", str(daemon.project)))
+        else:
+            raw = lines[number % len(lines)].replace(
+                b"1254ce28-513c-40d7-b565-c3ab13440906", session.encode()
+            )
+        made.append((session, raw))
+    return made
+
+
+def time_json(appends: list[tuple[str, bytes]]) -> float:
+    """CPU seconds of decoding each line."""
+    begin = time.process_time()
+    for _, raw in appends:
+        json.loads(raw)
+    return time.process_time() - begin
+
+
+def measure(place: Path, count: int, files: int, typed_every: int) -> tuple[list[AskedRow], str]:
+    """Stop, append, continue."""
+    daemon = Daemon(place)
+    paths = {f"s{number}": daemon.begin(f"s{number}") for number in range(files)}
+    daemon.start(LIMIT)
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    daemon.sync()
+    appends = make_appends(daemon, count, files, typed_every)
+    before = read_cpu(pid)
+    daemon.process.send_signal(signal.SIGSTOP)
+    for session, raw in appends:
+        with paths[session].open("ab", buffering=0) as out:
+            out.write(raw)
+    begin = time.perf_counter()
+    daemon.process.send_signal(signal.SIGCONT)
+    assert daemon.call("sync", timeout=LIMIT)["done"]
+    wall, busy = time.perf_counter() - begin, read_cpu(pid) - before
+    _, peak = read_memory(pid)
+    typed = {f"Prefers {number}" for number in range(count) if number % typed_every == typed_every - 1}
+    lost = len(typed - set(daemon.put_to_model()))
+    daemon.stop()
+    bare = min(time_json(appends) for _ in range(3))
+    size = sum(len(raw) for _, raw in appends) / 1e6
+    said = (
+        f"{count} appends over {files} files, {size:.0f} MB, {len(typed)} of them prompts: {wall:.1f} s, {busy:.1f} s of CPU, at most "
+        f"{peak:.0f} MB; json.loads on each line {bare:.2f} s"
+    )
+    return [
+        AskedRow("CPU, of json.loads on each line", RATIO, busy / bare),
+        AskedRow("prompts lost", 0, lost),
+    ], said
+
+
+def main(argv: list[str]) -> int:
+    """Measure, print, and return 0 if everything asked is reached, otherwise 1."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--appends", type=int, default=200_000)
+    parser.add_argument("--files", type=int, default=2000)
+    parser.add_argument("--typed-every", type=int, default=10_000)
+    options = parser.parse_args(argv)
+    with tempfile.TemporaryDirectory() as folder:
+        rows, said = measure(Path(folder), options.appends, options.files, options.typed_every)
+    print(said)
+    return 0 if print_rows(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
