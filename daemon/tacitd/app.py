@@ -51,6 +51,7 @@ from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.replaced import EditGuards, replace_file
 from tacitd.files.transaction import History
+from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Degradation, Plugin, Tools
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
@@ -137,7 +138,8 @@ class App:
             if broken is not None:
                 self.degraded[f"{broken.id}:{name}"] = broken
                 del self.engine.consumers[name]
-        self.activities.load(sorted(earlier, key=lambda one: one.at))
+        changes = [one for one in self.history.list_transactions() if one.state == "done" and one.at >= since]
+        self.activities.load(earlier, changes)
         self.engine.start()
         self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
         for name, consumer in self.engine.consumers.items():
@@ -329,7 +331,7 @@ def _join_parts(
         layout.open_log("history.jsonl"),
         clock,
         guards=guards,
-        on_done=lambda done: activities.add("changed", *describe_change(done)),
+        on_done=partial(_note_change, activities),
     )
     write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
     follow_up = FollowUp(
@@ -428,6 +430,11 @@ def _join_parts(
     )
     tools |= {name: _make_tools(one.plugin, app, layout) for name, one in consumers.items()}
     return app
+
+
+def _note_change(activities: Activities, done: Transaction) -> None:
+    activities.follow_transaction(done)
+    activities.add("changed", *describe_change(done))
 
 
 def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:

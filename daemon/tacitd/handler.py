@@ -120,6 +120,8 @@ class Notice(Struct, frozen=True):
     """A short name of the file: `shop/LEARNED.md`."""
     about: str = ""
     """Its origin and cost: `from 2 prompts, $0.01`."""
+    item: str = ""
+    """The id of the `StoredItem` that was made, if it is not a line that a transaction writes."""
 
 
 class StoredItem(Struct, frozen=True):

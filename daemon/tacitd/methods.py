@@ -273,6 +273,8 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
     done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
+    if choice in ("drop", "restore"):
+        app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
         return {"what": done.what, "purged": [], "left": [], "yours": []}
     others = {one.text: one for one in _list_other_items(app, decision.id)}

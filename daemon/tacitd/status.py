@@ -20,7 +20,7 @@ from loguru import logger
 from msgspec.structs import asdict
 
 from tacitd import __version__
-from tacitd.clock import local_date, utc_seconds
+from tacitd.clock import utc_seconds
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.lag_counters import WorkCounts, count_work
@@ -30,7 +30,6 @@ from tacitd.engine import Engine
 from tacitd.errors import TacitdError
 from tacitd.events import Project, SessionStarted
 from tacitd.files.busy_files import PATIENCE
-from tacitd.files.operations import PutLine, SwapLine
 from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
@@ -88,7 +87,7 @@ def make_status_line(app: App) -> str:
     """One short line: what was learned today, what waits, what was spent today, and whether something is wrong. Engine thread."""
     engine = app.engine
     now = engine.clock.now()
-    parts = [f"{_count_lines_of_day(app, local_date(now))} learned today"]
+    parts = [f"{app.activities.summarise_learned()['today']} learned today"]
     waiting = Counter[str]()
     for name, consumer in engine.consumers.items():
         if consumer.plugin.uses_model:
@@ -107,13 +106,6 @@ def make_status_line(app: App) -> str:
     if problems := len(engine.list_degradations()):
         parts.append("1 problem: tacitd status" if problems == 1 else f"{problems} problems: tacitd status")
     return f"tacitd: {' · '.join(parts)}"
-
-
-def _count_lines_of_day(app: App, day: str) -> int:
-    """How many lines were added or changed on a local date, such as `2024-02-10`."""
-    every, since = app.history.list_transactions(), app.clock.now() - 2 * 86400.0
-    found = (one for one in every if one.at >= since and one.state == "done" and local_date(one.at) == day)
-    return sum(isinstance(each, PutLine | SwapLine) for one in found for each in one.operations)
 
 
 def _count_waiting(engine: Engine, name: str) -> int:

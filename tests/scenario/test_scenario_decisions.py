@@ -59,6 +59,8 @@ def test_forgotten_in_the_daemon_and_without_one(make: MakeDaemon, running: bool
     assert daemon.learned == ["Prefers amber-2"] and "amber-1" not in copy.read_text()
     if not running:
         daemon.start()
+    shown = daemon.status()["learned"]
+    assert shown["today"] == 1 and [row["text"] for row in shown["last"]] == ["Prefers amber-2"]
     learn(daemon, "Prefers amber-1", "Prefers amber-3", session="s2")
     assert daemon.learned == ["Prefers amber-2", "Prefers amber-3"]
     assert json.loads(daemon.cli("learned", "--withheld", "--json", cwd=daemon.project).stdout) == []

@@ -19,7 +19,7 @@ from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
 from tacitd.files.change_view import summarise_transaction
-from tacitd.files.purge import blank_value
+from tacitd.files.purge import BLANK, blank_value
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
 from tacitd.model.budget import EndedCall
@@ -32,7 +32,9 @@ NO_LINE = "no line"
 KEPT = 500
 """Activities that are kept: more than one `sync` usually brings."""
 SHOWN = 3
-"""Learned lines that the status names."""
+"""Learned texts that the status names."""
+COUNTED = 2_000
+"""Learned texts that are counted: more than a day brings."""
 LONGEST = 400
 """Maximum characters of an activity's text."""
 
@@ -53,10 +55,14 @@ class Activity(Struct, frozen=True):
     """Its origin and cost: `from 2 prompts, $0.01`."""
     handler: str = ""
     """The plugin's name; "": the engine."""
+    item: str = ""
+    """`Notice.item`."""
 
     def describe(self) -> dict[str, Any]:
         """Return it as JSON: the fields with the time as ISO 8601, UTC, and `line`, which combines them."""
-        return asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
+        fields = asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
+        del fields["item"]
+        return fields
 
 
 def activity_line(one: Activity) -> str:
@@ -66,6 +72,14 @@ def activity_line(one: Activity) -> str:
     return "".join(char if char.isprintable() else " " for char in whole)
 
 
+class _LearnedText(Struct):
+    activity: Activity
+    day: str
+    """Its local date."""
+    is_gone: bool = False
+    """Whether it was forgotten, undone, or replaced since."""
+
+
 class Activities:
     """The newest activities, numbered from 1. Thread-safe."""
 
@@ -73,8 +87,8 @@ class Activities:
         self._now = now
         self._lock = threading.Lock()
         self._newest: deque[tuple[int, Activity]] = deque(maxlen=KEPT)
-        self._learned: deque[Activity] = deque(maxlen=SHOWN)
-        self._learned_by_day: dict[str, int] = {}
+        self._learned: dict[tuple[str, str], _LearnedText] = {}
+        """By place and text, oldest first; see `_identify_text`."""
         self._last_number = 0
         self.load_mark = 0
         """The number of the newest activity from before the end of `load`."""
@@ -84,11 +98,15 @@ class Activities:
 
     def announce(self, handler: str, notice: Notice) -> None:
         """A handler made something: log it at INFO and keep it."""
-        self.add(notice.did, notice.text, notice.where, notice.about, handler)
+        self._add(
+            Activity(self._now(), notice.did, notice.text, notice.where, notice.about, handler, notice.item)
+        )
 
     def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
         """Log what happened at INFO, keep it, and wake the subscribers."""
-        one = Activity(self._now(), did, text, where, about, handler)
+        self._add(Activity(self._now(), did, text, where, about, handler))
+
+    def _add(self, one: Activity) -> None:
         with self._lock:
             self._keep(one)
             wakers = list(self._wakers)
@@ -97,22 +115,55 @@ class Activities:
         for wake in wakers:
             wake()
 
-    def load(self, earlier: Iterable[Activity]) -> None:
-        """Keep what happened before the start, oldest first. It is not logged again, and no caller of `sync` gets it."""
+    def load(self, earlier: Iterable[Activity], changes: Iterable[Transaction] = ()) -> None:
+        """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it.
+
+        `changes`: the finished transactions of the same time.
+        """
+        # A transaction comes before the commit that announces its lines, also in the same millisecond.
+        both: list[Activity | Transaction] = [*changes, *earlier]
+        ordered = sorted(both, key=lambda one: one.at)
         with self._lock:
-            for one in earlier:
-                self._keep(one)
+            for one in ordered:
+                if isinstance(one, Activity):
+                    self._keep(one)
+                else:
+                    self._follow_lines(one)
             self.load_mark, self.load_time = self._last_number, self._now()
 
     def _keep(self, one: Activity) -> None:
         self._last_number += 1
         self._newest.append((self._last_number, one))
         if one.did == STORED:
-            self._learned.append(one)
-            day = local_date(one.at)
-            self._learned_by_day[day] = self._learned_by_day.get(day, 0) + 1
-            if len(self._learned_by_day) > 3:
-                self._learned_by_day.pop(min(self._learned_by_day))
+            key = _identify_text(one.where, one.text)
+            self._learned.pop(key, None)
+            self._learned[key] = _LearnedText(one, local_date(one.at))
+            if len(self._learned) > COUNTED:
+                del self._learned[next(iter(self._learned))]
+
+    def follow_transaction(self, done: Transaction) -> None:
+        """Files were changed: what was removed from them is not among what was learned any more, unless it is put back."""
+        with self._lock:
+            self._follow_lines(done)
+
+    def _follow_lines(self, done: Transaction) -> None:
+        changed = [
+            each.find_changed_lines(effect)
+            for each, effect in zip(done.operations, done.effects, strict=True)
+        ]
+        # A line that was moved is removed and put in one transaction, in any order.
+        for texts, is_gone in ([one.taken for one in changed], True), ([one.put for one in changed], False):
+            for text in texts:
+                found = self._learned.get(_identify_text(done.root.name, text)) if text is not None else None
+                if found is not None:
+                    found.is_gone = is_gone
+
+    def follow_decision(self, handler: str, item: str, *, is_gone: bool) -> None:
+        """A person forgot this item of a plugin, or restored it (`is_gone` is False)."""
+        with self._lock:
+            for one in self._learned.values():
+                if item and (one.activity.handler, one.activity.item) == (handler, item):
+                    one.is_gone = is_gone
 
     def get_mark(self) -> int:
         """The number of the newest activity, for `list_since`."""
@@ -131,18 +182,26 @@ class Activities:
             return [(number, one) for number, one in self._newest if number > mark]
 
     def summarise_learned(self) -> dict[str, Any]:
-        """What was learned, as JSON: `today` (local), how many, and `last`, the newest three, newest first."""
+        """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three, newest
+        first."""
         with self._lock:
-            today = self._learned_by_day.get(local_date(self._now()), 0)
-            return {"today": today, "last": [one.describe() for one in reversed(self._learned)]}
+            today = local_date(self._now())
+            there = [one for one in self._learned.values() if not one.is_gone]
+            last = [one.activity.describe() for one in there[: -SHOWN - 1 : -1]]
+            return {"today": sum(one.day == today for one in there), "last": last}
 
     def blank_texts(self, texts: Sequence[str]) -> None:
         """Blank these texts in what is kept, so that the next status document does not contain purged words."""
         with self._lock:
             for numbered, (number, one) in enumerate(self._newest):
                 self._newest[numbered] = number, _blank_activity(one, texts)
-            for place, one in enumerate(self._learned):
-                self._learned[place] = _blank_activity(one, texts)
+            for learned in self._learned.values():
+                learned.activity = _blank_activity(learned.activity, texts)
+            self._learned = {
+                _identify_text(learned.activity.where, learned.activity.text): learned
+                for learned in self._learned.values()
+                if learned.activity.text != BLANK
+            }
 
     def add_waker(self, wake: Callable[[], None]) -> Callable[[], None]:
         """Call `wake` after each activity, in any thread; it must not block. Returns a function that ends that."""
@@ -154,6 +213,11 @@ class Activities:
                 self._wakers.remove(wake)
 
         return remove
+
+
+def _identify_text(where: str, text: str) -> tuple[str, str]:
+    """What a line keeps when it is moved to another file of its project. `where`: as in `Activity`, or the project's name."""
+    return where.partition("/")[0], text
 
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
@@ -190,4 +254,4 @@ def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
         logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
         return
     for one in notices:
-        yield Activity(commit.at, one.did, one.text, one.where, one.about, plugin.name)
+        yield Activity(commit.at, one.did, one.text, one.where, one.about, plugin.name, one.item)

@@ -11,7 +11,7 @@ from tacitd_handlers.lessons.store import LessonStore
 
 
 def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) -> Iterator[Notice]:
-    """Given a commit, yield a notice for each lesson that it added and that still exists. The hook `Plugin.activity`.
+    """Given a commit, yield a notice for each lesson that it added and that is still active. The hook `Plugin.activity`.
 
     Raises OSError, LogDamagedError if the lessons cannot be read.
     """
@@ -20,5 +20,5 @@ def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) ->
         return
     store = LessonStore.from_environ(os.environ if environ is None else environ, SystemClock())
     lessons = store.read_lessons().lessons
-    for lesson in [lessons[id] for id in added if id in lessons]:
-        yield Notice("learned", lesson.text, f"lesson {lesson.id}")
+    for lesson in [lessons[id] for id in added if id in lessons and lessons[id].is_active]:
+        yield Notice("learned", lesson.text, f"lesson {lesson.id}", item=lesson.id)

@@ -14,4 +14,4 @@ from tacitd_handlers.profile.store import PROFILE
 def describe_commit(commit: Commit) -> Iterator[Notice]:
     """Given a commit, yield a notice for each preference that was learned. The hook `Plugin.activity`."""
     for path in commit.data.get("paths", ()):
-        yield Notice("learned", f"your {path}", PROFILE)
+        yield Notice("learned", f"your {path}", PROFILE, item=str(path))

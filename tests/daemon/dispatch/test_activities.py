@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from loguru import logger
 
 from tacitd.clock import local_date, utc_seconds
 from tacitd.dispatch.activities import KEPT, LONGEST, SHOWN, Activities, Activity, activity_line, list_kept
+from tacitd.files.operations import Effect, Operation, PutLine, TakeLine
+from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
 from tacitd.testing import FakeClock
 
@@ -46,8 +50,72 @@ def test_purged_words_are_blanked_in_memory() -> None:
         (1, "[forgotten]"),
         (2, "Prefers tabs"),
     ]
-    assert [one["text"] for one in activities.summarise_learned()["last"]] == ["Prefers tabs", "[forgotten]"]
+    assert [one["text"] for one in activities.summarise_learned()["last"]] == ["Prefers tabs"]
+    assert activities.summarise_learned()["today"] == 1
+
+
+def _changed(*pairs: tuple[Operation, Effect], at: float = 0.0) -> Transaction:
+    operations, effects = zip(*pairs, strict=True)
+    return Transaction("t", "k", at, Path("/p/shop"), (), operations, {}, "done", effects)
+
+
+def _take(text: str, file: str = "LEARNED.md") -> tuple[Operation, Effect]:
+    return TakeLine(Path("/p/shop") / file, text), Effect("taken")
+
+
+def _put(text: str, file: str = "LEARNED.md") -> tuple[Operation, Effect]:
+    return PutLine(Path("/p/shop") / file, "Coding", text, "Learned"), Effect("put")
+
+
+def test_what_was_taken_back_is_not_among_what_was_learned() -> None:
+    """A forgotten or undone line gives its place to the one before it, and a restored or moved one is there again."""
+    activities = _activities()
+    for number in range(SHOWN + 1):
+        activities.announce("learning", Notice("learned", str(number), "shop/LEARNED.md"))
+    activities.announce("learning", Notice("learned", "3", "api/LEARNED.md"))
+
+    def find_last() -> list[str]:
+        found = activities.summarise_learned()
+        return [f"{row['where'].partition('/')[0]} {row['text']}" for row in found["last"]] + [
+            str(found["today"])
+        ]
+
+    assert find_last() == ["api 3", "shop 3", "shop 2", "5"]
+    activities.follow_transaction(_changed(_take("3"), (TakeLine(Path("/p/shop/LEARNED.md"), "2"), Effect())))
+    assert find_last() == ["api 3", "shop 2", "shop 1", "4"]
+    activities.follow_transaction(_changed(_put("3"), _take("2")))
+    assert find_last() == ["api 3", "shop 3", "shop 1", "4"]
+    activities.follow_transaction(_changed(_put("1", "web/AGENTS.md"), _take("1")))
+    assert find_last() == ["api 3", "shop 3", "shop 1", "4"]
+    assert [row.text for row in activities.list_since(0)] == ["0", "1", "2", "3", "3"]
+
+
+def test_a_forgotten_item_of_another_plugin_is_not_among_what_was_learned() -> None:
+    """Lessons and preferences are in no transaction, so the notice names the item."""
+    activities = _activities()
+    activities.announce("lessons", Notice("learned", "Check the exit code", "lesson 006", item="006"))
+    activities.announce(
+        "profile", Notice("learned", "your tools.editor", "profile.json", item="tools.editor")
+    )
+    activities.follow_decision("profile", "006", is_gone=True)
+    activities.follow_decision("lessons", "006", is_gone=True)
+    found = activities.summarise_learned()
+    assert found["today"] == 1 and [row["text"] for row in found["last"]] == ["your tools.editor"]
+    activities.follow_decision("lessons", "006", is_gone=False)
     assert activities.summarise_learned()["today"] == 2
+
+
+def test_what_was_taken_back_before_the_start_stays_out() -> None:
+    """The transactions are applied in their order: a line that was learned again after it was undone is there."""
+    activities, now = _activities(), FakeClock().now()
+    earlier = [
+        Activity(now - 9, "learned", "a", "shop/LEARNED.md"),
+        Activity(now - 9, "learned", "b", "shop/LEARNED.md"),
+        Activity(now - 3, "learned", "b", "shop/LEARNED.md"),
+    ]
+    changes = [_changed(_put("a"), _put("b"), at=now - 9), _changed(_take("a"), _take("b"), at=now - 5)]
+    activities.load(earlier, [*changes, _changed(_put("b"), at=now - 3)])
+    assert [row["text"] for row in activities.summarise_learned()["last"]] == ["b"]
 
 
 def test_the_text_is_logged_unchanged() -> None:

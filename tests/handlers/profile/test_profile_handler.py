@@ -45,8 +45,8 @@ def test_what_was_learned_is_said_by_its_path_only(box: Box) -> None:
     box.start()
     box.told("t1", {"tools": {"editor": "vi"}, "work": {"role": "nurse"}})
     assert box.notices == [
-        Notice("learned", "your work.role", "profile.json"),
-        Notice("learned", "your tools.editor", "profile.json"),
+        Notice("learned", "your work.role", "profile.json", item="work.role"),
+        Notice("learned", "your tools.editor", "profile.json", item="tools.editor"),
     ]
 
 
