@@ -245,7 +245,8 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
         if fix:
             done = store.sync_files(force=True, archives_surplus=True)
             moves = done.result.moves if done.result is not None else []
-        found = check_files(store.read_profile(), store.read_ledger().data, store.load_state())
+        planned = store.plan_comparison()
+        found = check_files(store.read_profile(), store.read_ledger().data, store.load_state(), planned)
     for move in moves:
         if move.what == "archived":
             echo_message(f"{move.tag} is archived: more than twenty were active")

@@ -24,6 +24,7 @@ from tacitd_handlers.learner.formats.profile_md import (
 from tacitd_handlers.learner.formats.weakness_md import format_entry
 from tacitd_handlers.learner.ledger import Ledger
 from tacitd_handlers.learner.ledger_repair import find_missing_rows
+from tacitd_handlers.learner.reconcile_types import ReconcileResult
 from tacitd_handlers.learner.render import find_doubles
 from tacitd_handlers.learner.rules import capacity
 from tacitd_handlers.learner.rules.description_check import is_specific
@@ -45,8 +46,13 @@ class CheckFinding(Struct, frozen=True):
     """Whether `check --fix` repairs it."""
 
 
-def check_files(profile: bytes | None, ledger: bytes, state: LearnerState) -> list[CheckFinding]:
-    """All findings, those of the ledger first. `profile` is None if the file does not exist."""
+def check_files(
+    profile: bytes | None, ledger: bytes, state: LearnerState, planned: ReconcileResult | None = None
+) -> list[CheckFinding]:
+    """All findings, those of the ledger first. `profile` is None if the file does not exist.
+
+    `planned`: what the next comparison of the files would do. It also finds entries of one weakness that nothing has matched yet.
+    """
     table = parse_ledger(ledger)
     rows = in_order(table.rows)
     found = [*_ledger(ledger, table.bad, table.rows)]
@@ -63,7 +69,7 @@ def check_files(profile: bytes | None, ledger: bytes, state: LearnerState) -> li
         *_sections(read),
         *_sessions(read, rows, state),
         *_missing_rows(profile, ledger),
-        *_entries(read, state),
+        *_entries(read, state, planned),
     ]
 
 
@@ -150,7 +156,12 @@ def _missing_rows(profile: bytes, ledger: bytes) -> Iterator[CheckFinding]:
         yield CheckFinding("ledger", row.stamp, f"{row.problem} is only in the profile", True)
 
 
-def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFinding]:
+def _entries(
+    profile: LearnerProfile, state: LearnerState, planned: ReconcileResult | None
+) -> Iterator[CheckFinding]:
+    known = state if planned is None else planned.state
+    after = parse_profile(planned.data) if planned is not None and planned.data is not None else profile
+    kept = {placed.entry.label for placed in after.weaknesses}
     for placed in profile.weaknesses:
         entry = placed.entry
         if entry.missing_fields:
@@ -158,13 +169,15 @@ def _entries(profile: LearnerProfile, state: LearnerState) -> Iterator[CheckFind
             yield CheckFinding("profile", entry.label, what, entry.status is not None)
         if not is_specific(entry.description):
             yield CheckFinding("profile", entry.label, "the description names no input class or code pattern")
-    for text in format_questions(state.asked):
+    for text in format_questions(known.asked):
         yield CheckFinding("profile", "Known Weaknesses", text)
-    matched = match_entries(profile, state.folded.tags, state.aliases, state.separate)
+    matched = match_entries(profile, known.folded.tags, known.aliases, known.separate)
     for tag, placed in matched.by_tag.items():
-        if matched.find_others(tag):
-            what = f"has two entries; {placed.entry.label} is kept up to date, the other is not changed"
-            yield CheckFinding("profile", tag, what)
+        if others := matched.find_others(tag):
+            is_ours = not any(other.entry.label in kept for other in others)
+            other = "is removed" if is_ours else "is not changed"
+            what = f"has two entries; {placed.entry.label} is kept up to date, the other {other}"
+            yield CheckFinding("profile", tag, what, is_ours)
     active = sum(not placed.resolved for placed in profile.weaknesses)
     if active > capacity.MAX_ACTIVE:
         yield CheckFinding(

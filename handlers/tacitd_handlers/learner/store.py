@@ -278,6 +278,20 @@ class LearnerStore:
             self._seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
         return done
 
+    def plan_comparison(self) -> ReconcileResult | None:
+        """What comparing the files would change now; None if the profile does not exist or cannot be read as text.
+
+        Nothing is written. Call with the lock held. Raises OSError, FileRefusedError.
+        """
+        profile = self.read_profile()
+        if profile is None:
+            return None
+        news = ReconcileInput(self.read_ledger(), self.read_intents())
+        try:
+            return reconcile_profile(profile, self.load_state(), news)
+        except FileRefusedError:
+            return None
+
     def count_unfolded(self) -> int:
         """Bytes of the ledger that are not folded yet. 0 if unknown; `sync_files` reports the error."""
         seen = self._file_stamp(self.places.ledger)

@@ -23,7 +23,8 @@ def desk(tmp_path: Path) -> Desk:
 
 def check(desk: Desk) -> list[CheckFinding]:
     store = desk.store()
-    return check_files(store.read_profile(), store.read_ledger().data, store.load_state())
+    planned = store.plan_comparison()
+    return check_files(store.read_profile(), store.read_ledger().data, store.load_state(), planned)
 
 
 def fix(desk: Desk) -> list[CheckFinding]:
@@ -175,6 +176,22 @@ def test_L_38_a_recovered_double_is_named_and_removed(desk: Desk) -> None:
     desk.edit(f"### {stamp(1)}", f"{theirs}### {stamp(1)}")
     assert [one.what for one in check(desk) if one.fixable] == ["two-sum has two entries"]
     assert not fix(desk) and RECOVERED not in desk.text and "Mine." in desk.text
+
+
+def test_L_11_a_doubled_weakness_is_named_before_a_comparison(desk: Desk) -> None:
+    """SPEC L-11: `check` says at once which entry is kept, and changes nothing; `--fix` removes the other."""
+    desk.record(days=1, gaps="edge:off_by_one")
+    desk.record(days=2, gaps="edge:off_by_one")
+    theirs = format_weakness("Right bound off by one", "moves hi past mid", stamp(1), stamp(2), stamp(2))
+    desk.edit("- **edge:off_by_one**", theirs + "- **edge:off_by_one**")
+    before, state = desk.text, (desk.where.home / "state.json").read_bytes()
+    (found,) = check(desk)
+    assert found.what == "has two entries; Right bound off by one is kept up to date, the other is removed"
+    assert (found.where, found.fixable) == ("edge:off_by_one", True)
+    assert desk.text == before and (desk.where.home / "state.json").read_bytes() == state
+    assert (
+        not fix(desk) and "**Right bound off by one**" in desk.text and "**edge:off_by_one**" not in desk.text
+    )
 
 
 @examples(90)
