@@ -65,11 +65,11 @@ def sync(ctx: click.Context, timeout: float | None, write: bool, as_json: bool) 
 
 
 def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
-    """Print the result of a `sync` on stderr: what was made, what is parked, what waits.
+    """Print the result of a `sync` on stderr: what was made, or why nothing was, what is parked, what waits.
 
     `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
     """
-    for one in said["made"]:
+    for one in (*said["made"], *said.get("unmade", ())):  # a daemon of an older version does not send it
         echo_message(one["line"])
     if not said["done"]:
         echo_message("not done in time; the daemon continues in the background")

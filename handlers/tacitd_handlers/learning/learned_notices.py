@@ -12,7 +12,7 @@ from tacitd.text.dollars import format_dollars
 from tacitd_handlers.learning.stage2.project_view import LEARNED
 
 NO_LINE = "no line"
-"""`Notice.did` of a synthesis that handled facts and wrote no line."""
+"""`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""
 
 
 def describe_commit(commit: Commit) -> Iterator[Notice]:
@@ -32,7 +32,7 @@ def _extraction_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]
     if asked := int(data.get("asked", 0)):
         facts, usd = int(data.get("facts", 0)), float(data.get("usd", 0.0))
         text = f"{_count(facts, 'fact') if facts else 'no fact'} from {_count(asked, 'prompt')}"
-        yield Notice("extracted", text, root.name, format_dollars(usd))
+        yield Notice("extracted" if facts else NO_LINE, text, root.name, format_dollars(usd))
     for why, number in data.get("left_out", {}).items():
         yield Notice("refused", f"{_count(int(number), 'fact')}: {why}", root.name)
     if refused := int(data.get("refused", 0)):

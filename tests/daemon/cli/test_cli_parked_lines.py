@@ -72,6 +72,8 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     assert f"waits: {first}" in text and "tacitd sync --write" in text and "all handled" not in text
     echo_sync(said | {"waits": [], "made": [{"line": "learned: Use pnpm"}]})
     assert capsys.readouterr().err == "learned: Use pnpm\nall handled\n"
+    echo_sync(said | {"waits": [], "unmade": [{"line": "no line: the model made no line of it  (/app)"}]})
+    assert capsys.readouterr().err == "no line: the model made no line of it  (/app)\nall handled\n"
 
 
 def test_many_projects_that_wait_are_one_line() -> None:

@@ -56,7 +56,7 @@ def test_an_extraction_is_told_in_numbers() -> None:
     batch = _commit(kind="batch", asked=3, facts=2, new=["secret words", "b"], usd=0.02)
     assert list(describe_commit(batch)) == [Notice("extracted", "2 facts from 3 prompts", "shop", "$0.02")]
     none = _commit(kind="batch", asked=1, facts=0, new=[])
-    assert list(describe_commit(none)) == [Notice("extracted", "no fact from 1 prompt", "shop", "$0.00")]
+    assert list(describe_commit(none)) == [Notice("no line", "no fact from 1 prompt", "shop", "$0.00")]
     assert list(describe_commit(_commit(kind="batch", asked=0, facts=0))) == []
     assert list(describe_commit(_commit(kind="skipped", seen=3))) == list(describe_commit(_commit())) == []
 
