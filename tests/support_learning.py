@@ -323,6 +323,12 @@ class Bench:
         part = self.handler.status()
         return {**part, "says": list(format_status_lines(part))}
 
+    def count_said(self, line: str = PNPM) -> tuple[int, int, int]:
+        """How often a line was said, in how many sessions, and how many of these were corrections."""
+        self.restart()
+        known = self.handler._state.line_confidences[self.root][line]
+        return known.seen_count, len(known.sessions), known.corrections
+
     def asked(self, about: str) -> list[str]:
         """The prompts of calls with this purpose."""
         return [prompt for prompt in self.model.prompts if about in prompt]

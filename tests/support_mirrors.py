@@ -45,6 +45,12 @@ class MirrorBench(Bench):
         path.write_text('{"type":"summary","summary":"before"}\n' + json.dumps(said) + "\n")
         os.utime(path, (self.clock.now(), self.clock.now()))
 
+    def commit_file(self, name: str, text: str) -> None:
+        """Put a file that git tracks."""
+        self.put(name, text)
+        git(self.root, "add", name)
+        git(self.root, "commit", "-qm", "base")
+
     def learn_line(self, line: str, file: str = "LEARNED.md") -> None:
         """Learn one line in a session of its own."""
         self.clock.advance(60)
@@ -82,6 +88,13 @@ class MirrorBench(Bench):
         self.clock.advance(60)
         self._sessions += 1
         return self.begin(f"session-{self._sessions}")
+
+    def run_jobs(self) -> None:
+        """A minute, in which the regular job runs twice."""
+        for _ in range(2):
+            self.clock.advance(30)
+            self.due("unfinished-mirrors")
+            self.play_posted()
 
     def do_mirror(self) -> Outcome:
         """What the commands ask for after a person's choice."""

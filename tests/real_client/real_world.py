@@ -19,6 +19,7 @@ from typing import Any
 from real_tui import RealClient, client_environment, onboarded
 
 from support_daemon import Daemon
+from support_waiting import PATIENCE
 from tacitd.model.answer_checks import SENTINEL
 
 HOOKS = (
@@ -119,10 +120,29 @@ class Machine(Daemon):
         settings = self.home / ".claude" / "settings.json"
         settings.write_text(json.dumps({"hooks": dict.fromkeys(HOOKS, entry)}))
 
-    def person(self) -> RealClient:
+    @property
+    def person_environ(self) -> dict[str, str]:
+        """The environment of the person's shell, without the daemon's settings."""
+        return {k: v for k, v in self.environ.items() if not k.startswith("TACITD_")}
+
+    def person(self, project: Path | None = None) -> RealClient:
         """The client in a terminal, in the project. A context manager."""
-        env = {k: v for k, v in self.environ.items() if not k.startswith("TACITD_")}
-        return RealClient(self.client, self.home, self.project, env)
+        return RealClient(self.client, self.home, project or self.project, self.person_environ)
+
+    def run_client(
+        self, words: str, *options: str, environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """One `claude -p` of the person's in the project."""
+        return subprocess.run(
+            [str(self.client), "-p", words, *options],
+            env=self.person_environ if environ is None else environ,
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=4 * PATIENCE,
+            check=False,
+        )
 
     def transcripts(self) -> dict[str, str]:
         """Every transcript below `projects`: its path there, and the session that its records name."""

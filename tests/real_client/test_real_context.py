@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,23 +63,10 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
         one.finish()
 
 
-def make_environ(machine: Machine) -> dict[str, str]:
-    return {k: v for k, v in machine.environ.items() if not k.startswith("TACITD_")}
-
-
 def ask(machine: Machine, words: str, *options: str) -> Request:
     """One `claude -p`; return its request for the answer."""
     before = len(machine.asked_by_person())
-    done = subprocess.run(
-        [str(machine.client), "-p", words, *options],
-        env=make_environ(machine),
-        cwd=machine.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=4 * PATIENCE,
-        check=False,
-    )
+    done = machine.run_client(words, *options)
     assert done.returncode == 0, done.stdout + done.stderr
     return next(
         one for one in machine.asked_by_person()[before:] if one.body.get("tools") and words in one.text
@@ -274,7 +260,7 @@ def test_the_daemons_own_calls_are_lean(machine: Machine) -> None:
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_many_prompts_leave_nothing_behind(machine: Machine) -> None:
     """Thirty prompts in one process of the client: no process is left, and no file but the listed ones."""
-    with StreamClient(machine.client, machine.project, make_environ(machine)) as client:
+    with StreamClient(machine.client, machine.project, machine.person_environ) as client:
         for number in range(30):
             client.ask(f"prompt {number}")
     machine.sync()
@@ -286,7 +272,7 @@ def test_many_prompts_leave_nothing_behind(machine: Machine) -> None:
 def test_a_thousand_prompts_leave_nothing_behind(machine: Machine) -> None:
     """In twenty processes of the client, one after the other, so that no conversation gets long."""
     for _ in range(20):
-        with StreamClient(machine.client, machine.project, make_environ(machine)) as client:
+        with StreamClient(machine.client, machine.project, machine.person_environ) as client:
             for number in range(50):
                 client.ask(f"prompt {number}")
     assert sum(times for (_, event), times in machine.fired().items() if event == "UserPromptSubmit") == 1000

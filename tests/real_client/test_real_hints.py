@@ -137,16 +137,7 @@ def test_sub_agents_get_lessons_and_prohibitions(machine: Machine) -> None:
 
 def ask(machine: Machine, words: str) -> None:
     """One `claude -p`."""
-    done = subprocess.run(
-        [str(machine.client), "-p", words, "--allowedTools", "Agent"],
-        env={k: v for k, v in machine.environ.items() if not k.startswith("TACITD_")},
-        cwd=machine.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=4 * PATIENCE,
-        check=False,
-    )
+    done = machine.run_client(words, "--allowedTools", "Agent")
     # 2.1.328 runs them beside, and answers once more when they are done.
     assert done.returncode == 0 and done.stdout.startswith("done"), done.stdout + done.stderr
 

@@ -6,7 +6,6 @@ Over the oldest and the newest client that are supported, and two between them. 
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,13 +77,5 @@ def test_a_client_goes_on_undisturbed_when_the_package_is_gone(machine: Machine)
     machine.stop()
     for path in (machine.state / "hooks").glob("tacitd-hook.py"):
         path.unlink()
-    done = subprocess.run(
-        [str(machine.client), "-p", "hello"],
-        env={k: v for k, v in machine.environ.items() if not k.startswith("TACITD_")},
-        cwd=machine.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    done = machine.run_client("hello")
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")

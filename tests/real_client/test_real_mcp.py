@@ -15,8 +15,6 @@ import pytest
 from real_install import real_client
 from real_world import Machine, Request
 
-from support_waiting import PATIENCE
-
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
 VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
 SET, GET = "mcp__tacitd__update_profile", "mcp__tacitd__get_profile"
@@ -48,16 +46,8 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
 def ask_client(machine: Machine, prompt: str, *options: str) -> subprocess.CompletedProcess[str]:
     """One prompt with `claude -p`, in the project. It waits for the server, which starts slowly on a busy machine."""
     environ = {k: v for k, v in machine.environ.items() if not k.startswith("TACITD_CLAUDE")}
-    return subprocess.run(
-        [str(machine.client), "-p", prompt, *options],
-        env=environ | {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"},
-        cwd=machine.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=4 * PATIENCE,
-        check=False,
-    )
+    environ |= {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"}
+    return machine.run_client(prompt, *options, environ=environ)
 
 
 def list_tools(request: Request) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from real_install import need_terminal, real_client
-from real_tui import RealClient, onboarded, wait_for
+from real_tui import onboarded, wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
@@ -80,12 +80,9 @@ def test_each_of_several_clients_is_read_by_itself(machine: Machine) -> None:
     other = machine.root / "other"
     subprocess.run(["git", "init", "-q", str(other)], check=True)
     onboarded(machine.home, other)  # before the first client starts, which writes the same file
-    env = {k: v for k, v in machine.environ.items() if not k.startswith("TACITD_")}
     places = [machine.project, machine.project, other]
     with ExitStack() as stack:
-        clients = [
-            stack.enter_context(RealClient(machine.client, machine.home, place, env)) for place in places
-        ]
+        clients = [stack.enter_context(machine.person(place)) for place in places]
         for client, words in zip(clients, SAID, strict=True):
             client.say(words)
         wait_for(

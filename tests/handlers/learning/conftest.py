@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import Bench, list_tracked_without_git
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines, list_tracked_without_git
 from tacitd.files import git
 
 
@@ -20,3 +20,12 @@ def _few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
 def bench(tmp_path: Path) -> Bench:
     """A git work tree, and a model that says "use pnpm"."""
     return Bench(tmp_path)
+
+
+@pytest.fixture
+def told(bench: Bench) -> Bench:
+    """One session corrected the assistant, and a line was made of it."""
+    bench.answer((EXTRACTION, f"[1] Corrected: {PNPM}"), (SYNTHESIS, lines(PNPM) + "\nFROM: 1"))
+    bench.learn("no, use pnpm, not npm", session="s1")
+    assert bench.bullets == [PNPM] and bench.count_said() == (1, 1, 1)
+    return bench

@@ -40,9 +40,7 @@ def test_what_follows_from_an_absent_source(seen: dict[str, Any], verdict: str) 
 def bench(tmp_path: Path) -> MirrorBench:
     """Two lines in LEARNED.md with text of the person's, and one in a module; git tracks a file of that module."""
     made = MirrorBench(tmp_path)
-    made.put("src/main.py", "x = 1\n")
-    git(made.root, "add", "-A")
-    git(made.root, "commit", "-qm", "base")
+    made.commit_file("src/main.py", "x = 1\n")
     made.learn_line(PNPM)
     made.learn_line(SHORT)
     made.learn_line(RUFF, "src/AGENTS.md")
@@ -55,14 +53,6 @@ def bench(tmp_path: Path) -> MirrorBench:
 
 def clean(bench: MirrorBench, *more: str) -> None:
     git(bench.root, "clean", "-fdxq", *more)
-
-
-def two_jobs(bench: MirrorBench) -> None:
-    """A minute, in which the regular job runs twice."""
-    for _ in range(2):
-        bench.clock.advance(30)
-        bench.due("unfinished-mirrors")
-        bench.play_posted()
 
 
 def list_restored(bench: MirrorBench) -> list[list[str]]:
@@ -84,10 +74,10 @@ def test_git_clean_loses_nothing(bench: MirrorBench, when: str) -> None:
         assert not any(path.exists() for path in before)
     match when:
         case "jobs":
-            two_jobs(bench)
+            bench.run_jobs()
         case "restart":
             bench.restart()
-            two_jobs(bench)
+            bench.run_jobs()
         case "synthesis":
             bench.learn_line("Never push on a Friday")
             before = {path: path.read_bytes().replace(b"- Never push on a Friday\n", b"") for path in before}
@@ -135,7 +125,7 @@ def test_a_deleted_file_is_not_restored(bench: MirrorBench) -> None:
     assert not bench.mirror().exists()
     clean(bench)
     bench.notice()
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert not bench.files.learned_file.exists() and list_restored(bench) == [["src/AGENTS.md"]]
 
@@ -183,7 +173,7 @@ def test_stash_all(bench: MirrorBench) -> None:
     bench.put("other.txt", "x\n")
     git(bench.root, "stash", "-q", "-a")
     assert not bench.files.learned_file.exists()
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert not bench.files.learned_file.exists()
     git(bench.root, "stash", "pop", "-q")
@@ -203,11 +193,11 @@ def test_a_new_clone_stays_as_it_is(bench: MirrorBench) -> None:
     git(bench.box, "clone", "-q", "--bare", str(bench.root), str(origin))
     shutil.rmtree(bench.root)
     bench.notice()
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert not bench.root.exists()
     git(bench.box, "clone", "-q", str(origin), str(bench.root))
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert git(bench.root, "status", "--porcelain", "-uall", "--ignored") == "" and list_restored(bench) == []
 
@@ -216,7 +206,7 @@ def test_a_project_that_is_being_removed_is_left_alone(bench: MirrorBench) -> No
     """`rm -rf` takes a while, and would fail if a file came back: tracked files are gone too."""
     clean(bench)
     (bench.root / "src/main.py").unlink()
-    two_jobs(bench)
+    bench.run_jobs()
     assert list_restored(bench) == []
 
 
@@ -235,7 +225,7 @@ def test_the_project_is_excluded(bench: MirrorBench) -> None:
     (record,) = (bench.home / "mirrors").glob("*.json")
     assert "a note of mine" not in record.read_text()
     clean(bench)
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     del bench.modes[bench.root]
     bench.start_session()
@@ -263,7 +253,7 @@ def test_copies_in_other_work_trees_stay(bench: MirrorBench) -> None:
     bench.notice()
     assert copy.read_text() == text
     bench.edit(copy, f"- {SHORT}\n", "- Never push on a Friday\n")
-    two_jobs(bench)
+    bench.run_jobs()
     assert bench.bullets == [PNPM, "Never push on a Friday"] == bench.shown() == bench.shown(tree=linked)
 
 
@@ -273,7 +263,7 @@ def test_a_removed_work_tree_is_not_made_again(bench: MirrorBench) -> None:
     bench.notice(bench.mirror())
     git(linked, "clean", "-fdxq")
     git(bench.root, "worktree", "remove", str(linked))
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert not linked.exists() and list_restored(bench) == []
 

@@ -20,9 +20,7 @@ FRIDAY = "Never push on a Friday"
 def bench(tmp_path: Path) -> MirrorBench:
     """Two lines in an ignored LEARNED.md with text of the person's, and a branch that tracks another one."""
     made = MirrorBench(tmp_path)
-    made.put("src/main.py", "x = 1\n")
-    git(made.root, "add", "-A")
-    git(made.root, "commit", "-qm", "base")
+    made.commit_file("src/main.py", "x = 1\n")
     make_branch(made.root, "theirs", "LEARNED.md", THEIRS)
     made.learn_line(PNPM)
     made.learn_line(SHORT)
@@ -33,14 +31,6 @@ def bench(tmp_path: Path) -> MirrorBench:
 
 def go(bench: MirrorBench, branch: str) -> None:
     git(bench.root, "checkout", "-q", branch)
-
-
-def two_jobs(bench: MirrorBench) -> None:
-    """A minute, in which the regular job runs twice."""
-    for _ in range(2):
-        bench.clock.advance(30)
-        bench.due("unfinished-mirrors")
-        bench.play_posted()
 
 
 def count_returned(bench: MirrorBench) -> int:
@@ -58,7 +48,7 @@ def test_what_a_checkout_overwrote_comes_back(bench: MirrorBench, when: str) -> 
         bench.notice()
         assert "in place of yours" in str(bench.status["rules_problems"])
         assert EVIL not in bench.shown()
-        two_jobs(bench)
+        bench.run_jobs()
     if when == "restart":
         bench.restart()
     go(bench, "main")
@@ -72,7 +62,7 @@ def test_what_a_checkout_overwrote_comes_back(bench: MirrorBench, when: str) -> 
             bench.edit(bench.files.learned_file, f"- {FRIDAY}\n")
         case _:
             bench.notice()
-            two_jobs(bench)
+            bench.run_jobs()
     assert bench.files.learned_file.read_bytes() == before
     assert "in place of yours" not in str(bench.status)
     assert bench.shown() == [PNPM, SHORT] and count_returned(bench) == 1
@@ -107,7 +97,7 @@ def test_a_look_in_the_middle_of_a_checkout(bench: MirrorBench, moment: str) -> 
     bench.notice()
     go(bench, "main")
     bench.notice()
-    two_jobs(bench)
+    bench.run_jobs()
     assert bench.files.learned_file.read_bytes() == before
 
 
@@ -129,7 +119,7 @@ def test_what_a_merge_or_reset_overwrote_comes_back(bench: MirrorBench, bring: t
     git(bench.root, *bring)
     bench.notice()
     bench.start_session()
-    two_jobs(bench)
+    bench.run_jobs()
     assert bench.files.learned_file.read_text() == THEIRS
     git(bench.root, "reset", "-q", "--hard", "HEAD~1")
     bench.start_session()
@@ -147,7 +137,7 @@ def test_a_committed_file_of_the_persons_does_not_come_back(bench: MirrorBench) 
     git(bench.root, "commit", "-qm", "gone")
     bench.notice()
     bench.start_session()
-    two_jobs(bench)
+    bench.run_jobs()
     assert not bench.files.learned_file.exists() and count_returned(bench) == 0
 
 
@@ -159,7 +149,7 @@ def test_a_branch_of_the_persons_with_the_file(bench: MirrorBench) -> None:
     git(bench.root, "commit", "-qm", "mine")
     go(bench, "main")
     bench.start_session()
-    two_jobs(bench)
+    bench.run_jobs()
     assert not bench.files.learned_file.exists() and count_returned(bench) == 0
 
 
@@ -171,7 +161,7 @@ def test_a_deleted_file_does_not_come_back(bench: MirrorBench) -> None:
     bench.notice()
     go(bench, "main")
     bench.start_session()
-    two_jobs(bench)
+    bench.run_jobs()
     assert not bench.files.learned_file.exists() and count_returned(bench) == 0
 
 
@@ -185,7 +175,7 @@ def test_a_new_file_of_the_persons_stays(bench: MirrorBench) -> None:
     assert bench.files.learned_file.read_text() == "# Mine\n"
     bench.files.learned_file.unlink()
     bench.notice()
-    two_jobs(bench)
+    bench.run_jobs()
     assert not bench.files.learned_file.exists()
 
 
@@ -216,6 +206,6 @@ def test_another_project_at_the_same_path(bench: MirrorBench, is_git: bool) -> N
         git(bench.root, "init", "-q")
         git(bench.root, "add", "-A")
         git(bench.root, "commit", "-qm", "other")
-    two_jobs(bench)
+    bench.run_jobs()
     bench.start_session()
     assert not bench.files.learned_file.exists() and count_returned(bench) == 0

@@ -23,9 +23,7 @@ MINE = "Never push on a Friday"
 @pytest.fixture
 def bench(tmp_path: Path) -> MirrorBench:
     made = MirrorBench(tmp_path)
-    made.put("README.md", "a\n")
-    git(made.root, "add", "README.md")
-    git(made.root, "commit", "-qm", "base")
+    made.commit_file("README.md", "a\n")
     made.learn_line(PNPM)
     made.learn_line(SHORT)
     made.learn_line(RUFF, "src/AGENTS.md")

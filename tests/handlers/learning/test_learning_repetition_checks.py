@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench
 from tacitd_handlers.learning import repetition_checks
 from tacitd_handlers.learning.prompt_templates import PromptMessage
 from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition, says_contrary
@@ -15,22 +15,6 @@ TABS = "Indent with tabs"
 MAIN = "Never commit to main"
 GERMAN = "Tests liegen immer neben dem Quelltext"
 JAPANESE = "テストはpytestで書く"
-
-
-def count(bench: Bench, line: str = PNPM) -> tuple[int, int, int]:
-    """How often a line was said, in how many sessions, and how many of these were corrections."""
-    bench.restart()
-    known = bench.handler._state.line_confidences[bench.root][line]
-    return known.seen_count, len(known.sessions), known.corrections
-
-
-@pytest.fixture
-def told(bench: Bench) -> Bench:
-    """One session corrected the assistant, and a line was made of it."""
-    bench.answer((EXTRACTION, f"[1] Corrected: {PNPM}"), (SYNTHESIS, lines(PNPM) + "\nFROM: 1"))
-    bench.learn("no, use pnpm, not npm", session="s1")
-    assert count(bench) == (1, 1, 1)
-    return bench
 
 
 @pytest.mark.parametrize(
@@ -160,7 +144,7 @@ def test_a_repetition_that_no_message_shows_counts_nothing(told: Bench, typed: s
     told.answer((EXTRACTION, answer), (SYNTHESIS, "NONE"))
     told.learn(typed, session="s2")
     assert told.status["skipped"][UNSUPPORTED_REPETITION] == 1
-    assert count(told) == (1, 1, 1)
+    assert told.count_said() == (1, 1, 1)
     assert told.bullets == [PNPM] and len(told.asked(SYNTHESIS)) == 1 and not told.raw
 
 
@@ -169,10 +153,10 @@ def test_a_message_in_another_language_counts_once_in_a_session(told: Bench) -> 
     typed = "der gleiche Paketmanager wie immer, bitte"
     told.answer((EXTRACTION, f"[1] Corrected: AGAIN: {PNPM}"), (SYNTHESIS, "NONE"))
     told.learn(typed, session="s1")
-    assert count(told) == (1, 1, 1) and len(told.asked(SYNTHESIS)) == 1
+    assert told.count_said() == (1, 1, 1) and len(told.asked(SYNTHESIS)) == 1
     for _ in range(2):
         told.learn(typed, session="s2")
-    assert count(told) == (2, 2, 2) and len(told.asked(SYNTHESIS)) == 2
+    assert told.count_said() == (2, 2, 2) and len(told.asked(SYNTHESIS)) == 2
 
 
 def test_a_correction_in_no_message_is_a_plain_fact(bench: Bench) -> None:

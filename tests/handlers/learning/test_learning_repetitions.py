@@ -18,28 +18,12 @@ RULE = "Always use pnpm, never npm"
 AGAIN, CORRECTED = f"[1] AGAIN: {PNPM}", f"[1] Corrected: AGAIN: {PNPM}"
 
 
-def count(bench: Bench, line: str = PNPM) -> tuple[int, int, int]:
-    """How often a line was said, in how many sessions, and how many of these were corrections."""
-    bench.restart()
-    known = bench.handler._state.line_confidences[bench.root][line]
-    return known.seen_count, len(known.sessions), known.corrections
-
-
-@pytest.fixture
-def told(bench: Bench) -> Bench:
-    """One session corrected the assistant, and a line was made of it."""
-    bench.answer((EXTRACTION, f"[1] Corrected: {PNPM}"), (SYNTHESIS, lines(PNPM) + "\nFROM: 1"))
-    bench.learn("no, use pnpm, not npm", session="s1")
-    assert bench.bullets == [PNPM] and count(bench) == (1, 1, 1)
-    return bench
-
-
 @pytest.mark.parametrize("answer", [AGAIN, f"[1] {PNPM}", PNPM, "- use pnpm, never npm."])
 def test_the_same_in_another_session_counts(told: Bench, answer: str) -> None:
     """S-54: as AGAIN, or as a fact that the comparison finds; no model call about lines is made for it."""
     told.answer((EXTRACTION, answer), (SYNTHESIS, "NONE"))
     told.learn("pnpm, please", session="s2")
-    assert told.bullets == [PNPM] and count(told) == (2, 2, 1)
+    assert told.bullets == [PNPM] and told.count_said() == (2, 2, 1)
     assert len(told.asked(SYNTHESIS)) == 1
 
 
@@ -57,7 +41,7 @@ def test_the_second_correction_makes_a_rule_once(told: Bench) -> None:
     asked = told.asked(SYNTHESIS)[1]
     assert f"1. Corrected: {PNPM} (an existing line)" in asked
     assert f"said 2 times in 2 sessions, 2 of them corrections: {PNPM}" in asked
-    assert told.bullets == [RULE] and count(told, RULE) == (2, 2, 2)
+    assert told.bullets == [RULE] and told.count_said(RULE) == (2, 2, 2)
     (line,) = list_learned(told.root, told.state)
     assert line.sessions == ("s1", "s2") and len(line.prompts) == 2, (
         "`why` shows the words of both corrections"
@@ -65,7 +49,7 @@ def test_the_second_correction_makes_a_rule_once(told: Bench) -> None:
     assert line.facts == (PNPM,)
     told.answer((EXTRACTION, f"[1] Corrected: AGAIN: {RULE}"), (SYNTHESIS, lines("Never npm")))
     told.learn("pnpm!", session="s3")
-    assert told.bullets == [RULE] and count(told, RULE) == (3, 3, 3) and len(told.asked(SYNTHESIS)) == 2
+    assert told.bullets == [RULE] and told.count_said(RULE) == (3, 3, 3) and len(told.asked(SYNTHESIS)) == 2
     last = told.history.list_transactions(told.root)[-1]
     told.history.undo_transaction(last.id)
     assert told.bullets == [PNPM]
@@ -76,7 +60,7 @@ def test_a_rewording_that_synthesis_declines_is_not_asked_again(told: Bench) -> 
     for session in ("s2", "s3"):
         told.answer((EXTRACTION, CORRECTED), (SYNTHESIS, "NONE"))
         told.learn("I said pnpm", session=session)
-    assert told.bullets == [PNPM] and count(told) == (3, 3, 3) and len(told.asked(SYNTHESIS)) == 2
+    assert told.bullets == [PNPM] and told.count_said() == (3, 3, 3) and len(told.asked(SYNTHESIS)) == 2
 
 
 def test_a_rule_that_was_removed_meanwhile_is_not_written(told: Bench) -> None:
@@ -104,7 +88,7 @@ def test_what_was_left_out_is_said_again(bench: Bench) -> None:
         f"2. left out before, said 2 times in 2 sessions, 2 of them corrections: {PNPM}"
         in bench.asked(SYNTHESIS)[2]
     )
-    assert bench.bullets == [PNPM] and count(bench) == (3, 3, 2)
+    assert bench.bullets == [PNPM] and bench.count_said() == (3, 3, 2)
     bench.answer((EXTRACTION, "[1] Prefers Go"), (SYNTHESIS, "NONE"))
     bench.learn("I prefer Go", session="s4")
     assert "left out before" not in bench.asked(SYNTHESIS)[3].partition("{repeated")[2]
@@ -123,7 +107,7 @@ def test_from_another_folder_it_counts_for_the_modules_line(bench: Bench) -> Non
     assert f"- {line}" in (bench.root / "src/bus/AGENTS.md").read_text()
     bench.answer((EXTRACTION, line), (SYNTHESIS, "NONE"))
     bench.learn("use the event bus in handlers, as I said", session="s2")
-    assert count(bench, line) == (2, 2, 0) and bench.bullets == []
+    assert bench.count_said(line) == (2, 2, 0) and bench.bullets == []
 
 
 def test_a_users_own_line_has_no_count(bench: Bench) -> None:
@@ -155,7 +139,7 @@ def test_an_existing_line_that_the_synthesis_echoes_does_not_count(told: Bench, 
     echo = lines(SHORT) + "\nFROM: 1\n\n" + lines(PNPM) + sources
     told.answer((EXTRACTION, f"[1] {SHORT}"), (SYNTHESIS, echo))
     told.learn("short answers, please", session="s2")
-    assert sorted(told.bullets) == sorted([PNPM, SHORT]) and count(told) == (1, 1, 1)
+    assert sorted(told.bullets) == sorted([PNPM, SHORT]) and told.count_said() == (1, 1, 1)
     told.answer((EXTRACTION, "[1] Prefers pnpm for all scripts"), (SYNTHESIS, lines(PNPM) + sources))
     told.learn("I prefer pnpm for all scripts", session="s3")
-    assert count(told) == (2, 2, 1)
+    assert told.count_said() == (2, 2, 1)
