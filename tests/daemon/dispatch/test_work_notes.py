@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from support_engine import Scene, Scripted, gathered
+from tacitd.dispatch.backoff import Parked
 from tacitd.dispatch.pauses import Pause
 from tacitd.dispatch.work_notes import AGAIN
 from tacitd.events import Event, TranscriptGrew
@@ -91,3 +92,14 @@ def test_what_a_person_paused_is_not_announced(tmp_path: Path) -> None:
     scene.type("s", "words")
     scene.settle()
     assert _lines(scene, "parked") == [] and scene.handler.words == []
+
+
+def test_an_hour_has_passed_after_3600_seconds(tmp_path: Path) -> None:
+    """Not before, and not a second later."""
+    scene = Scene(tmp_path)
+    item = scene.dispatcher.work_queue.get_item(scene.engine.consumers["a"], scene.path("s"))
+    parked = Parked("no model", "", scene.clock.now(), 1, 0.0)
+    for seconds, count in ((0.0, 1), (3599.5, 1), (0.5, 2)):
+        scene.clock.advance(seconds)
+        scene.dispatcher.outcomes.notes.note_parked(item, parked)
+        assert len(_lines(scene, "parked")) == count
