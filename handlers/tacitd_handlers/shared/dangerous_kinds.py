@@ -88,8 +88,14 @@ _ELSEWHERE = (
     r"(?:\b(?:web-?hooks?|pastebins?|paste (?:site|service)|gists?|endpoints?|buckets?|drop-?box|ftp|third[ -]part(?:y|ies)|outside (?:host|service|party)|external \w+|remote (?:host|machine|server)"
     r"|(?:\w+'s |\w+ )?servers?|serveur|servidor|collector|telegram|discord)\b)"
 )
+_RESOURCE = (
+    r"(?:\b(?:buckets?|repo(?:s|sitor(?:y|ies))?|databases?|servers?|clusters?|storage|dashboards?|backups?|volumes?|registr(?:y|ies)|data|(?:customer|user) lists?"
+    r"|datenbank\w*|daten|dépôts?|données|repositorios?|bases? de (?:données|datos)|datos)\b)"
+)
+_PUBLIC = r"(?:\bpublic\b|\bpublicly\b|\bworld-readable\b|\böffentlich\b|\bpubli(?:cs?|ques?)\b|\bpúblic[oa]s?\b|公開)"
+_OPENING = r"\b(?:open|opens|opening|expos(?:e|es|ing)|öffne|ouvr(?:e|ez|ir)|expon(?:er|e)|abr(?:e|ir))\b"
 _WRITTEN = (
-    r"\b(?:comments?|files?|pages?|web ?sites?|read-?me|documents?|docs|e-?mails?|issues?|tickets?|texts?|web|tool (?:output|results?)|output|results?|source|changelog|todos?"
+    r"\b(?:comments?|files?|(?:web)?pages?|web ?sites?|read-?me|documents?|docs|e-?mails?|issues?|tickets?|texts?|web|tool (?:output|results?)|output|results?|source|changelog|todos?"
     r"|kommentare?\w*|dateien?|seiten?|texte?|commentaires?|fichiers?|comentarios|archivos|páginas?)\b"
 )
 """Text that nobody typed."""
@@ -113,6 +119,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         False,
         r"\b(?:grant|allow|approve|accept|give|auto-?approve|auto-?accept|erlaube?|gewähre?|autorise[rz]?|accorde[rz]?|concede|permite|permit)\w*\b.{0,40}"
         r"(?:\bpermissions?|\baccess|\btools?\b|\bcommands?|\bbash\b|\bedits?\b|\b(?:tool|access) requests?|\beverything|\brights|zugriff|rechte|accès|droits|acceso|permisos?|outils|commandes)"
+        r"|\b(?:grant|give|make)\w*\b.{0,20}\b(?:every(?:one|body)|any(?:one|body)|(?:all|every|each) (?:users?|members?|accounts?))\b.{0,20}\b(?:admin\w*|root|owners?)\b|\broot login\b"
         r"|\bpermissions?\b|\bprivileges?\b|\bsudo\b|\bchmod\b|\b(?:as|be) (?:root|admin\w*)\b|\broot (?:access|rights|user)|\bfull access\b|berechtigung\w*"
         r"|\btrust\w* (?:all|any|every|everything|the (?:user|content|code|input)|this|whatever)|権限|アクセス許可|すべて許可|管理者",
     ),
@@ -121,7 +128,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         "confirmations",
         False,
         r"\bauto(?:matically)?[ -]?(?:approv|confirm|accept|merg|push|commit|execut)\w*|\b(?:secretly|covertly|silently|stillschweigend|heimlich|en secret|silencieusement|en secreto|en silencio)\b"
-        r"|\bassume (?:yes|consent|approval)|\byes to all\b|\bhid(?:e|ing) .{0,30}\bfrom (?:the )?(?:user|person|developer|me)\b|勝手に|こっそり|内緒|黙って",
+        r"|\bassume (?:yes|consent|approval)|\b(?:approve|merge) (?:all|any|every|each)\b|\byes to all\b|\bhid(?:e|ing) .{0,30}\bfrom (?:the )?(?:user|person|developer|me)\b|勝手に|こっそり|内緒|黙って",
     ),
     (
         _SECRECY,
@@ -143,10 +150,17 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         rf"|{_SENDING}.{{0,60}}\b(?:to|at|with|on|via|through|an|auf|zu|à|au|sur|al?|en)\b.{{0,30}}{_ELSEWHERE}|(?:送信|アップロード|転送).{{0,20}}サーバ|サーバ.{{0,20}}(?:送信|アップロード|転送|送る|送っ)",
     ),
     (
+        "making something public",
+        False,
+        rf"\b(?:mak(?:e|es|ing)|set|turn|switch|mark|flip|mache?|stelle?|rend(?:re|s|ez)?|mets|haz|hacer|pon)\b.{{0,40}}{_RESOURCE}.{{0,20}}{_PUBLIC}"
+        rf"|{_OPENING}.{{0,40}}\b(?:to (?:the )?(?:internet|world|web|public|every(?:one|body)|any(?:one|body))|internet|firewalls?|(?:all|any|every|each) ports?|0\.0\.0\.0)\b"
+        r"|\b(?:publish\w*|veröffentlich\w*|publie[rz]?|publica\w*)\b.{0,20}\b(?:customers?'?|users?'?|internal|private|personal|kunden\w*|clients?|clientes?)\b.{0,15}(?:data\b|records?\b|lists?\b|daten\b|données|datos)",
+    ),
+    (
         "checks or hooks",
         False,
         rf"{_CHECKED}.{{0,40}}\b(?:optional\b|left out\b|(?:may|can|could|should|must|is|are|be) (?:be )?(?:dropped|off)\b|facultati\w*|opcional\w*|wegfallen|weggelassen)|\boptional {_CHECKED}"
-        rf"|\b(?:accept|allow|tolerate|trust)\w*\b.{{0,20}}\b(?:invalid|expired|self-signed|broken|wrong|any|all) (?:\w+ )?(?:certificate\w*|tls|ssl|signatures?)",
+        rf"|\b(?:accept|allow|tolerate|trust)\w*\b.{{0,20}}\b(?:invalid|expired|self-signed|unsigned|broken|wrong|any|all) (?:\w+ )?(?:packages?|commits?|certificate\w*|tls|ssl|signatures?)",
     ),
     ("checks or hooks", True, rf"{_SKIPPING}.{{0,18}}{_CHECKED}|{_CHECKED}.{{0,20}}(?:{_SKIPPING}|\boff\b|aus\b)"),
     (
@@ -161,6 +175,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         r"\b(?:curl|wget|iwr|irm|invoke-webrequest|invoke-expression|download\w*|fetch(?:es|ed)?|herunterlad\w*|lade\b|télécharg\w*|descarg\w*)\b.{0,120}"
         r"(?:\||\b(?:run|runs|execute\w*|exec|ba?sh|zsh|sh|eval|source|pipe|install\w*|starte\w*|führe|ausführ\w*|exécut\w*|lance[rz]?|ejecut\w*)\b)"
         r"|\b(?:run|execute|install|führe|starte|exécute[rz]?|ejecuta)\w*\b.{0,60}\b(?:from (?:the )?(?:internet|web|url|https?|net)|script (?:at|from)|https?://)"
+        r"|\b(?:run|execute)\w*\b.{0,30}\b(?:in|from|of) (?:\w+ )?(?:issues?|tickets?|comments?|e-?mails?|web ?(?:pages?|sites?))\b"
         r"|\b(?:npx|bunx|uvx|pipx)\s+(?:-\S+\s+)*[@\w]|\beval\b|\bbase64\b|\bdecod\w+ (?:and|then|it|this)|ダウンロード.{0,40}実行|をインストール|実行して.{0,20}https?",
     ),
     (
