@@ -12,6 +12,7 @@ from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, load_config
 from tacitd.errors import TacitdError
 from tacitd.files.locks import acquire_lock, make_private_dir
+from tacitd.files.recent_records import read_recent
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
@@ -24,22 +25,12 @@ from tacitd.state.paths import Paths
 
 OWN_SESSIONS_KEPT = 60 * 86_400.0
 """Seconds. The client keeps a transcript for 30 days, and it keeps none of these calls unless an old version ignores that."""
-OWN_SESSIONS_LARGE = 256 << 10
-"""Bytes: a shorter log is left alone."""
 
 
 def load_own_sessions(layout: StateLayout, clock: Clock) -> set[str]:
-    """The session ids of tacitd's own calls. A long log is shortened to those of the last 60 days, measured from its newest
-    record or from now, whichever is earlier. If that fails, it stays long. Raises OSError if it cannot be read."""
-    log = layout.open_log("own-sessions.jsonl")
-    records = list(log.read())
-    newest = max((at for one in records if isinstance(at := one.get("at"), int | float)), default=0.0)
-    since = min(newest, clock.now()) - OWN_SESSIONS_KEPT
-    kept = [one for one in records if not isinstance(at := one.get("at"), int | float) or at >= since]
-    if log.size > OWN_SESSIONS_LARGE and len(kept) < len(records):
-        with suppress(OSError, TacitdError):
-            log.compact(kept)
-    return {str(one.get("session", "")) for one in kept}
+    """The session ids of tacitd's own calls of the last 60 days. Raises OSError if the log cannot be read."""
+    recent = read_recent(layout.open_log("own-sessions.jsonl"), clock.now(), OWN_SESSIONS_KEPT)
+    return {str(one.get("session", "")) for one in recent}
 
 
 def make_claude_factory(

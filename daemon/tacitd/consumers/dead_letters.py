@@ -8,6 +8,11 @@ from typing import Any
 from loguru import logger
 
 from tacitd.files.log import Log
+from tacitd.files.recent_records import read_recent
+
+KEPT = 400 * 86400.0
+"""Seconds for which a rejected prompt can be tried again. The client keeps its transcript for 30 days; then its words are in
+the rescue log, which keeps them as long as there is a letter."""
 
 
 class DeadLetters:
@@ -16,7 +21,7 @@ class DeadLetters:
     def __init__(self, log: Log, now: Callable[[], float]) -> None:
         self._log = log
         self._now = now
-        self.count = sum(1 for _ in log.read())
+        self.count = len(read_recent(log, now(), KEPT, large=0))
         """The number of dead letters."""
 
     def add_letter(self, handler: str, reason: str, where: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from msgspec import Struct
 from tacitd.clock import parse_utc
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.log import Log
+from tacitd.files.recent_records import read_recent
 
 MAX_ENTRIES = 1000
 MAX_AGE_DAYS = 90
@@ -108,12 +109,13 @@ def prune_changelog(log: Log, now: float, quarantine: Log) -> int:
 
     def records() -> Iterator[Mapping[str, Any]]:
         nonlocal left
-        stay = select_kept(_sifted(log.path, quarantine), now)
+        stay = select_kept(_sifted(log.path, quarantine, now), now)
         quarantine.flush()  # before the file without these lines replaces the old one
         left = len(stay)
         yield from stay
 
     log.compact(records())
+    read_recent(quarantine, now, MAX_AGE_DAYS * DAY)
     return total - left
 
 
@@ -121,9 +123,9 @@ def _entries(path: Path) -> Iterator[dict[str, Any]]:
     return (one.entry for one in read_lines(path) if one.entry is not None)
 
 
-def _sifted(path: Path, quarantine: Log) -> Iterator[dict[str, Any]]:
+def _sifted(path: Path, quarantine: Log, now: float) -> Iterator[dict[str, Any]]:
     for one in read_lines(path):
         if one.entry is not None:
             yield one.entry
         elif one.raw.strip():
-            quarantine.append({"line": one.raw.decode("utf-8", "backslashreplace")})
+            quarantine.append({"at": now, "line": one.raw.decode("utf-8", "backslashreplace")})

@@ -21,6 +21,7 @@ from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
+from tacitd.files.recent_records import read_recent
 from tacitd.handler import Degradation, Done, Later, Outcome, Rejected, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.archive import ARCHIVE, find_unrecorded, plan_archive
@@ -75,6 +76,8 @@ from tacitd_handlers.learning.store import (
 )
 
 SYNTHESIZE = "synthesize"  # the job's name
+QUARANTINE_KEPT = 90 * 86400.0
+"""Seconds for which a line that is not a fact is kept, if there are many."""
 
 
 class Synthesizer:
@@ -377,10 +380,12 @@ class Synthesizer:
             if pending.claimed:
                 tools.clear(id)
             return
+        now = tools.clock.now()
         for bad in pending.bad_lines:
             line = redact_secrets(bad[:20_000].decode("utf-8", "replace"))[0][:2000]
-            self._quarantine.append({"project": str(project.root), "line": line})
+            self._quarantine.append({"at": now, "project": str(project.root), "line": line})
         self._quarantine.flush()
+        read_recent(self._quarantine, now, QUARANTINE_KEPT)
         what = f"{len(pending.bad_lines)} lines of {ProjectPaths(project.root).raw_file} are not facts"
         hint = f"they are kept in {self._quarantine.path}"
         tools.degrade(Degradation(id, what, hint))
