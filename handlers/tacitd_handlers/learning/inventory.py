@@ -33,7 +33,7 @@ from tacitd_handlers.learning.stage2.inherited_origins import find_origin, list_
 from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import fold_commits
-from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.shared.equality import find_equal
 
 LIMIT = 16 << 20
 """Bytes that are read of a Markdown file."""
@@ -124,7 +124,7 @@ class Inventory:
 
     @cached_property
     def _projects(self) -> Mapping[str, int]:
-        """By normalised line, the number of projects in which it was learned."""
+        """By `find_normal` of a line, the number of projects in which it was learned."""
         return self.state.count_projects()
 
     def list_roots(self) -> list[Path]:
@@ -193,7 +193,7 @@ class Inventory:
             list_facts(past.origin, line),
             strength,
             current_confidence(strength, now),
-            max(1, self._projects[normalise_text(line)]),
+            max(1, self._projects[self.state.find_normal(line)]),
             is_stale(strength, now),
         )
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tacitd_handlers.learning.person_decisions import LineDecisions
 from tacitd_handlers.learning.state import LearningState
-from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.shared.equality import find_equal
 
 ENOUGH = 3
 """Projects in which a line is learned before it is offered."""
@@ -43,7 +43,7 @@ def find_offers(
         removed = {line for lines in state.tombstones.get(root, {}).values() for line in lines}
         for line, known in confidences.items():
             if line not in removed and not decisions.is_dropped(root, line):
-                found.setdefault(normalise_text(line), []).append(
+                found.setdefault(state.find_normal(line), []).append(
                     (known.first_seen, known.last_seen, root, line)
                 )
     offers: list[RuleOffer] = []

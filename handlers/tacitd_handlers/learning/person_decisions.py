@@ -133,15 +133,16 @@ class LineDecisions:
         listed = list(decisions)
         self.dropped = list_dropped(listed)
         """By id, what is forgotten."""
-        self._dropped = {
-            (Path(one.root), normalise_text(one.text)) for one in self.dropped.values() if one.text
-        }
+        self._dropped: dict[Path, set[str]] = {}
+        for one in self.dropped.values():
+            if one.text:
+                self._dropped.setdefault(Path(one.root), set()).add(normalise_text(one.text))
         self._kept = {one.id: one.at for one in listed if one.choice == "keep"}
         self._reworded = {one.id: one.at for one in listed if one.choice == "edit"}
 
     def is_dropped(self, root: Path, line: str) -> bool:
         """Whether it is forgotten."""
-        return (root, normalise_text(line)) in self._dropped
+        return root in self._dropped and normalise_text(line) in self._dropped[root]
 
     def kept_at(self, id: str) -> float:
         """When the person last said that the item stays, or is to be stored: seconds since 1970, UTC; 0: never."""

@@ -29,6 +29,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +163,9 @@ class LearningState(Struct):
     archived: dict[Path, LineTable[tuple[str, float]]] = field(default_factory=dict)
     """Lines that were moved to the archive, with their file and the time (seconds since 1970, UTC)."""
 
+    normals: dict[str, str] = field(default_factory=dict)
+    """By line: a digest that lines which say the same share, for those that were asked about."""
+
     def fold_commit(self, commit: Commit) -> None:
         """Fold one commit. Raises KeyError, TypeError or ValueError if its data has another format."""
         data = commit.data
@@ -188,9 +192,17 @@ class LearningState(Struct):
         return self.line_confidences.get(root) or LineTable()
 
     def count_projects(self) -> Counter[str]:
-        """By normalised line, the number of projects in which it was learned (SPEC S-55)."""
-        by_project = ({normalise_text(line) for line in lines} for lines in self.line_confidences.values())
+        """By `find_normal` of a line, the number of projects in which it was learned (SPEC S-55)."""
+        by_project = ({self.find_normal(line) for line in lines} for lines in self.line_confidences.values())
         return Counter(text for texts in by_project for text in texts)
+
+    def find_normal(self, line: str) -> str:
+        """A digest that lines which say the same share. To normalise a line takes 0.1 ms, so it is kept."""
+        found = self.normals.get(line)
+        if found is None:
+            text = normalise_text(line).encode(errors="replace")
+            found = self.normals[line] = blake2b(text, digest_size=12).hexdigest()
+        return found
 
     def _count(self, commit: Commit) -> None:
         day = self.days.setdefault(local_date(commit.at), Counter())
