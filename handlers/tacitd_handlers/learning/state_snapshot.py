@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import msgspec
 from loguru import logger
 
-from tacitd import __version__
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
@@ -28,6 +27,7 @@ from tacitd_handlers.learning.state import (
     LineSnapshot,
     SetAsideFacts,
 )
+from tacitd_handlers.shared.equality import FORM
 from tacitd_handlers.shared.line_table import LineTable
 
 V = TypeVar("V")
@@ -60,15 +60,15 @@ class _StoredState(msgspec.Struct):
     conflicts: dict[str, dict[str, tuple[str, str]]] = {}
     archived: dict[str, dict[str, tuple[str, float]]] = {}
     normals: dict[str, str] = {}
-    version: str = ""
-    """Of tacitd: another one may take other lines for the same."""
+    form: int = 0
+    """`equality.FORM` of the normals."""
 
 
 def encode_state(state: LearningState) -> dict[str, Any]:
     """Return the state as JSON."""
     made: dict[str, Any] = _to_json(state)
     lines = dict.fromkeys(line for table in state.line_confidences.values() for line in table)
-    return made | {"normals": {line: state.find_normal(line) for line in lines}, "version": __version__}
+    return made | {"normals": {line: state.find_normal(line) for line in lines}, "form": FORM}
 
 
 def decode_state(data: Mapping[str, Any]) -> LearningState:
@@ -83,7 +83,7 @@ def decode_state(data: Mapping[str, Any]) -> LearningState:
         days={day: Counter(counts) for day, counts in stored.days.items()},
         asked_since_fact=stored.asked_since_fact,
         skipped=Counter(stored.skipped),
-        normals=stored.normals if stored.version == __version__ else {},
+        normals=stored.normals if stored.form == FORM else {},
     )
     state.line_confidences = _make_tables(stored.line_confidences)
     state.archived = _make_tables(stored.archived)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import blake2b
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import decode_state, encode_state, fold_commits
+from tacitd_handlers.shared.equality import FORM, normalise_text
 
 LINES = st.sampled_from(["Use tabs", "Prefers pnpm", "Use the tab key", "Never push"])
 SOME = st.lists(LINES, max_size=3, unique=True)
@@ -78,7 +80,7 @@ def test_a_snapshot_takes_the_place_of_the_commits_before_it(made: list[dict[str
 def test_every_field_of_the_state_is_in_it() -> None:
     """A new field that nobody stores would be empty after each compaction."""
     names = set(LearningState.__struct_fields__)
-    assert set(encode_state(LearningState())) == names | {"version"}
+    assert set(encode_state(LearningState())) == names | {"form"}
     for name in names - {"asked_since_fact", "set_aside"}:
         with pytest.raises(ValueError):
             decode_state({name: 7})
@@ -91,11 +93,29 @@ def test_a_snapshot_that_cannot_be_read_is_not_an_empty_state() -> None:
     assert decode_state({"of a newer version": 1}) == LearningState()
 
 
-def test_what_lines_say_is_only_known_to_the_version_that_found_it_out() -> None:
-    """Another version may take other lines for the same. Of the same version, no line is normalised again."""
+def test_what_lines_say_is_only_known_to_those_who_find_the_same() -> None:
+    """Another version may take other lines for the same. Otherwise no line is normalised again."""
     put = {"kind": "synthesis", "project": "/p", "put": ["Use tabs", "Never push"]}
     state = fold_commits([Commit(1.0, "Due", "", "s", -1, put)])
     data = encode_state(state)
     assert decode_state(data).normals == {line: state.find_normal(line) for line in put["put"]}
-    assert decode_state(data | {"version": "0.0.1"}).normals == {}
+    assert decode_state(data | {"form": 0}).normals == {}
     assert state.find_normal("Use spaces") != state.find_normal("Use tabs") == state.find_normal("use tabs.")
+
+
+def test_the_form_is_raised_with_the_rules() -> None:
+    """If this fails, `normalise_text` has other rules: raise `FORM`, and put the new digest here."""
+    lines = [
+        "Prefers functions over classes.",
+        "don't use npm, use pnpm",
+        "- **Use** the Ports 8080, 1.5",
+        "Tabs\u2019",
+    ]
+    lines += [
+        "Users avoid a/b tests",
+        "\u4f7f\u7528\u5236\u8868\u7b26",
+        "never push to main rather than dev",
+        "It can't be C++",
+    ]
+    said = "\n".join(map(normalise_text, lines))
+    assert (FORM, blake2b(said.encode(), digest_size=8).hexdigest()) == (1, "e0ec985cf8efe089")
