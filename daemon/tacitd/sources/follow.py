@@ -32,7 +32,7 @@ WatcherFor = Callable[[Path, Callable[[], None], IsTranscript], Watcher]
 
 HINT_FOR = 1.5
 """Seconds for which a file that a hook named is looked at."""
-HINT_EVERY = 0.25
+HINT_EVERY = 0.2
 """Seconds until the first of these looks, and between two. Until the first, hints of the watch for this file wait too."""
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""

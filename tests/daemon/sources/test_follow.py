@@ -79,7 +79,7 @@ def test_what_the_client_writes_after_a_hook_waits_a_moment(scene: Scene) -> Non
     scene.write("s.jsonl", hint=True)
     assert scene.later(HINT_EVERY / 4) == FileChanges()
     assert scene.follower.next_in() == pytest.approx(HINT_EVERY / 4)
-    assert scene.later(HINT_EVERY / 4) == FileChanges(changed=(path,))
+    assert scene.later(HINT_EVERY / 2) == FileChanges(changed=(path,))
     scene.write("s.jsonl", hint=True)
     assert scene.follower.poll() == FileChanges(changed=(path,))
 
