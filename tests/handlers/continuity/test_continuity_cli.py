@@ -33,7 +33,9 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(world.project)
 
     def call(*arguments: str) -> Result:
-        result = CliRunner().invoke(sessions, arguments, standalone_mode=False)
+        result = CliRunner().invoke(
+            sessions, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

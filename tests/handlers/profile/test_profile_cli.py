@@ -24,7 +24,9 @@ def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setattr("tacitd_handlers.profile.store.SystemClock", lambda: box.clock)
 
     def call(*arguments: str) -> Result:
-        result = CliRunner().invoke(profile, arguments, standalone_mode=False)
+        result = CliRunner().invoke(
+            profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
+        )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result
