@@ -47,7 +47,7 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: install ## Run the benchmarks of docs/performance.md: reading, memory, catching up, from an append to the handler, the status, a tenth of a year.
+bench: install ## Run the benchmarks of docs/performance.md: reading, memory, catching up, from an append to the handler, the status, the start of commands, a tenth of a year.
 	-$(BIN)/python benchmarks/reader.py --size 1GB
 	-$(BIN)/python benchmarks/reader.py --size 500MB --old-client
 	-$(BIN)/python benchmarks/memory.py --size 300MB

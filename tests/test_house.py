@@ -7,7 +7,6 @@ modules with what is wrong in each.
 from __future__ import annotations
 
 import ast
-import json
 import re
 import subprocess
 import sys
@@ -196,50 +195,3 @@ def test_the_repository_names_no_workplace() -> None:
     pattern = re.compile("|".join(WORKPLACE))
     texts = {path: path.read_bytes().decode("utf-8", "replace") for path in paths if path.is_file()}
     assert [str(path) for path, text in texts.items() if pattern.search(text)] == []
-
-
-# --- fast commands ------------------------------------------------------------------------------------------
-
-HEAVY = {
-    "pydantic",
-    "pydantic_settings",
-    "rich",
-    "apscheduler",
-    "watchdog",
-    "loguru",
-    "rapidfuzz",
-    "daemon",
-    "psutil",
-    "prompt_toolkit",
-    "yaml",
-    "mcp",
-}
-SCRIPT = """
-import json, sys
-from tacitd.cli.program import main
-sys.argv = ["tacitd", *sys.argv[1:]]
-try:
-    main()
-except SystemExit:
-    pass
-print(json.dumps([name for name in sys.modules]), file=sys.stderr)
-"""
-
-
-@pytest.mark.parametrize("arguments", ["status", "prompts .", "context", "--help", "config socket"])
-def test_fast_commands_load_only_what_they_use(arguments: str, tmp_path: Path) -> None:
-    """DESIGN "The tree", `cli/`: no pydantic and no rich, and entry points are scanned at the first run only."""
-    for first in (True, False):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT, *arguments.split()],
-            env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TACITD_STATE_DIR": str(tmp_path / "state")},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        loaded = set(json.loads(done.stderr.splitlines()[-1]))
-        heavy = HEAVY - {"loguru"} if first else HEAVY  # writing the table loads the log
-        assert {name.split(".")[0] for name in loaded} & heavy == set()
-    assert "importlib.metadata" not in loaded
-    assert "tacitd.plugins" not in loaded

@@ -11,18 +11,19 @@ import re
 from pathlib import Path
 
 from tacitd.files.git import Repository, read_small_file
+from tacitd.text.lazy_pattern import compile_lazily
 
-_SECTION = re.compile(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]', re.IGNORECASE)
-_ANY_SECTION = re.compile(r"^\s*\[")
-_URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
-_SCHEME = re.compile(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
-_SHORT_FORM = re.compile(r"^(?:[^/@:]+@)?(\[[0-9a-f:]+\]|[^/:@\s]+):(?!/)(.+)$", re.IGNORECASE)
+_SECTION = compile_lazily(r'^\s*\[\s*remote\s+"((?:[^"\\]|\\.)*)"\s*\]', re.IGNORECASE)
+_ANY_SECTION = compile_lazily(r"^\s*\[")
+_URL = compile_lazily(r"^\s*url\s*=\s*(.*?)\s*$", re.IGNORECASE)
+_SCHEME = compile_lazily(r"^([a-z][a-z0-9+.-]*)://(.*)$", re.IGNORECASE)
+_SHORT_FORM = compile_lazily(r"^(?:[^/@:]+@)?(\[[0-9a-f:]+\]|[^/:@\s]+):(?!/)(.+)$", re.IGNORECASE)
 """`git@github.com:me/app.git`; one letter before the colon is a Windows drive."""
-_HOST = re.compile(
+_HOST = compile_lazily(
     r"(?:\[[0-9a-f:.]+\]|[^:@/?#\s]*\.[^:@/?#\s]+|localhost)(?::\d*)?(?=[/?#]|$)", re.IGNORECASE
 )
 """A host that is certainly one: with a dot, in brackets, or localhost."""
-_LATER_HOST = re.compile(rf"@(?={_HOST.pattern})", re.IGNORECASE)
+_LATER_HOST = compile_lazily(rf"@(?={_HOST.pattern})", re.IGNORECASE)
 _LIMIT = 1 << 20
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from tacitd.files.disk import Disk
 from tacitd.files.log import Log
+from tacitd.text.lazy_pattern import compile_lazily
 
 BLANK = "[forgotten]"
 """What stands in a record in place of the words."""
@@ -36,7 +37,7 @@ LARGEST = 64 << 20
 TEXT_KEYS = frozenset(("fact", "facts", "line", "new", "old", "text", "words"))
 """The keys of records whose values are a person's or a model's texts, and never words of the record's own."""
 _BEFORE, _AFTER = r"(?<![\w/\\.@-])", r"(?![\w/\\@-]|[.:]\w)"
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uff66-\uff9f]")
+_UNSPACED = compile_lazily("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uff66-\uff9f]")
 """A character of a script that puts no spaces between words."""
 # In JSON a new line is \n.
 _BEFORE_BYTES = r"(?:(?<![.\w\x80-\xff/\\@-])|(?<=\\[nrt]))"

@@ -16,15 +16,17 @@ from itertools import accumulate
 
 from msgspec import Struct
 
-_HEADING = re.compile(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*)$")
-_NO_PARAGRAPH = re.compile(r"[ \t]*(?:>|<|\d+[.)][ \t])")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_BULLET = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*)$")
+from tacitd.text.lazy_pattern import compile_lazily
+
+_HEADING = compile_lazily(r" {0,3}(?P<marks>#{1,6})(?P<gap>[ \t]*)(?P<title>.*)$")
+_NO_PARAGRAPH = compile_lazily(r"[ \t]*(?:>|<|\d+[.)][ \t])")
+_UNDERLINE = compile_lazily(r" {0,3}(=+|-+)[ \t]*$")
+_RULE = compile_lazily(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_BULLET = compile_lazily(r"(?P<indent>[ \t]*)(?P<mark>[-*+])(?P<gap>[ \t]+)(?P<text>\S.*)$")
 """For a line without white space at its end: a pattern that allows it takes quadratic time for a long run of spaces."""
 _LONGEST_HEADING = 50
 """Maximum lines of an underlined heading. A longer paragraph is none, so that a file of underlines takes linear time."""
-_FENCE = re.compile(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+_FENCE = compile_lazily(r"(?P<indent>[ \t]*)(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
 
 
 class LineKind(Enum):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.continuity.sentences import (
     TextUnit,
@@ -35,40 +36,40 @@ _SHARES = (
 )
 """The parts in the order in which they are taken, with their labels and the characters for each."""
 
-_BLOCK_TAG = re.compile(
+_BLOCK_TAG = compile_lazily(
     r"^[ \t]*<(?P<begun>analysis)\b[^<>]*>|<(?P<inside>system-reminder)\b[^<>]*>|</(?P<closed>analysis|system-reminder)>",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAGS = re.compile(r"^[ \t]*</?(?:summary|analysis|example)\b[^<>]*>|</?system-reminder\b[^<>]*>"
+_TAGS = compile_lazily(r"^[ \t]*</?(?:summary|analysis|example)\b[^<>]*>|</?system-reminder\b[^<>]*>"
                    r"|</summary>[ \t]*$", re.MULTILINE | re.IGNORECASE)  # fmt: skip
-_BEFORE = re.compile(
+_BEFORE = compile_lazily(
     r"\A\s*This session is being continued from a previous conversation[^\n]*\n?"
     r"(?:[ \t]*The (?:conversation is summarized|summary)[^\n]*\n?)?",
     re.IGNORECASE,
 )
-_AFTER = re.compile(
+_AFTER = compile_lazily(
     r"^[ \t]*(?:If you need specific details from before compaction"
     r"|(?:Please )?continue the conversation from where (?:it|we) left (?:it )?off"
     r"|The messages after this summary are the most recent"
     r"|Recent messages are preserved verbatim)",
     re.IGNORECASE | re.MULTILINE,
 )
-_SUMMARY = re.compile(
+_SUMMARY = compile_lazily(
     r"^[ \t#*]*Summary[ \t*]*:[ \t*]*$|^[ \t#*]*Summary[ \t*]*:[ \t*]*(?=\S)", re.MULTILINE | re.IGNORECASE
 )
-_NUMBERED = re.compile(
+_NUMBERED = compile_lazily(
     r"^(?:#{1,6} |\*\*)?(\d{1,2})[.)] ?(?:\*\*)?([^\n:：]{2,70}?)(?:\*\*)?[ \t]*[:：](?:\*\*)?", re.MULTILINE
 )
-_NAMED = re.compile(r"^(?:#{1,6} +|\*\*)([^\n:*]{2,60}?)(?:\*\*)?:?(?:\*\*)?[ \t]*$", re.MULTILINE)
+_NAMED = compile_lazily(r"^(?:#{1,6} +|\*\*)([^\n:*]{2,60}?)(?:\*\*)?:?(?:\*\*)?[ \t]*$", re.MULTILINE)
 _WORDS = (
-    ("pending", re.compile(r"pending|outstanding|remaining|open tasks|to-?dos?\b", re.IGNORECASE)),
-    ("current", re.compile(r"current (?:work|state|status)|work in progress|in progress", re.IGNORECASE)),
-    ("next", re.compile(r"next step", re.IGNORECASE)),
-    ("request", re.compile(r"primary request|user'?s? request|intent", re.IGNORECASE)),
+    ("pending", compile_lazily(r"pending|outstanding|remaining|open tasks|to-?dos?\b", re.IGNORECASE)),
+    ("current", compile_lazily(r"current (?:work|state|status)|work in progress|in progress", re.IGNORECASE)),
+    ("next", compile_lazily(r"next step", re.IGNORECASE)),
+    ("request", compile_lazily(r"primary request|user'?s? request|intent", re.IGNORECASE)),
 )
 _NUMBERS = {1: "request", 7: "pending", 8: "current", 9: "next"}
 """The client's headings by number, where their words are in another language."""
-_NOTHING = re.compile(
+_NOTHING = compile_lazily(
     r"\W*(?:n/a\b"
     r"|none(?=\W*$|\s*[.,;:(–—-]|\s+(?:explicit|specif|stated|mentioned|pending|remaining|outstanding|known|left|at th"
     r"|current|right now|so far|identified|requested|were|was|are|is)\w*)"
@@ -79,7 +80,7 @@ _NOTHING = re.compile(
     re.IGNORECASE,
 )
 """A section that says that there is nothing: `None explicitly stated.`, `No pending tasks.`, and not `None of the tests pass`."""
-_OTHERS = re.compile(
+_OTHERS = compile_lazily(
     r"key technical|technical concept|files and code|errors? and fix|problem solving|all user messages",
     re.IGNORECASE,
 )

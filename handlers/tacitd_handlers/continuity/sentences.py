@@ -9,22 +9,23 @@ proportional to its length.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-_ITEM = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_FENCE = re.compile(r"\s*(```+|~~~+)")
-_TABLE = re.compile(r"\s*\|.*\|\s*$")
-_RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}$")
-_HEADING = re.compile(r"\A\s*#{1,6}\s+")
-_BOLD = re.compile(r"\s*\*\*[^*\n]*[^*\n.!?…。！？]\*\*:?\s*$")
+from tacitd.text.lazy_pattern import compile_lazily
+
+_ITEM = compile_lazily(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_FENCE = compile_lazily(r"\s*(```+|~~~+)")
+_TABLE = compile_lazily(r"\s*\|.*\|\s*$")
+_RULE = compile_lazily(r"\s*(?:[-*_=]\s*){3,}$")
+_HEADING = compile_lazily(r"\A\s*#{1,6}\s+")
+_BOLD = compile_lazily(r"\s*\*\*[^*\n]*[^*\n.!?…。！？]\*\*:?\s*$")
 """A line that is bold as a whole and not a sentence: a heading in what models write."""
-_END = re.compile(r"(?<![.!?…])([.!?…]++[\"'”’»)\]*_`]*+)\s+|[。！？]+[”’」』）]*\s*")
+_END = compile_lazily(r"(?<![.!?…])([.!?…]++[\"'”’»)\]*_`]*+)\s+|[。！？]+[”’」』）]*\s*")
 """The end of a sentence; the group is its marks. Full-width marks need no space after them."""
-_NO_END = re.compile(
+_NO_END = compile_lazily(
     r"(?i:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|no|nr|fig|dr|mr|mrs|ms|st|z\.B|d\.h|bzw|ca))\.$"
     r"|(?:^|\s)[A-Z]\.$|^\s*\d{1,3}\.$"
 )
@@ -35,7 +36,7 @@ _ABBREVIATED = 24
 """Characters before the end of a sentence in which `_NO_END` is looked for: more than the longest abbreviation."""
 _FOLLOWING = 12
 """Units after a question from which on it may be far from the end of the text."""
-_COMPLETE = re.compile(r"[.!?…。！？][\"'”’»)\]*_`」』）]*$")
+_COMPLETE = compile_lazily(r"[.!?…。！？][\"'”’»)\]*_`」』）]*$")
 
 
 class TextUnit(Struct, frozen=True):

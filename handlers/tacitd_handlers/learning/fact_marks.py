@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import is_cjk
 
 _WORDS = (
@@ -24,13 +25,15 @@ _WORDS = (
     r"correção|gecorrigeerd|correctie|訂正|更正|纠正|정정|исправлено|исправление"
 )
 """How models write "Corrected" in the languages of the labelled messages and their neighbours."""
-_COPIED = re.compile(
+_COPIED = compile_lazily(
     rf"(?:[\[【]\d{{1,3}}[\]】]\s*|(?:\*\*|__)?(?:{_WORDS}|AGAIN)(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*)+(?=\S)",
     re.IGNORECASE,
 )
-_ONLY_MARKS = re.compile(rf"(?:\W*(?:{_WORDS}|AGAIN)\b)+\W*", re.IGNORECASE)
-_NOTE = re.compile(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
-_CORRECTED = re.compile(rf"(?:\*\*|__)?(?:{_WORDS})(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
+_ONLY_MARKS = compile_lazily(rf"(?:\W*(?:{_WORDS}|AGAIN)\b)+\W*", re.IGNORECASE)
+_NOTE = compile_lazily(r"\s*\(an existing line(?:, \d{4}-\d\d-\d\d)?\)$")
+_CORRECTED = compile_lazily(
+    rf"(?:\*\*|__)?(?:{_WORDS})(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE
+)
 
 
 class FactMark(Struct, frozen=True):

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-from loguru import logger
 
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
+from tacitd.logging_setup import logger
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.rule_life import RuleLife
 from tacitd_handlers.learning.state import (

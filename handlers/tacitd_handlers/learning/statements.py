@@ -9,13 +9,14 @@ import re
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.answer_screening import is_fence, strip_marks
 
-_HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
-_BULLET = re.compile(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
+_HEADING = compile_lazily(r"^ {0,3}#{1,6}\s+(.*?)\s*#*\s*$")
+_BULLET = compile_lazily(r"^\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_COMMENT = compile_lazily(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_FRONT_MATTER = compile_lazily(r"\A---\n.*?\n---\n", re.DOTALL)
+_SENTENCE_END = compile_lazily(r"(?<=[.!?])\s+(?=[A-Z`\"'À-Þ])|(?<=[。！？])")
 
 
 class Statement(Struct, frozen=True):

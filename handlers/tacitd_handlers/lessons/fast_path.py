@@ -45,7 +45,11 @@ def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
     wanted = parse_load_args(args)
     if wanted is None:
         return None
-    found = lesson_index.read_index(lesson_paths.log_path(env), lesson_paths.index_path(env))
+    log = lesson_paths.log_path(env)
+    try:
+        found = lesson_index.read_index(log, lesson_paths.index_path(env)) or lesson_index.read_missing(log)
+    except OSError:  # the full command reports it
+        return None
     if found is None:
         return None
     text, ids = render_lessons(*select_for_load(found, wanted, env))

@@ -35,6 +35,13 @@ LIMIT = 64 << 20
 """Maximum bytes, about 400,000 lessons. A longer index is not stored; each load then reads the log."""
 
 
+_EMPTY = (
+    b'"counts":{"active":0,"deleted":0,"promoted":0,"other":0,"ai":0,"user":0,"strays":0,"last":0,"bad":0},\n'
+    b'"scopes":{\n\n}}\n'
+)
+"""What is below the sum in the index of no lessons."""
+
+
 class LessonIndex:
     """An index that matches the log at one moment. Rows are cut out of its bytes on demand."""
 
@@ -115,6 +122,15 @@ def read_index(log: str, index: str) -> LessonIndex | None:
         return None
     body = data[end + 1 :]
     return LessonIndex(body) if data[len(first) : end] == b'"sum":%d,' % crc32(body) else None
+
+
+def read_missing(log: str) -> LessonIndex | None:
+    """The index of no lessons if the log does not exist, otherwise None. Raises OSError except FileNotFoundError."""
+    try:
+        os.stat(log)
+    except FileNotFoundError:
+        return LessonIndex(_EMPTY)
+    return None
 
 
 def build_index(folded: FoldedLessons, bad: int) -> LessonIndex:

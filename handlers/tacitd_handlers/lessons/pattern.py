@@ -16,6 +16,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tacitd.errors import USAGE, TacitdError
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import find_control, sanitize_line
 from tacitd.text.text_table import measure_width
 
@@ -27,19 +28,19 @@ FIRM = " [firm]"
 """The suffix that `lesson load` prints after a lesson stated by a person. It is not part of the reason."""
 
 _END = r"(?=[\s\[]|$)"
-_WHEN = re.compile(rf"\s*WHEN{_END}", re.IGNORECASE)
+_WHEN = compile_lazily(rf"\s*WHEN{_END}", re.IGNORECASE)
 _DO = (
-    re.compile(rf"\s(?:->|→)\s*DO{_END}", re.IGNORECASE),
-    re.compile(rf"(?:->|→)\s*DO{_END}", re.IGNORECASE),
+    compile_lazily(rf"\s(?:->|→)\s*DO{_END}", re.IGNORECASE),
+    compile_lazily(rf"(?:->|→)\s*DO{_END}", re.IGNORECASE),
 )
-_NOT = re.compile(rf"\s*NOT{_END}", re.IGNORECASE)
+_NOT = compile_lazily(rf"\s*NOT{_END}", re.IGNORECASE)
 _BECAUSE = (
-    re.compile(rf"\s(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
-    re.compile(rf"(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
+    compile_lazily(rf"\s(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
+    compile_lazily(rf"(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
 )
-_STOP = re.compile(r"[.!\s]+\0")
-_ARROW = re.compile(r"->|→")
-_DONT = re.compile(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
+_STOP = compile_lazily(r"[.!\s]+\0")
+_ARROW = compile_lazily(r"->|→")
+_DONT = compile_lazily(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
 
 
 class PatternError(TacitdError):

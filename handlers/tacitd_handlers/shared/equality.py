@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.lexicon import (
     AUXILIARY,
@@ -33,17 +34,17 @@ from tacitd_handlers.shared.tidy import strip_user
 FORM = 1
 """To be raised with each change of what `normalise_text` returns: digests of it are stored."""
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
-_PIECE = re.compile(
+_PIECE = compile_lazily(
     rf"[<>=!]+|(?<!\w)-\d[\d.,:]*\d|(?<!\w)-\d|\d+(?:[.,:]\d+)*|[{_HAN}]+|(?:(?![{_HAN}])[^\W_]|_)+(?:\+\+|#)?|[$%^~]"
 )
 _WRAPPERS = "\"'`*_()[]{}"
 _STOPS = ".,;:!?…。、"
 _NO_WORDS = frozenset("-–—•·")
 _REWRITES = (
-    (re.compile(r"\bcan(?:no|')t\b", re.IGNORECASE), "can not"),
-    (re.compile(r"\bwon't\b", re.IGNORECASE), "will not"),
-    (re.compile(r"n't\b", re.IGNORECASE), " not"),
-    (re.compile(r"\b(?:instead of|rather than)\b|,\s*not\b", re.IGNORECASE), f" {CONTRAST} "),
+    (compile_lazily(r"\bcan(?:no|')t\b", re.IGNORECASE), "can not"),
+    (compile_lazily(r"\bwon't\b", re.IGNORECASE), "will not"),
+    (compile_lazily(r"n't\b", re.IGNORECASE), " not"),
+    (compile_lazily(r"\b(?:instead of|rather than)\b|,\s*not\b", re.IGNORECASE), f" {CONTRAST} "),
 )
 
 

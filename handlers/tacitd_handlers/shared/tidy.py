@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.answer_screening import shorten_line, strip_marks
 
 FACT_LIMIT = 300
@@ -16,7 +17,7 @@ _ATTITUDE = (
     "disagrees|agrees|cares|trusts|works|instructed|instructs|specified|specifies|decided|chose|chooses|"
     "appreciates|objects|isn[’']t|mentioned|clarified|explained|told"
 )
-_USER = re.compile(
+_USER = compile_lazily(
     rf"""(?:the\ )?user
         (?: [’']s\s+
           | \s*(?:[:|→]|-+>|,)\s*
@@ -25,13 +26,13 @@ _USER = re.compile(
         )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_TRIPLE = re.compile(r"\(?\s*(?:the )?user\s*[,|→;]\s*([^,|→;]+?)\s*[,|→;]\s*(.+?)\s*\)?", re.IGNORECASE)
-_LABEL = re.compile(
+_TRIPLE = compile_lazily(r"\(?\s*(?:the )?user\s*[,|→;]\s*([^,|→;]+?)\s*[,|→;]\s*(.+?)\s*\)?", re.IGNORECASE)
+_LABEL = compile_lazily(
     r"^(?:\*\*|__)?(?:(?:(?:user|stated|new|extracted)\s+)*(?:preference|fact|opinion|belief|stance|want)s?"
     r"|(?:from\s+)?messages?\s+\d{1,3})\s*(?:\*\*|__)?:(?:\*\*|__)?\s*(?=\S)",
     re.IGNORECASE,
 )
-_MARKED_LABEL = re.compile(r"^(\*\*|__)([^*_:]{1,30}):?\1:?\s*(?=\S)")
+_MARKED_LABEL = compile_lazily(r"^(\*\*|__)([^*_:]{1,30}):?\1:?\s*(?=\S)")
 
 
 def strip_user(text: str) -> str:

@@ -22,7 +22,6 @@ from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableErro
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = generate.list_all_commands()
 PROGRAM = f"{sys.executable} -c 'from tacitd.cli.program import main; main()'"
-HEAVY = ("pydantic", "rich", "apscheduler", "watchdog", "importlib.metadata", "rapidfuzz", "loguru")
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -135,25 +134,6 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "the current directory was removed" in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_the_fast_commands_load_only_what_they_use(cli: Cli) -> None:
-    """Issue "no pydantic and no rich before they are needed"; entry points are scanned once, for the table of hooks."""
-    assert cli.run("--help").code == 0
-    code = (
-        "import sys\n"
-        "from tacitd.cli.program import main\n"
-        "for argv in (['status'], ['prompts', '/nowhere'], ['context'], ['config', 'socket'], ['--help']):\n"
-        "    sys.argv = ['tacitd', *argv]\n"
-        "    try: main()\n"
-        "    except BaseException: pass\n"
-        f"heavy = [name for name in {HEAVY!r} if name in sys.modules]\n"
-        "print('HEAVY', *heavy)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=cli.home
-    )
-    assert done.stdout.splitlines()[-1] == "HEAVY"
 
 
 def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_lessons import Lessons
-from tacitd_handlers.lessons import fast_path, load_counts
+from tacitd_handlers.lessons import fast_path, lesson_index, load_counts
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons
 from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
 from tacitd_handlers.lessons.relevance import (
     extract_terms,
@@ -210,6 +211,18 @@ def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
     assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
     lessons.store.load_index()
     assert fast_path.answer_load([], os.environ) is not None
+
+
+def test_no_lessons_are_loaded_from_an_index_of_none(lessons: Lessons) -> None:
+    """Without a log nothing is read: the index is the one that would be built."""
+    index = lesson_index.read_missing(str(lessons.log))
+    assert index is not None and not lessons.log.exists()
+    built = lesson_index.build_index(FoldedLessons(), 0)
+    assert index.bind_to_log(os.stat(".")) == built.bind_to_log(os.stat("."))
+    assert fast_path.answer_load([], os.environ) == lessons.out("load")
+    lessons.directory.parent.mkdir(parents=True, exist_ok=True)
+    lessons.directory.write_text("in the way")
+    assert fast_path.answer_load([], os.environ) is None
 
 
 def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:
