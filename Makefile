@@ -54,6 +54,7 @@ bench: install ## Run the benchmarks of docs/performance.md: reading, memory, ca
 	-$(BIN)/python benchmarks/catch_up.py --appends 50000 --files 500
 	-$(BIN)/python benchmarks/latency.py
 	-$(BIN)/python benchmarks/status.py
+	-$(BIN)/python benchmarks/commands.py
 	-$(BIN)/python benchmarks/year.py --days 36
 
 docs: install ## Regenerate the generated pages, and the plugin's commands.
