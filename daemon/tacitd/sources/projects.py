@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -30,6 +29,8 @@ SYSTEM = tuple((_MAC if sys.platform == "darwin" else _UNIX).split())
 
 def temporary_directories(env: Mapping[str, str]) -> tuple[Path, ...]:
     """Given an environment, return all directories for temporary files, with their links resolved."""
+    import tempfile  # with shutil, lzma and random, for a command that asks for no default
+
     named = [tempfile.gettempdir(), "/tmp", "/var/tmp", "/dev/shm", env.get("TMPDIR", "")]
     mac = ["/private/tmp", "/private/var/tmp", "/var/folders", "/private/var/folders"]
     every = [*named, *(mac if sys.platform == "darwin" else [])]
