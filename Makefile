@@ -2,7 +2,7 @@
 VENV ?= .venv-test
 BIN := $(VENV)/bin
 
-.PHONY: help install test unit dates scenario lint types style trace format bench docs real-client ci clean
+.PHONY: help install test unit dates scenario lint types style trace format bench soak docs real-client ci clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets.
@@ -56,6 +56,9 @@ bench: install ## Run the benchmarks of docs/performance.md: reading, memory, ca
 	-$(BIN)/python benchmarks/status.py
 	-$(BIN)/python benchmarks/commands.py
 	-$(BIN)/python benchmarks/year.py --days 36
+
+soak: install ## Run each row of docs/reliability.md in full: hours. Rows that have a result are not run again.
+	$(BIN)/python scripts/soak.py
 
 docs: install ## Regenerate the generated pages, and the plugin's commands.
 	$(BIN)/python docs/generate.py

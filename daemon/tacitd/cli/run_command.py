@@ -85,10 +85,12 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
     from tacitd.service.desktop_notices import make_desktop_notices
+    from tacitd.service.heap import limit_heap
     from tacitd.service.notify import Notifier
     from tacitd.service.signals import SignalReactions, handle_signals, stacks_on_usr1
     from tacitd.service.supervision import Supervision
 
+    limit_heap()
     if mode != "foreground":
         faulthandler.enable()  # a watchdog's SIGABRT leaves the stacks in the journal, or in start.log
     places = get_paths()

@@ -1,0 +1,202 @@
+"""Runs each row of the reliability requirements in full, and prints row, asked, reached.
+
+    python scripts/soak.py [--row 1 --row 14] [--results FILE] [--write]
+
+The rows are the tests and benchmarks of the repository with the figures of a full run; there is no second implementation. The
+result of each row is stored, so that rows can be run one at a time; without `--row` those run that have no result yet. `--write`
+makes docs/reliability.md of what is stored. Everything together takes hours.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+SCENARIO, DAEMON, HANDLERS = "tests/scenario/test_scenario_", "tests/daemon/", "tests/handlers/"
+NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, slots=True)
+class SoakRow:
+    """A requirement, and what is run for it."""
+
+    number: int
+    condition: str
+    asked: str
+    tests: tuple[str, ...] = ()
+    """Files, or node ids, or directories with `-k` and an expression."""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    """The figures of a full run."""
+    seeds: tuple[int, ...] = ()
+    """The tests run once with each of these as TACITD_SEED."""
+    benchmark: tuple[str, ...] = ()
+    """A benchmark that prints what is asked beside what is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class SoakResult:
+    """What a row reached."""
+
+    reached: str
+    kept: bool
+    minutes: float
+    machine: str
+
+
+FULL = {"TACITD_EXAMPLES": "1"}
+ROWS = (
+    SoakRow(1, "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
+    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}consumers", f"{HANDLERS}learning/test_learning_disk_faults.py"), FULL),
+    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", "-k", "fault or disk or random or full or space"), FULL),
+    SoakRow(4, "disk full for a minute", "no crash loop, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py")),
+    SoakRow(5, "200,000 appends over 2,000 files while stopped", "0 lost, at most 6 times a JSON pass", benchmark=("catch_up.py",)),
+    SoakRow(6, "10,000 and 20,000 files in 5,000 directories", "ready within 1 s (2 s), under 60 MB (80 MB), idle under 0.3 %", benchmark=("memory.py", "--only", "files")),
+    SoakRow(7, "watch limit reached", "no change unnoticed for longer than 4 s", (f"{SCENARIO}watch_limit.py",)),
+    SoakRow(8, "root deleted, moved; permission removed", "resumes within 60 s, 0 lost", (f"{DAEMON}sources/test_follow.py", f"{DAEMON}sources/test_watch.py", f"{DAEMON}sources/test_follow_random.py"), FULL),
+    SoakRow(9, "malformed input, fuzzed lines", "0 crashes; every complete record recovered, none invented", (f"{DAEMON}sources", f"{DAEMON}test_engine_unterminated.py", f"{SCENARIO}bad_files.py"), {"TACITD_EXAMPLES": "10"}),
+    SoakRow(10, "latency from append to handler", "p50 under 5 ms, p99 under 50 ms", benchmark=("latency.py",)),
+    SoakRow(11, "an editor saves while tacitd rewrites", "10,000 edits, 0 lost", (f"{SCENARIO}editors.py",), {"TACITD_EDITS": "10000"}),
+    SoakRow(12, "clock jumps", "each job at most once in its interval", (f"{SCENARIO}clock.py", f"{DAEMON}test_schedule.py", f"{HANDLERS}profile/test_profile_year.py"), FULL | {"TACITD_YEARS": "20"}),
+    SoakRow(13, "100 simultaneous starts", "exactly one process remains", (f"{SCENARIO}life.py", "-k", "start"), {"TACITD_TEST_STARTS": "100"}),
+    SoakRow(14, "SIGTERM", "within 2 s when idle, 15 s at any moment of a synthesis", (f"{SCENARIO}life.py", f"{SCENARIO}floods.py::test_sigterm_in_the_middle_of_a_long_synthesis"), {"TACITD_WAITING_FACTS": "5000"}),
+    SoakRow(15, "a hung model; a wedged loop", "ended at its deadline; restarted by systemd", (f"{SCENARIO}model_faults.py", f"{SCENARIO}systemd.py")),
+    SoakRow(16, "cost", "paid for at most twice; the cap is kept", (f"{DAEMON}model", f"{SCENARIO}model_faults.py", f"{SCENARIO}beginnings.py", f"{DAEMON}test_engine_growth.py"), FULL),
+    SoakRow(17, "socket abuse", "reading continues; at most 10 MB more", (f"{SCENARIO}life.py", f"{DAEMON}control"), FULL, benchmark=("memory.py", "--only", "requests")),
+    SoakRow(18, "a year of use", "start 2 s, under 80 MB, idle under 0.3 %", benchmark=("year.py",)),
+    SoakRow(19, "hostile model answers", "nothing outside the project, nothing of it in a session", (f"{SCENARIO}bad_answers.py", f"{SCENARIO}cloned.py", f"{SCENARIO}model_faults.py")),
+    SoakRow(20, "uninstall", "no file of tacitd left, no file of a person changed", (f"{SCENARIO}uninstall.py",)),
+    SoakRow(21, "a transcript that grows by 50 MB a second, floods of useless lines and files, a slow disk", "0 lost, memory bounded", (f"{SCENARIO}floods.py", "-k", "not sigterm"), {"TACITD_FLOOD_SECONDS": "20", "TACITD_UNKNOWN_LINES": "100000", "TACITD_EMPTY_FILES": "5000", "TACITD_SYNC_SECONDS": "0.5"}),
+)  # fmt: skip
+"""1 to 20 are the requirements; 21 is bad input."""
+
+
+def run_row(row: SoakRow) -> SoakResult:
+    """Run the tests and the benchmark of a row."""
+    begin, said, kept = time.monotonic(), list[str](), True
+    if row.tests:
+        for seed in row.seeds or (None,):
+            more = {} if seed is None else {"TACITD_SEED": str(seed)}
+            passed, what = _run_tests(row.tests, os.environ | dict(row.environ) | more)
+            said.append(what if seed is None else f"seed {seed}: {what}")
+            kept = kept and passed
+    if row.benchmark:
+        name, *arguments = row.benchmark
+        command = [sys.executable, str(ROOT / "benchmarks" / name), *arguments]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        said += _benchmark_rows(done.stdout) or [(done.stderr or "nothing").strip().splitlines()[-1]]
+        kept = kept and done.returncode == 0
+    return SoakResult("; ".join(said), kept, (time.monotonic() - begin) / 60, describe_machine())
+
+
+def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            "2",
+            "--timeout=0",
+            f"--junitxml={report}",
+            *tests,
+        ]
+        subprocess.run(command, cwd=ROOT, env=dict(environ), stdout=sys.stderr, check=False)
+        suite = ElementTree.parse(report).getroot().find("testsuite") if report.exists() else None
+    if suite is None:
+        return False, "the tests could not be run"
+    count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
+    bad = count["failures"] + count["errors"]
+    said = [f"{count['tests'] - bad - count['skipped']} tests passed"]
+    said += [f"{bad} failed"] * bool(bad) + [f"{count['skipped']} skipped"] * bool(count["skipped"])
+    said += [one.get("value", "") for one in suite.iter("property") if one.get("name") == "reached"]
+    return not bad and count["tests"] > count["skipped"], ", ".join(said)
+
+
+def _benchmark_rows(output: str) -> list[str]:
+    """The lines of a benchmark with figures, in one line each."""
+    return [re.sub(r"\s+", " ", one.strip()) for one in output.splitlines() if re.search(r"\d\.\d", one)]
+
+
+def describe_machine() -> str:
+    """The processor, how many of them, the kernel and Python."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.+)", info.read_text()) if info.exists() else None
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    kind = found[1].strip() if found else platform.processor()
+    return f"{cores} cores of {kind}, {platform.system()}, Python {platform.python_version()}"
+
+
+def format_page(results: Mapping[int, SoakResult]) -> str:
+    """docs/reliability.md."""
+    machines = sorted({one.machine for one in results.values()})
+    lines = [
+        "# Reliability",
+        "",
+        "`make soak` runs these rows in full: the tests and benchmarks of the repository with the figures of a full run. CI runs the",
+        "same tests with smaller ones. `python scripts/soak.py --row N` runs one row, `--write` makes this page.",
+        "",
+        f"The last run, on {'; '.join(machines) or 'no machine'}, which had other work at the time:",
+        "",
+        "| # | condition | asked | reached | |",
+        "|---|---|---|---|---|",
+    ]
+    for row in ROWS:
+        found = results.get(row.number)
+        reached = found.reached if found is not None else NOT_RUN
+        mark = "" if found is None else f"{'kept' if found.kept else 'missed'}, {found.minutes:.0f} min"
+        lines.append(
+            f"| {row.number} | {row.condition} | {row.asked} | {reached.replace('|', '/')} | {mark} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def load_results(path: Path) -> dict[int, SoakResult]:
+    """The stored results, by row."""
+    stored = json.loads(path.read_text()) if path.exists() else {}
+    return {int(number): SoakResult(**one) for number, one in stored.items()}
+
+
+def main(argv: list[str]) -> int:
+    """Run rows, store and print what they reached; 1 if one of them missed what is asked."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--row", type=int, action="append", help="only this row; may be repeated")
+    parser.add_argument("--results", type=Path, default=ROOT / "soak-results.json")
+    parser.add_argument(
+        "--write", action="store_true", help="make docs/reliability.md, and run no row that was not named"
+    )
+    options = parser.parse_args(argv)
+    results = load_results(options.results)
+    wanted = options.row or (
+        [] if options.write else [row.number for row in ROWS if row.number not in results]
+    )
+    for row in ROWS:
+        if row.number in wanted:
+            results[row.number] = run_row(row)
+            stored = {number: asdict(one) for number, one in results.items()}
+            options.results.write_text(json.dumps(stored, indent=1) + "\n")
+            one = results[row.number]
+            kept = "kept  " if one.kept else "MISSED"
+            sys.stdout.write(f"{row.number:3} {kept} asked: {row.asked}; reached: {one.reached}\n")
+            sys.stdout.flush()
+    if options.write:
+        PAGE.write_text(format_page(results))
+    return 0 if all(results[number].kept for number in wanted) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
