@@ -103,6 +103,9 @@ def test_all_workers_have_one_time_to_end() -> None:
     runner._pools |= {name: Busy() for name in "abc"}
     runner.stop(10.0)
     assert len(given) == 3 and given[0] - given[2] >= 0.1
+    given.clear()
+    runner.stop(0.01)
+    assert given[1:] == [0.0, 0.0], "the time is over"
 
 
 def test_a_stop_waits_longer_than_a_call_and_shorter_than_it_may_take() -> None:

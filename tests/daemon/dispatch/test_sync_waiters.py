@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support_engine import Scene, Scripted, busy
+from support_engine import Scene, Scripted, busy, gathered
 from tacitd.events import Due, Event
 from tacitd.handler import Done, Job
 
@@ -34,3 +34,17 @@ def test_sync_waits_for_a_job_that_runs(tmp_path: Path) -> None:
     scene.work(9)
     scene.settle(0)
     assert future.done()
+
+
+def test_what_is_appended_after_the_call_is_not_waited_for(tmp_path: Path) -> None:
+    """DESIGN "Control": `sync` is about the bytes that existed at the call; later prompts are gathered as ever."""
+    scene = Scene(tmp_path, gathered())
+    scene.type("s", "one")
+    size = scene.path("s").stat().st_size
+    scene.settle()
+    assert scene.sync().done()
+    scene.type("s", "two")
+    scene.settle()
+    waiter = scene.engine.sync_waiters.add_waiter({scene.path("s"): size})
+    scene.settle(0)
+    assert waiter.future.done() and scene.handler.words == [["one"]]
