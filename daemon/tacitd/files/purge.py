@@ -59,10 +59,12 @@ def purge_texts(
 def find_left_texts(directory: Path, texts: Collection[str]) -> dict[str, list[Path]]:
     """By single short word that is still in a file below `directory` after `purge_texts`, those files. Raises OSError."""
     words = sorted({text for text in texts if text.strip() and _is_word(text) and not _is_long(text)})
-    files = [path for path in _list_files(directory) if words and path.stat().st_size <= LARGEST]
     found: dict[str, list[Path]] = {}
-    for path in files:
-        data = path.read_bytes()
+    for path in _list_files(directory) if words else ():
+        try:
+            data = path.read_bytes() if path.stat().st_size <= LARGEST else b""
+        except FileNotFoundError:  # replaced meanwhile, see `_list_files`
+            continue
         for word in words:
             forms = "|".join(_BEFORE_BYTES + one + _AFTER_BYTES for one in _list_spellings(word))
             if re.search(forms.encode("latin-1"), data):
@@ -139,7 +141,12 @@ def _list_kept(texts: Collection[str], keep: Collection[str]) -> list[str]:
 
 def _list_files(directory: Path) -> Iterator[Path]:
     for path in sorted(directory.rglob("*")):
-        if stat.S_ISREG(path.lstat().st_mode):
+        # The daemon replaces its files meanwhile: a temporary one may be gone.
+        try:
+            is_file = stat.S_ISREG(path.lstat().st_mode)
+        except FileNotFoundError:
+            continue
+        if is_file:
             yield path
 
 

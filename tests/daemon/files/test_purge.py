@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 from tacitd.files.purge import (
     BLANK,
@@ -120,6 +122,28 @@ def test_a_file_of_a_project_is_blanked_from_a_byte_on(tmp_path: Path) -> None:
     assert json.loads(second) == {"facts": [dots, "...", "npm i", f"so: {dots}"]}
     os.mkfifo(tmp_path / "fifo")
     assert not blank_in_place(tmp_path / "fifo", [WORDS])
+
+
+def test_a_file_that_is_replaced_meanwhile_ends_no_purge(tmp_path: Path) -> None:
+    """The daemon writes its files anew under a temporary name, which is gone before its turn comes."""
+    words = "never use the old gateway"
+    append_first(tmp_path / "a.jsonl", words)
+    gone, last = tmp_path / "b.json", tmp_path / "c.json"
+    gone.write_text("{}")
+    last.write_text(json.dumps({"text": words}))
+
+    class Replaces(RealDisk):
+        def replace(self, source: Path, target: Path) -> None:
+            super().replace(source, target)
+            gone.unlink(missing_ok=True)
+
+    assert purge_texts(tmp_path, [words], Replaces()) == [tmp_path / "a.jsonl", last]
+    assert words not in last.read_text()
+
+
+def append_first(path: Path, words: str) -> None:
+    with closing(Log(path)) as log:
+        log.append({"text": words})
 
 
 def test_links_and_empty_texts_change_nothing(tmp_path: Path) -> None:
