@@ -60,6 +60,7 @@ def _is_long(lines: Iterable[str]) -> bool:
 
 def _run_pager(pager: list[str], lines: Iterable[str]) -> bool:
     """Whether the pager ran. An interrupt belongs to the pager, which ends when the person wants it."""
+    import signal
     import subprocess
 
     environ = {"LESS": LESS, "LV": "-c"} | dict(os.environ)
@@ -67,12 +68,10 @@ def _run_pager(pager: list[str], lines: Iterable[str]) -> bool:
         child = subprocess.Popen(pager, stdin=subprocess.PIPE, env=environ)
     except OSError:
         return False
-    text = "".join(f"{line}\n" for line in lines)
-    while True:
-        try:
-            child.communicate(text.encode("utf-8", "replace"))
-        except KeyboardInterrupt:
-            continue
-        except BrokenPipeError:
-            child.wait()
-        return True
+    # After the start, because a program inherits what is ignored.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        child.communicate("".join(f"{line}\n" for line in lines).encode("utf-8", "replace"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return True

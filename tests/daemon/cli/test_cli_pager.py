@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -62,3 +63,16 @@ def test_short_output_and_no_pager_are_printed(
     echo_paged(["c"] * 9)
     assert not terminal.exists()
     assert capsys.readouterr().out == "a\nb\n" + "a\n" * 9 + "b\n" * 9 + "c\n" * 9
+
+
+def test_an_interrupt_is_the_pagers(
+    terminal: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Control-C in `less` is a key: tacitd waits on, prints nothing, and takes interrupts again afterwards."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    script = f'cat > "{terminal}"; kill -INT $PPID; echo end >> "{terminal}"\n'
+    (tmp_path / "pager").write_text(f"#!/bin/sh\n{script}")
+    before = signal.getsignal(signal.SIGINT)
+    echo_paged(["line"] * 9)
+    assert terminal.read_text() == "line\n" * 9 + "end\n" and capsys.readouterr().out == ""
+    assert signal.getsignal(signal.SIGINT) is before
