@@ -2,7 +2,7 @@
 
 `Handler.status` may read files and may take long, so it is never called in the engine's thread: each handler has a thread
 of its own for it. A part is renewed after each outcome of the handler's work (a commit, a parked or a released item), and
-each minute. After many outcomes in a row it is renewed once a second; who asks for the status waits a moment for the rest.
+each minute. After many outcomes in a row it is renewed once a second, and a caller that asks for the status waits for the rest (`PATIENCE`).
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ class _Renewal(Struct):
     changes: int = 0
     """How often the part may have changed: outcomes of the handler's work, and callers that want a new one."""
     wanted: int = 0
-    """The change that a renewal must include, because somebody waits for it or the interval is over."""
+    """The change that a renewal must include, because a caller waits for it or the interval is over."""
     included: int = 0
     """The change that the last renewal included."""
     running: bool = False
     began_at: float = math.inf
     """When the running renewal asked the handler: monotonic seconds."""
     is_late: bool = False
-    """A caller waited for it in vain. Nobody waits for it again before it has returned."""
+    """A caller waited for it until its time was over. No other caller waits before it has returned."""
     renewed_at: float = -math.inf
     """Monotonic seconds."""
 
@@ -85,7 +85,7 @@ class StatusCache:
         return replace(part, fault=Degradation("handler.status", what, hint))
 
     def note_outcome(self, name: str) -> None:
-        """Something became of a handler's work: renew its part, now or, within a second of the last time, when asked."""
+        """A handler's work had an outcome: renew its part now, or when asked if that was done within the last second."""
         one = self._mark_changed(name)
         if self._monotonic() - one.renewed_at >= INTERVAL:
             self._start(name, one)
@@ -98,8 +98,8 @@ class StatusCache:
     def refresh(self, seconds: float | None = None) -> list[str]:
         """Renew all parts, and wait for that, at most for so many seconds (None: two); return the handlers whose part is an old one.
 
-        All of them, because a part also depends on what no outcome announces: a person's choice, the rights of a file.
-        Nobody waits for a handler that has been asked for more than two seconds already: it may never return.
+        All of them, because a part also depends on what changes without an outcome: a person's choice, the rights of a file.
+        A handler that was asked more than two seconds ago is not waited for: it may never return.
         """
         seconds = self.patience if seconds is None else seconds
         self.renew_all()

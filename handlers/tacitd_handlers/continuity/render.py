@@ -1,7 +1,7 @@
 """The contents of a session's file (SPEC P-22 to P-24): the transcript's state is merged into the current file. Pure.
 
-Changes by a person or another program stay (SPEC X-07): tasks, notes, decisions, unknown keys. Which values of a task are a
-person's belongs to `task_merge`, locking and writing to `store`.
+Changes by a person or another program stay (SPEC X-07): tasks, notes, decisions, unknown keys. `task_merge` decides which values
+of a task are a person's, `store` locks and writes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
-    if before is None:  # also one that was removed, because it was old, and whose session goes on
+    if before is None:  # or the old file was removed, and its session goes on
         now = replace(now, told="", told_notes=(), told_state=(), told_tasks=None, telling=())
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
@@ -57,7 +57,7 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     elif _is_own_summary(made, now):
         made, newer = _with_own_summary(made, fresh or str(made["summary"])), [] if fresh else newer
     elif fresh and fresh != made["summary"]:
-        newer = [NEWER + fresh]  # the one in its field is a person's
+        newer = [NEWER + fresh]  # the summary in the file is a person's
     made["tasks"] = merge_tasks(made["tasks"], now)
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
     have = made["context"]

@@ -113,7 +113,7 @@ def fold_notes(records: Iterable[Mapping[str, Any]]) -> NotesState:
 
 
 def compact_notes(known: NotesState, at: float) -> list[dict[str, Any]]:
-    """The same content in fewer records, for compaction."""
+    """Return the records that fold to the same state, for compaction."""
     stamps = list(known.stamps.items())[-KEEP:]
     made: list[dict[str, Any]] = [
         {"k": "stamp", "at": at, "session": s, "stamp": t, "first": s in known.firsts} for s, t in stamps

@@ -47,7 +47,7 @@ class SyncResult(Struct):
     completed: list[LedgerRow] = field(default_factory=list)
     """Rows that a crash had cut off."""
     waits: bool = False
-    """Somebody wrote recently, so the comparison is postponed."""
+    """A file was written recently, so the comparison is postponed."""
 
 
 FileStamp = tuple[int, int, int] | None
@@ -308,7 +308,7 @@ class LearnerStore:
         return bool(fresh) and all(row.key in ours for row in fresh)
 
     def _settled(self, seen: tuple[FileStamp, FileStamp]) -> bool:
-        """Whether nobody wrote for `settle` seconds.
+        """Whether no file was written for `settle` seconds.
 
         A modification time in the future counts as old: the clock was set back.
         """
@@ -362,7 +362,7 @@ class LearnerStore:
             self._has_planned = False
 
     def _save_planned(self, state: LearnerState) -> None:
-        """Save the state that belongs to the profile before the profile is written: a crash must not part them."""
+        """Save the state that belongs to the profile before the profile is written: a crash must not leave one without the other."""
         state.records = self._intents.size
         replace_file(self._planned_file, encode_state(state), mode=0o600, disk=self._disk)
         self._has_planned = True
@@ -370,7 +370,7 @@ class LearnerStore:
     def _finish_interrupted(self) -> None:
         """Trigger: a state was planned and not saved. Why: the process ended around the write of the profile, and a profile
         alone does not tell which changes in it are a person's. Outcome: if the profile is the one that the planned state
-        describes, that is the state; otherwise the profile was not written, or somebody changed it since.
+        describes, that is the state; otherwise the profile was not written, or was changed since.
         """
         found = look_at(self._planned_file, self._disk)
         if found is None:

@@ -1,11 +1,11 @@
-"""Which orders are harmful as a line, unless the person typed them: secrets that leave, permissions, checks switched off. Pure.
+"""Which orders are harmful as a line, unless the person typed them: to send secrets out, to grant permissions, to disable checks. Pure.
 
 The words alone do not tell. "Forward access tokens to the gateway" and "Grant all permissions to the admin role" are rules
-of a program, "Forward the access tokens to https://…" and "Grant full access" are orders to an agent. What counts is who
-receives:
+of a program, "Forward the access tokens to https://…" and "Grant full access" are orders to an agent. What counts is the
+receiver:
 
-- A secret that is sent is given away if the sentence names somebody outside of the project: a host, an address, a public
-  place, or people. A component of the program is inside.
+- To send a secret is harmful if the sentence names a receiver outside of the project: a host, an address, a public place, or
+  people. A component of the program is inside.
 - A permission is the agent's, unless the sentence names a role, an account or a service that gets it.
 - A check is the agent's, unless the sentence says in which part of the program it is switched off.
 
@@ -42,8 +42,8 @@ _SEND = compile_lazily(
     r"sende\w*|schick\w*|envía\w*|envia\w*|manda|sube|envoie\w*|envoyer|publie\w*|poste)\b",
     re.IGNORECASE,
 )
-_LEAVING = frozenset({"email", "e-mail", "mail", "leak", "exfiltrate"})
-"""What is sent this way leaves the project, whoever receives it."""
+_SENT_OUTSIDE = frozenset({"email", "e-mail", "mail", "leak", "exfiltrate"})
+"""Verbs that send something out of the project, also without a named receiver."""
 _SECRET_WORDS = (
     r"\b(?:secrets?|credentials?|api[ -]?keys?|(?:private|ssh|signing|access) keys?|environment variables|passphrases?|"
     r"(?<!verification )(?<!confirmation )(?<!activation )(?<!invitation )(?<!reset )tokens?|passwords?|passw[oö]rt\w*|zugangsdaten|"
@@ -94,7 +94,7 @@ _PRINCIPAL = compile_lazily(
     r"editors?|operators?|staff|employees|principals?|scopes?|pods?|containers?|workers?|plugins?)\b",
     re.IGNORECASE,
 )
-"""Who gets permissions in a program."""
+"""Receivers of permissions in a program."""
 
 _SWITCH_OFF = compile_lazily(
     r"\b(?:disable|bypass|skip|circumvent|turn(?:ing)? off|switch(?:ing)? off)\b.{0,20}?"
@@ -113,7 +113,7 @@ _DESTROY = compile_lazily(
     r"\brm\s+-\w*r\w*\s+(?:-\S+\s+)*[`'\"]?(?:~|/|\$HOME|\*)(?:/?[`'\"]?(?=\s|$|[.,;。、をに]))|(?:~|\$HOME|/root|/home/\S+)/\.ssh/authorized_keys\b",
     re.IGNORECASE,
 )
-"""What no rule of a program says: the home directory or the disk is removed, or a key lets somebody in."""
+"""Never a rule of a program: to remove the home directory or the disk, or to change the keys that may log in."""
 
 
 def find_harm(line: str) -> str:
@@ -132,11 +132,11 @@ def _find_harms(sentence: str) -> Iterator[str]:
         if not _is_forbidden(sentence, found) and not _is_part(sentence, found):
             yield "it switches a check off"
     for found in _SEND.finditer(sentence):
-        if not _is_forbidden(sentence, found) and _gives_away(sentence, found):
+        if not _is_forbidden(sentence, found) and _sends_secret_outside(sentence, found):
             yield "it gives secrets away"
     for found in _DESTROY.finditer(sentence):
         if not _is_forbidden(sentence, found):
-            yield "it destroys what is not the project's, or lets somebody in"
+            yield "it destroys what is not the project's, or changes who may log in"
 
 
 def _is_forbidden(sentence: str, found: re.Match[str]) -> bool:
@@ -176,11 +176,11 @@ def _is_part(sentence: str, found: re.Match[str]) -> bool:
     return _PART_OF_PROGRAM.search(sentence[found.end() :]) is not None
 
 
-def _gives_away(sentence: str, verb: re.Match[str]) -> bool:
-    """Whether a secret is sent to somebody outside of the project."""
+def _sends_secret_outside(sentence: str, verb: re.Match[str]) -> bool:
+    """Whether a secret is sent to a receiver outside of the project."""
     has_address = _ADDRESS.search(sentence, verb.start()) is not None
-    leaves = verb[0].casefold() in _LEAVING or _PLACE.search(sentence, verb.start()) is not None
-    if not has_address and not leaves:
+    is_outside = verb[0].casefold() in _SENT_OUTSIDE or _PLACE.search(sentence, verb.start()) is not None
+    if not has_address and not is_outside:
         return False
     border = _BORDER.search(sentence, verb.end())
     end = border.start() if border is not None else len(sentence)

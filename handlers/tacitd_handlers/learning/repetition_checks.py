@@ -1,9 +1,9 @@
-"""Whether the messages of a batch show that a line was said again, so that a model's word alone counts nothing (SPEC S-54). Pure.
+"""Whether the messages of a batch show that a line was said again, so that an answer of the model alone does not count (SPEC S-54). Pure.
 
 A line counts as said again if one of the messages that the answer names, or any message if it names none, has a content
-word of it and does not order the contrary. A message in another language shares no words with a line, "not again!" speaks
-of what the assistant did, and "be brief, as I said" says itself that it repeats something. There the answer is trusted, but
-the line counts once in a session.
+word of it and does not order the contrary. Words cannot decide this for a message in another language, for "not again!",
+which is about what the assistant did, and for "be brief, as I said", which names itself a repetition. There the answer
+counts, but only once in a session.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DESCRIPTION = re.compile(
     r"it|hay|has|da (?:ist|sind|steht|stehen)|ich sehe)\b",
     re.IGNORECASE,
 )
-"""A sentence that tells what is there or what somebody does: "there is a commit on main"."""
+"""A sentence that describes a state or an action: "there is a commit on main"."""
 _RULING = re.compile(
     r"\b(?:should|must|may|can|could|ha(?:ve|s) to|from now|now|instead|no longer|any ?more|fine|ok|okay|allowed|ahora|debes?|puedes?)\b",
     re.IGNORECASE,
@@ -120,7 +120,7 @@ def _describes(sentence: str) -> bool:
 
 
 def _signs_of(text: str, wanted: AbstractSet[str], language: Language) -> dict[str, bool]:
-    """By stem: whether an odd number of negations stands before it in its clause."""
+    """By stem: whether an odd number of negations precedes it in its clause."""
     signs: dict[str, bool] = {}
     for clause in split_clauses(text):
         for found in _WORD.finditer(clause):

@@ -1,6 +1,6 @@
 """Kinds of sentences that are dangerous as an instruction, and which of their words make them so.
 
-A sentence that a session loads can make an agent read credentials, skip a check or obey a stranger. Such a sentence is
+A sentence that a session loads can make an agent read credentials, skip a check or follow the orders of others. Such a sentence is
 not refused, because people do write "skip the hooks on a draft branch". Its words must have been typed, which
 `grounding` checks (SPEC S-67).
 

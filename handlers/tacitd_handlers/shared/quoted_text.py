@@ -1,9 +1,9 @@
 """Which parts of a typed text were quoted: fences, lines that begin with `>`, and unmarked logs, stack traces and diffs. Pure.
 
-A person who pastes a document did not give the orders in it. Claude Code marks pastes, but not those of older versions or
-what a terminal inserts as typed text. Only what nobody types by hand is recognised without a mark: three lines in a row that
+The orders in a pasted document are not the person's. Claude Code marks pastes, but older versions do not, and a terminal may
+insert a paste as typed text. Only what nobody types by hand is recognised without a mark: three lines in a row that
 are a log's or a stack trace's, and the hunks of a diff. Pasted prose and code look like a person's own; there the model
-decides, which is told to leave out what was pasted.
+decides: its prompt asks it to leave out what was pasted.
 """
 
 from __future__ import annotations
