@@ -114,7 +114,7 @@ class Log:
         for offset, line in self._lines():
             if containing not in line:
                 continue
-            record = _record(line)
+            record = decode_record(line)
             if record is not None:
                 yield record
             elif line.strip():
@@ -298,7 +298,8 @@ def _replace_surrogates(value: Any) -> Any:
             return value
 
 
-def _record(line: bytes) -> dict[str, Any] | None:
+def decode_record(line: bytes) -> dict[str, Any] | None:
+    """The record of a line; None if it is not a JSON object."""
     try:
         return _decode(line)
     except (ValueError, RecursionError):

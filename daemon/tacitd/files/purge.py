@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.files.disk import Disk
-from tacitd.files.log import Log
+from tacitd.files.log import Log, decode_record
 from tacitd.text.lazy_pattern import compile_lazily
 
 BLANK = "[forgotten]"
@@ -153,14 +153,32 @@ def _list_files(directory: Path) -> Iterator[Path]:
 def _purge_file(path: Path, texts: Sequence[str], disk: Disk | None, keep: Collection[str]) -> bool:
     if path.name.endswith("jsonl"):
         log = Log(path, disk)
-        if not any(blank_value(record, texts, keep) != record for record in log.read()):
-            return False
-        log.compact(blank_value(record, texts, keep) for record in log.read())
-        log.close()
-        return True
+        changes = any(blank_value(record, texts, keep) != record for record in log.read())
+        if changes:
+            log.compact(blank_value(record, texts, keep) for record in log.read())
+            log.close()
+        return _blank_bad_lines(path, texts, keep) or changes
     if path.suffix in (".log", ".json") and path.stat().st_size <= LARGEST:
         return blank_in_place(path, texts, keep=keep)
     return False
+
+
+def _blank_bad_lines(path: Path, texts: Sequence[str], keep: Collection[str]) -> bool:
+    """Replace the texts by dots in the lines of a log that are not records: torn ones, and those of other programs."""
+    form, found = _compile_bytes(texts, keep, is_log=True), False
+    if form is None:
+        return False
+    with path.open("r+b") as file:  # one descriptor, because another process may replace the file meanwhile
+        end = 0
+        for line in file:
+            begin, end = end, end + len(line)
+            if form.search(line) is None or decode_record(line) is not None:
+                continue
+            for at in form.finditer(line):
+                if not at.lastindex:
+                    os.pwrite(file.fileno(), b"." * len(at[0]), begin + at.start())
+                    found = True
+    return found
 
 
 def blank_in_place(path: Path, texts: Collection[str], begin: int = 0, *, keep: Collection[str] = ()) -> bool:

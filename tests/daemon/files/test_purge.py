@@ -42,6 +42,17 @@ def test_a_log_is_written_anew_while_another_object_appends(tmp_path: Path) -> N
     assert purge_texts(tmp_path, [WORDS]) == []
 
 
+def test_lines_of_a_log_that_are_no_records_are_blanked(tmp_path: Path) -> None:
+    """A torn line, one of another program, and one that is JSON but no object. They keep their length, and records stay."""
+    path = tmp_path / "a.jsonl"
+    lines = ['{"n":1,"text":"npm"}', f"# {WORDS}", f'["{WORDS}"]', f'{{"n":2,"words":["{WORDS}","and the ne']
+    path.write_text("\n".join(lines))
+    assert purge_texts(tmp_path, [WORDS]) == [path]
+    dots = "." * len(WORDS)
+    assert path.read_text().split("\n") == [line.replace(WORDS, dots) for line in lines]
+    assert purge_texts(tmp_path, [WORDS]) == []
+
+
 def test_other_files_keep_their_length(tmp_path: Path) -> None:
     """A process may have them open; a document of JSON stays one, also where the words are escaped in it."""
     text, document = tmp_path / "tacitd.log", tmp_path / "status.json"
