@@ -18,8 +18,8 @@ import click
 from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
+from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
-from tacitd.text.sanitize import replace_surrogates
 
 __all__ = [
     "CallMethod",
@@ -92,8 +92,8 @@ def show_argument(text: str) -> str:
 
 
 def echo_message(text: str) -> None:
-    """Print a line for a person on stderr."""
-    click.echo(replace_surrogates(text), err=True)
+    """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
+    click.echo(escape_lines(text), err=True)
 
 
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:

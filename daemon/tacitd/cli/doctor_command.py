@@ -9,6 +9,7 @@ import click
 
 from tacitd.cli.common import echo_json, echo_message, get_paths
 from tacitd.errors import FAILED, TacitdError
+from tacitd.text.sanitize import escape_lines
 
 if TYPE_CHECKING:
     from tacitd.service.doctor import Service
@@ -58,9 +59,9 @@ def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool)
 def _echo_findings(found: list[DoctorFinding]) -> None:
     for finding in found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[finding.severity]
-        click.echo(f"{mark} {finding.id}: {finding.what}")
+        click.echo(escape_lines(f"{mark} {finding.id}: {finding.what}"))
         if finding.hint:
-            click.echo(f"     hint: {finding.hint}")
+            click.echo(escape_lines(f"     hint: {finding.hint}"))
 
 
 def _service() -> Service | None:

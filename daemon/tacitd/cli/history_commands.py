@@ -91,7 +91,7 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
     lines += [f"    {each['did']}: {escape_output(each['file'])}" for each in found["files"]]
     lines += [f"    from: {escape_output(fact)}" for fact in found["facts"]]
     lines += [f"    session: {escape_output(session)}" for session in found["sessions"]]
-    lines += [f"    to take it back: {found['undo']}"] if found.get("undo") else []
+    lines += [f"    to take it back: {escape_output(found['undo'])}"] if found.get("undo") else []
     echo_paged(lines, no_pager=no_pager)
 
 
@@ -125,7 +125,7 @@ def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str
     """The lines of one change as a small diff. Times are local."""
     from tacitd.cli.local_times import format_moment
 
-    yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {_describe_cause(change)}"
+    yield f"{change['id'] or '(not written)'}  {format_moment(change['at'])}  {escape_output(_describe_cause(change))}"
     if with_root and change["root"]:
         yield f"    in {escape_output(change['root'])}"
     place = ""

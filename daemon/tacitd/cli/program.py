@@ -363,7 +363,9 @@ def _open_streams() -> None:
 
 def echo_error(error: TacitdError, name: str = "tacitd") -> None:
     """Print what happened and its hint on stderr."""
+    from tacitd.text.sanitize import escape_lines
+
     with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
-        click.echo(f"{name}: {error.what}", err=True)
+        click.echo(escape_lines(f"{name}: {error.what}"), err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+            click.echo(escape_lines(f"hint: {error.hint}"), err=True)

@@ -127,6 +127,11 @@ def escape_output(text: str) -> str:
     return replace_surrogates(escape_hidden(text))
 
 
+def escape_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(map(escape_output, text.split("\n")))
+
+
 def replace_surrogates(text: str) -> str:
     """The text with `?` for what is not UTF-8 (half a character, bytes of a path), so that printing does not fail."""
     return text.encode("utf-8", "replace").decode("utf-8")

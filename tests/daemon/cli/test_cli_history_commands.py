@@ -151,6 +151,11 @@ def test_hostile_text_in_the_log_does_not_reach_the_terminal(cli: Cli, project: 
     """Control characters are shown, not sent."""
     put(cli, project, "Use \x1b[31mpnpm", FakeClock())
     assert "\x1b" not in cli.run("history", project).out
+    history = History(Log(cli.state / "history.jsonl"), FakeClock())
+    cause = {"by": "toy", "what": "\x1b]0;owned\x07"}
+    history.run_transaction(project, [PutLine(project / "LEARNED.md", "Coding", "a", "T")], cause, "k")
+    said = cli.run("history", project).out
+    assert "\x1b" not in said and r"\x1b]0;owned\x07" in said
 
 
 def test_an_empty_or_a_very_long_id_is_named_briefly(cli: Cli, project: Path) -> None:

@@ -14,10 +14,12 @@ import pytest
 
 import generate
 from support_cli import Cli
-from tacitd.cli.common import escape_output
-from tacitd.cli.program import make_program
+from tacitd.cli.common import echo_message, escape_output
+from tacitd.cli.doctor_command import _echo_findings
+from tacitd.cli.program import echo_error, make_program
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
+from tacitd.service.finding import DoctorFinding
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 TABLE = generate.list_all_commands()
@@ -192,6 +194,20 @@ def _in_shell(cli: Cli, command: str) -> subprocess.CompletedProcess[str]:
 def test_text_of_others_cannot_drive_a_terminal() -> None:
     """Text in a transcript may contain any characters."""
     assert escape_output("a\x1b[31m\nb\u202ec\ud800é") == "a\\x1b[31m\\nb\\u202ec\\ud800é"
+
+
+def test_messages_about_files_of_others_cannot_drive_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A cloned repository may have such names. Bytes that are no text are not an error either."""
+    what, shown = (
+        "/app/\x1b]0;owned\x07\udcff: no such file\nsecond line",
+        r"\x1b]0;owned\x07\udcff: no such file",
+    )
+    echo_message(what)
+    echo_error(TacitdError(what, what))
+    _echo_findings([DoctorFinding("reach.problem", "warning", what, what)])
+    said = capsys.readouterr()
+    assert said.err.count(shown) == 3 and said.out.count(shown) == 2
+    assert "\x1b" not in said.err + said.out and said.err.count("\nsecond line") == 3
 
 
 def test_commands_are_known_without_being_imported() -> None:
