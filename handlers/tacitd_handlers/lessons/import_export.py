@@ -7,8 +7,8 @@ comes marked wrong is added as such, so that it is not drafted here either (SPEC
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import Any
 
 import msgspec
@@ -30,8 +30,6 @@ from tacitd_handlers.lessons.lesson_operations import choose_duplicate
 from tacitd_handlers.lessons.pattern import PatternError
 from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
 from tacitd_handlers.lessons.store import LessonStore
-
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 class BadRecord(Struct, frozen=True):
@@ -99,6 +97,14 @@ def import_lessons(store: LessonStore, lessons: Iterable[Lesson], *, dry: bool =
     return done
 
 
+def _is_date(text: str) -> bool:
+    """Whether it is a date of the calendar, as YYYY-MM-DD: dates are compared as texts."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
+
+
 def _known(same: Iterable[Lesson], lesson: Lesson) -> Lesson | None:
     """The lesson that bars importing this one, or None.
 
@@ -144,7 +150,7 @@ def _checked(record: Mapping[str, Any]) -> Lesson | str:
     except PatternError as error:
         return error.what
     dates = {key: text[key] for key in ("created", "updated")}
-    if any(date and not _DATE.fullmatch(date) for date in dates.values()):
+    if any(day and not _is_date(day) for day in dates.values()):
         return "a date is not YYYY-MM-DD"
     extra = {key: value for key, value in record.items() if key not in KEYS}
     rest = {

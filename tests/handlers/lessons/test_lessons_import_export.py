@@ -73,6 +73,8 @@ def test_a_whole_log_can_be_imported(lessons: Lessons, tmp_path: Path) -> None:
         ('{"when":"a","action":"do","do":"b","because":"c","from":"them"}', "not known"),
         ('{"when":"a","action":"do","do":"b","because":"c","status":"odd"}', "not known"),
         ('{"when":"a","action":"do","do":"b","because":"c","created":"today"}', "YYYY-MM-DD"),
+        ('{"when":"a","action":"do","do":"b","because":"c","created":"9999-99-99"}', "YYYY-MM-DD"),
+        ('{"when":"a","action":"do","do":"b","because":"c","updated":"２０２４-01-01"}', "YYYY-MM-DD"),
         ('{"when":"a\\u001b","action":"do","do":"b","because":"c"}', "U+001B"),
     ],
 )
