@@ -126,10 +126,9 @@ def _split_drafts(lines: Iterable[str]) -> list[_Draft]:
             if behind:
                 current = _add_key(current, "FROM", behind[2], drafts)
             continues = found[1] == "FACT"
-        # A model may wrap a long fact: one indented line after FACT continues it.
+        # A model may wrap a long fact: indented lines after FACT continue it. Cut off, it could mean the contrary.
         elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
             current = replace(current, fact=f"{current.fact} {line.strip()}".strip())
-            continues = False
         else:
             continues = False
     return [*drafts, current]
