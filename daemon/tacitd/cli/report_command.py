@@ -154,7 +154,10 @@ def _write_page(page: bytes, output: str | None) -> Path:
     from tacitd.state.paths import report_file
 
     if output is not None:
-        file = Path(output).expanduser().absolute()
+        try:
+            file = Path(output).expanduser().absolute()
+        except RuntimeError as error:  # an unknown `~name`
+            raise UsageError(f"{escape_output(output)}: {error}", "name a file") from None
         if file.is_dir():
             raise UsageError(f"{escape_output(output)} is a directory", "name a file in it")
         if not file.parent.is_dir():

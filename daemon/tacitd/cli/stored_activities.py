@@ -20,6 +20,9 @@ from tacitd.files.transaction import History
 from tacitd.handler import Plugin
 from tacitd.model.budget import EndedCall
 
+LATEST = 253_402_300_800.0
+"""The year 10000, in seconds since 1970: a foreign record may have a time that cannot be shown."""
+
 
 def list_stored(
     state: Path, plugins: Iterable[Plugin], since: float, before: float, limit: int
@@ -30,7 +33,8 @@ def list_stored(
     """
     parts: list[Iterable[Activity]] = [_list_changes(state), _list_calls(state)]
     parts += [_list_commits(state / "handlers" / one.name, one) for one in plugins if one.activity]
-    found = (one for part in parts for one in part if since <= one.at < before)
+    end = min(before, LATEST)
+    found = (one for part in parts for one in part if max(since, 0.0) <= one.at < end)
     return sorted(heapq.nlargest(limit, found, key=lambda one: one.at), key=lambda one: one.at)
 
 

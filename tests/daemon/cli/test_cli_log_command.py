@@ -101,6 +101,18 @@ def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
     assert cli.run("log", "--json", "-n", "0").json == []
 
 
+def test_a_record_with_an_impossible_time_is_skipped(cli: Cli) -> None:
+    """A foreign record: its time is in no calendar."""
+    begun = '{"id":"%s","state":"begun","purpose":"%s","project":"/shop"}\n'
+    ended = '{"id":"%s","state":"ended","at":%s,"usd":0.5}\n'
+    calls = (("a", "1e300"), ("b", "-1e300"), ("c", "1e9"))
+    cli.state.mkdir(parents=True, exist_ok=True)
+    text = "".join(begun % (id, id) + ended % (id, at) for id, at in calls)
+    (cli.state / "budget.jsonl").write_text(text)
+    said = cli.run("log")
+    assert said.code == 0 and said.out.endswith("asked: c  (shop, $0.50)\n") and said.out.count("\n") == 1
+
+
 def test_without_any_log_it_says_so(cli: Cli) -> None:
     """And makes no file."""
     said = cli.run("log")

@@ -48,6 +48,12 @@ def test_a_named_file_is_replaced_only_if_it_is_a_report(cli: Cli) -> None:
     assert cli.run("report", "--json", "-o", "x").code == 2
 
 
+def test_a_home_that_nobody_has_is_wrong_use(cli: Cli) -> None:
+    """`-o ~name/…` of a user that does not exist."""
+    said = cli.run("report", "-o", "~no-such-user/report.html")
+    assert said.code == 2 and "~no-such-user/report.html: " in said.err and "Traceback" not in said.err
+
+
 def test_json_has_every_section(cli: Cli) -> None:
     """Learning, practice if there is any, sessions, lessons, cost and changes; times in UTC."""
     root = cli.home / "app"
