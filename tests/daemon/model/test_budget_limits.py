@@ -10,8 +10,8 @@ import pytest
 
 from tacitd.config.model_settings import BudgetSettings
 from tacitd.files.log import Log
-from tacitd.model.budget import KEPT, Budget, MinuteFull
-from tacitd.model.port import NoAnswer
+from tacitd.model.budget import KEPT, Budget, EndedCall, MinuteFull
+from tacitd.model.port import NoAnswer, PurposeLimit
 from tacitd.testing import FakeClock
 
 NOVEMBER = datetime(2026, 11, 20, 12, 0).timestamp()
@@ -131,3 +131,31 @@ def test_a_compaction_keeps_what_is_no_old_call(tmp_path: Path, clock: FakeClock
     assert records[0]["calls"] == 3
     before = budget.get_spending(clock.now())
     assert make(tmp_path, clock).get_spending(clock.now()) == before and before.calls_total == 5
+
+
+def test_a_purpose_has_a_share_of_the_day_or_a_cap_of_its_own(tmp_path: Path, clock: FakeClock) -> None:
+    """`PurposeLimit`: reached exactly or exceeded, other purposes go on."""
+    budget = make(tmp_path, clock, usd_per_day=2.0, usd_per_month=9.0)
+
+    def ask(limit: PurposeLimit, purpose: str = "grading") -> bool:
+        begun = budget.begin_call("key", "fast", purpose, limit=limit)
+        if isinstance(begun, str):
+            budget.end_call(begun, usd=0.25)
+        return isinstance(begun, str)
+
+    assert [ask(PurposeLimit(share=0.25)) for _ in range(3)] == [True, True, False]
+    assert [ask(PurposeLimit(share=0.0, usd=0.6)) for _ in range(2)] == [True, False]
+    assert ask(PurposeLimit(share=0.25), "extraction")
+
+
+def test_a_call_that_ended_is_reported_once(tmp_path: Path, clock: FakeClock) -> None:
+    """For a person who watches: what it was for, its cost, and whether that is assumed."""
+    ended: list[EndedCall] = []
+    budget = Budget(Log(tmp_path / "budget.jsonl", terminated=True), caps(), clock, ended.append)
+    for usd in (0.25, None):
+        begun = budget.begin_call("key", "fast", "extraction", project="/app")
+        assert isinstance(begun, str)
+        budget.end_call(begun, usd=usd, why="" if usd else "timeout", model="small")
+        budget.end_call(begun, usd=usd)
+    assert [(one.usd, one.assumed, one.why) for one in ended] == [(0.25, False, ""), (0.25, True, "timeout")]
+    assert {(one.purpose, one.project, one.model) for one in ended} == {("extraction", "/app", "small")}
