@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from support_engine import Scene, Scripted, prompts_of
 from tacitd.events import Due, Event, Message, Project, TranscriptGrew
 from tacitd.handler import Done, Job, Later
+from tacitd.testing import DAY
 
 
 def finder(event: Event) -> Any:
@@ -121,3 +124,15 @@ def test_a_frequent_job_leaves_no_record(tmp_path: Path) -> None:
     assert log.stat().st_size > before
     scene.restart()
     assert set(scene.engine.consumers["a"].last_job_runs) == {"day"}
+
+
+@pytest.mark.parametrize(("days", "resent"), [(29.9, True), (30.1, False)])
+def test_an_unhandled_message_is_posted_again_for_30_days(tmp_path: Path, days: float, resent: bool) -> None:
+    """`RESEND_FOR`: counted from its commit, at a start."""
+    scene = Scene(tmp_path, Scripted(finder))
+    scene.type("s", "one")
+    scene.settle()
+    scene.clock.advance(days * DAY)
+    scene.restart(Scripted(finder), Scripted())
+    scene.settle()
+    assert bool(messages_to(scene.handlers[1])) is resent
