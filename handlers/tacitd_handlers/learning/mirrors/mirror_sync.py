@@ -128,8 +128,9 @@ class Mirrors:
     ) -> None:
         """Bring sources and mirrors in step. What cannot be done is kept as a problem of the project.
 
-        `again`: make mirrors again that are missing or cut off, and sources that git removed with them. `make_empty`: also without lines. Raises OSError, and
-        FileRefusedError or FileBusyError if a source cannot be edited; the mirrors are then as before.
+        `again`: make mirrors again that are missing or cut off, and sources that git removed with them. `make_empty`: also
+        without lines. Raises OSError, and FileRefusedError or FileBusyError if a source cannot be edited; the mirrors are
+        then as before.
         """
         if not project.root.is_dir():
             return
@@ -343,7 +344,7 @@ class Mirrors:
     def _run(
         self, project: Project, record: MirrorRecord, plan: MirrorPlan, tools: Tools, *, wanted: bool = True
     ) -> None:
-        """Carry out a plan as one transaction. `wanted`: whether the project is to have mirrors. Raises OSError, FileRefusedError and FileBusyError."""
+        """Carry out a plan as one transaction. `wanted`: whether the project is to have mirrors. Raises as `follow`."""
         self._announce(record, plan)
         if not plan.edits and not plan.changes:
             return
