@@ -15,13 +15,20 @@ from tacitd import __version__
 from tacitd.errors import ConfigError
 from tacitd.files.replaced import replace_file
 
-SCHEMA = 1
 FILE = "schema.json"
 
 Step = Callable[[Path], None]
 """Given the state directory, migrates it from one schema to the next. Idempotent."""
 
-STEPS: Sequence[Step] = ()
+
+def allow_snapshots(state_dir: Path) -> None:
+    """Schema 2: handlers' logs may begin with a snapshot, and have archives beside them. The first compaction makes them.
+
+    A version that only knows schema 1 would leave the snapshot out, and learn again what a person has removed.
+    """
+
+
+STEPS: Sequence[Step] = (allow_snapshots,)
 """STEPS[0] migrates from schema 1 to 2."""
 
 

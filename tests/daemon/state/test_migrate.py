@@ -25,7 +25,7 @@ def test_a_new_directory_gets_the_newest(tmp_path: Path) -> None:
 
 def test_each_step_is_done_once_in_order_with_more_time(tmp_path: Path) -> None:
     """An older schema is migrated step by step; the service manager is asked for more time before each."""
-    migrate_state(tmp_path)
+    migrate_state(tmp_path, ())
     done: list[str] = []
     steps = [lambda _, n=n: done.append(f"step {n}") for n in range(3)]
     assert migrate_state(tmp_path, steps, lambda seconds: done.append(f"{seconds:g}")) == 3
@@ -34,7 +34,7 @@ def test_each_step_is_done_once_in_order_with_more_time(tmp_path: Path) -> None:
 
 def test_a_crash_in_a_step_goes_on_there(tmp_path: Path) -> None:
     """Completed steps are not repeated; the failed step is."""
-    migrate_state(tmp_path)
+    migrate_state(tmp_path, ())
     done: list[int] = []
 
     def fail(_: Path) -> None:
@@ -47,6 +47,17 @@ def test_a_crash_in_a_step_goes_on_there(tmp_path: Path) -> None:
         migrate_state(tmp_path, steps)
     assert schema(tmp_path) == 2
     assert migrate_state(tmp_path, steps) == 1 and done == [1, 2, 2]
+
+
+def test_a_version_without_snapshots_refuses_the_directory(tmp_path: Path) -> None:
+    """It would leave the snapshots out, and learn again what a person has removed. Nothing else changes."""
+    migrate_state(tmp_path, ())
+    (tmp_path / "log.jsonl").write_text("{}\n")
+    assert migrate_state(tmp_path) == 1 and schema(tmp_path) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.jsonl", FILE]
+    assert (tmp_path / "log.jsonl").read_text() == "{}\n"
+    with pytest.raises(ConfigError, match="newer tacitd"):
+        migrate_state(tmp_path, ())
 
 
 @pytest.mark.parametrize(
