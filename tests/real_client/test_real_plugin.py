@@ -140,8 +140,9 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
     assert first.text.count("Builds zebra engines") == (0 if drops else 1)
     assert has_tool(first) or has_tool(ask_until(machine, has_tool, "no server started in time"))
     assert must_run(machine, "-p", "/tacitd:why pnpm", "--allowedTools", "Bash").strip() == "done"
-    asked = machine.asked_by_person()[-1]
-    assert "Run `tacitd why --no-pager" in asked.text and "that tacitd wrote contains" in asked.text
+    # 2.0.76 asks for the warm-up of its sub-agents at the same time, so the last request may be another one.
+    texts = [one.text for one in machine.asked_by_person()]
+    assert any("Run `tacitd why --no-pager" in one and "that tacitd wrote contains" in one for one in texts)
     must_run(machine, "plugin", "uninstall", "tacitd@tacitd")
     must_run(machine, "plugin", "marketplace", "remove", "tacitd")
     after = read_settings(machine)
