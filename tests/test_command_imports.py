@@ -69,6 +69,7 @@ def test_commands_import_only_what_they_use(
 
     The first run writes the table of the plugins' hooks, for which it scans the entry points.
     """
+    loaded = set[str]()
     for _ in range(2):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT.replace("PROGRAM", program), *arguments.split()],

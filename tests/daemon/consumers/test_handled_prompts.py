@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,8 @@ def test_a_later_time_of_a_text_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: b"{}\n" + data, lambda data: b"x"])
-def test_a_damaged_file_is_not_used(tmp_path: Path, spoil: object) -> None:
+def test_a_damaged_file_is_not_used(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     """Digests at wrong places would make prompts unknown, so the file counts as unreadable."""
-    assert callable(spoil)
     path, seen = tmp_path / HANDLED, SeenPrompts()
     seen.add_prompt(prompt(1))
     write_handled(path, seen)
