@@ -47,7 +47,9 @@ def earlier() -> Iterator[Daemon]:
         rules = [{**rule, "usd": PRICE} for rule in (NURSE, ECHO_FACTS, ECHO_LINES)]
         daemon = Daemon(ROOT, rules)
         with tarfile.open(RECORDED) as tar:
-            tar.extractall(ROOT, filter="tar")
+            # Before 3.11.4, Python has no filters.
+            tar.extraction_filter = getattr(tarfile, "tar_filter", None)
+            tar.extractall(ROOT)
         daemon.state.chmod(0o700)
         date_spend_today(daemon.state / "budget.jsonl")
         yield daemon
