@@ -363,8 +363,8 @@ class Plugin(Struct, frozen=True):
     records only to these handlers. Work waits while the growth breaker is closed. A handler that only reads, or that
     calls the model for its own jobs alone, sets False."""
     reads_records: bool = True
-    """Whether the handler is offered records of transcripts, and the ends of the sessions in which it was. One that lives of
-    jobs, messages and the starts of sessions sets False: its positions then move without anything being decoded for it."""
+    """Whether the handler is offered records of transcripts, and the ends of the sessions in which it was. A handler that
+    needs only jobs, messages and the starts of sessions sets False: its positions then move without anything being decoded."""
     lanes: int = 1
     """The number of projects for which it may run at once."""
     single_store: bool = False

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import Daemon, MakeDaemon
+from support_moved_clock import MOVED
 
 pytestmark = pytest.mark.scenario
 
@@ -27,21 +28,6 @@ JOBS = (
 )
 """The jobs whose runs are in their handler's log: those with an interval of an hour or more."""
 YEAR_2006 = 1_136_073_600.0
-# The kernel's clock cannot be set by a test, so the daemon's process is started with one that the test moves by a FIFO.
-MOVED = """
-import sys, threading, time_machine
-fifo, start, *program = sys.argv[1:]
-traveller = time_machine.travel(float(start), tick=True).start()
-def follow():
-    while True:
-        with open(fifo) as times:
-            for line in times:
-                traveller.move_to(float(line))
-threading.Thread(target=follow, daemon=True).start()
-sys.argv = ["tacitd", *program[3:]]
-from tacitd.cli.program import main
-main()
-"""
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/proc tells CPU and memory")

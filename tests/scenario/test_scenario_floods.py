@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import PROGRAM, Daemon, MakeDaemon, append, line, prompt_record, until
+from support_moved_clock import MOVED
 from support_waiting import PATIENCE
 
 pytestmark = [
@@ -44,20 +45,6 @@ def make_slow(sync):
         sync(fd)
     return slow
 os.fsync, os.fdatasync = make_slow(os.fsync), make_slow(os.fdatasync)
-sys.argv = ["tacitd", *program[3:]]
-from tacitd_handlers.entry_point import main
-main()
-"""
-MOVED = """
-import sys, threading, time_machine
-fifo, start, *program = sys.argv[1:]
-traveller = time_machine.travel(float(start), tick=True).start()
-def follow():
-    while True:
-        with open(fifo) as times:
-            for line in times:
-                traveller.move_to(float(line))
-threading.Thread(target=follow, daemon=True).start()
 sys.argv = ["tacitd", *program[3:]]
 from tacitd_handlers.entry_point import main
 main()

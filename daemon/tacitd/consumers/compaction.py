@@ -26,7 +26,7 @@ GROWN = 0.5
 DAY = 86400.0
 KEEP_DATA = 400 * DAY
 KEEP_GONE = 60 * DAY
-KEEP_TOLD = 2 * RESEND_FOR
+KEEP_MESSAGES = 2 * RESEND_FOR
 KEEP_SHOWN = 2 * DAY
 """Seconds for which an archived commit is in the log too, because a start lists what was done on the last day."""
 LATE = 30 * DAY
@@ -84,10 +84,10 @@ def _compacted_records(
             yield record
         elif is_commit(record) and (_is_shown(record, now) if state is not None else _is_kept(record, now)):
             yield _strip_commit(record, "kept" if state is None else "past")
-    told = {id: at for id, at in consumer.handled_messages.items() if at >= now - KEEP_TOLD}
-    for day in sorted({at // DAY for at in told.values()}):
-        ids = [id for id, at in told.items() if at // DAY == day]
-        yield {"k": "told", "at": max(told[id] for id in ids), "ids": ids}
+    messages = {id: at for id, at in consumer.handled_messages.items() if at >= now - KEEP_MESSAGES}
+    for day in sorted({at // DAY for at in messages.values()}):
+        ids = [id for id, at in messages.items() if at // DAY == day]
+        yield {"k": "told", "at": max(messages[id] for id in ids), "ids": ids}
     if consumer.retried_keys:
         yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried_keys)}
     for name, at in consumer.last_job_runs.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_engine import Scripted
-from tacitd.consumers.compaction import KEEP_DATA, KEEP_GONE, KEEP_TOLD, compact_log
+from tacitd.consumers.compaction import KEEP_DATA, KEEP_GONE, KEEP_MESSAGES, compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.events import Message, Prompt
 from tacitd.files.log import Log
@@ -89,7 +89,7 @@ def test_a_message_is_known_as_long_as_it_can_come_again(tmp_path: Path) -> None
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
     consumer.commit_event(Message.stored_name, None, "learning:1:s:1", {})
-    clock.advance(KEEP_TOLD)
+    clock.advance(KEEP_MESSAGES)
     consumer.commit_event(Message.stored_name, None, "learning:2:s:1", {})
     compact_log(consumer, lambda path: False, large=0)
     assert set(_consumer(tmp_path, clock).handled_messages) == {"learning:1:s:1", "learning:2:s:1"}
