@@ -122,6 +122,8 @@ class Notice(Struct, frozen=True):
     """Its origin and cost: `from 2 prompts, $0.01`."""
     item: str = ""
     """The id of the `StoredItem` that was made, if it is not a line that a transaction writes."""
+    root: str = ""
+    """The project's directory, if it is a line that a transaction writes."""
 
 
 class StoredItem(Struct, frozen=True):

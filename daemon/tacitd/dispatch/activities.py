@@ -57,11 +57,13 @@ class Activity(Struct, frozen=True):
     """The plugin's name; "": the engine."""
     item: str = ""
     """`Notice.item`."""
+    root: str = ""
+    """`Notice.root`."""
 
     def describe(self) -> dict[str, Any]:
-        """Return it as JSON: the fields with the time as ISO 8601, UTC, and `line`, which combines them."""
+        """Return it as JSON: the fields for people with the time as ISO 8601, UTC, and `line`, which combines them."""
         fields = asdict(self) | {"at": utc_seconds(self.at), "line": activity_line(self)}
-        del fields["item"]
+        del fields["item"], fields["root"]
         return fields
 
 
@@ -98,9 +100,7 @@ class Activities:
 
     def announce(self, handler: str, notice: Notice) -> None:
         """A handler made something: log it at INFO and keep it."""
-        self._add(
-            Activity(self._now(), notice.did, notice.text, notice.where, notice.about, handler, notice.item)
-        )
+        self._add(_make_activity(self._now(), handler, notice))
 
     def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
         """Log what happened at INFO, keep it, and wake the subscribers."""
@@ -135,7 +135,7 @@ class Activities:
         self._last_number += 1
         self._newest.append((self._last_number, one))
         if one.did == STORED:
-            key = _identify_text(one.where, one.text)
+            key = _identify_text(one)
             self._learned.pop(key, None)
             self._learned[key] = _LearnedText(one, local_date(one.at))
             if len(self._learned) > COUNTED:
@@ -154,7 +154,7 @@ class Activities:
         # A line that was moved is removed and put in one transaction, in any order.
         for texts, is_gone in ([one.taken for one in changed], True), ([one.put for one in changed], False):
             for text in texts:
-                found = self._learned.get(_identify_text(done.root.name, text)) if text is not None else None
+                found = self._learned.get((str(done.root), text)) if text is not None else None
                 if found is not None:
                     found.is_gone = is_gone
 
@@ -198,7 +198,7 @@ class Activities:
             for learned in self._learned.values():
                 learned.activity = _blank_activity(learned.activity, texts)
             self._learned = {
-                _identify_text(learned.activity.where, learned.activity.text): learned
+                _identify_text(learned.activity): learned
                 for learned in self._learned.values()
                 if learned.activity.text != BLANK
             }
@@ -215,9 +215,13 @@ class Activities:
         return remove
 
 
-def _identify_text(where: str, text: str) -> tuple[str, str]:
-    """What a line keeps when it is moved to another file of its project. `where`: as in `Activity`, or the project's name."""
-    return where.partition("/")[0], text
+def _make_activity(at: float, handler: str, one: Notice) -> Activity:
+    return Activity(at, one.did, one.text, one.where, one.about, handler, one.item, one.root)
+
+
+def _identify_text(one: Activity) -> tuple[str, str]:
+    """What a line keeps when it is moved to another file of its project."""
+    return one.root or one.where, one.text
 
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
@@ -254,4 +258,4 @@ def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
         logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
         return
     for one in notices:
-        yield Activity(commit.at, one.did, one.text, one.where, one.about, plugin.name, one.item)
+        yield _make_activity(commit.at, plugin.name, one)

@@ -82,4 +82,5 @@ def learned_notices(root: Path, data: Mapping[str, Any]) -> Iterator[Notice]:
         file = str(data.get("files", {}).get(line, LEARNED))
         about = [f"from {prompts} prompt{'' if prompts == 1 else 's'}"] if prompts else []
         about.append(format_dollars(float(data.get("usd", 0.0)) / len(lines)))
-        yield Notice("learned", str(line), f"{root.name}/{file}", ", ".join(about))
+        where = f"{root.name}/{file}"
+        yield Notice("learned", str(line), where, ", ".join(about), root=str(root))

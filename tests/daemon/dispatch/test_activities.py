@@ -71,8 +71,8 @@ def test_what_was_taken_back_is_not_among_what_was_learned() -> None:
     """A forgotten or undone line gives its place to the one before it, and a restored or moved one is there again."""
     activities = _activities()
     for number in range(SHOWN + 1):
-        activities.announce("learning", Notice("learned", str(number), "shop/LEARNED.md"))
-    activities.announce("learning", Notice("learned", "3", "api/LEARNED.md"))
+        activities.announce("learning", Notice("learned", str(number), "shop/LEARNED.md", root="/p/shop"))
+    activities.announce("learning", Notice("learned", "3", "api/LEARNED.md", root="/p/api"))
 
     def find_last() -> list[str]:
         found = activities.summarise_learned()
@@ -88,6 +88,16 @@ def test_what_was_taken_back_is_not_among_what_was_learned() -> None:
     activities.follow_transaction(_changed(_put("1", "web/AGENTS.md"), _take("1")))
     assert find_last() == ["api 3", "shop 3", "shop 1", "4"]
     assert [row.text for row in activities.list_since(0)] == ["0", "1", "2", "3", "3"]
+
+
+def test_a_line_of_another_project_with_the_same_name_stays() -> None:
+    """Clones of one repository have one name, so a line belongs to its project's directory."""
+    activities = _activities()
+    for root in ("/p/shop", "/q/shop"):
+        activities.announce("learning", Notice("learned", "Use pnpm", "shop/LEARNED.md", root=root))
+    assert activities.summarise_learned()["today"] == 2
+    activities.follow_transaction(_changed(_take("Use pnpm")))
+    assert activities.summarise_learned()["today"] == 1
 
 
 def test_a_forgotten_item_of_another_plugin_is_not_among_what_was_learned() -> None:
@@ -109,9 +119,9 @@ def test_what_was_taken_back_before_the_start_stays_out() -> None:
     """The transactions are applied in their order: a line that was learned again after it was undone is there."""
     activities, now = _activities(), FakeClock().now()
     earlier = [
-        Activity(now - 9, "learned", "a", "shop/LEARNED.md"),
-        Activity(now - 9, "learned", "b", "shop/LEARNED.md"),
-        Activity(now - 3, "learned", "b", "shop/LEARNED.md"),
+        Activity(now - 9, "learned", "a", "shop/LEARNED.md", root="/p/shop"),
+        Activity(now - 9, "learned", "b", "shop/LEARNED.md", root="/p/shop"),
+        Activity(now - 3, "learned", "b", "shop/LEARNED.md", root="/p/shop"),
     ]
     changes = [_changed(_put("a"), _put("b"), at=now - 9), _changed(_take("a"), _take("b"), at=now - 5)]
     activities.load(earlier, [*changes, _changed(_put("b"), at=now - 3)])

@@ -12,8 +12,8 @@ def test_each_line_is_a_notice_with_its_file_its_prompts_and_its_share_of_the_pr
     """The cost of the calls is divided among their lines; a record of an older version has no figures."""
     data = {"put": ["a", "b"], "files": {"b": "web/AGENTS.md"}, "from": 3, "usd": 0.05}
     assert list(learned_notices(Path("/home/dev/shop"), data)) == [
-        Notice("learned", "a", "shop/LEARNED.md", "from 3 prompts, $0.03"),
-        Notice("learned", "b", "shop/web/AGENTS.md", "from 3 prompts, $0.03"),
+        Notice("learned", "a", "shop/LEARNED.md", "from 3 prompts, $0.03", root="/home/dev/shop"),
+        Notice("learned", "b", "shop/web/AGENTS.md", "from 3 prompts, $0.03", root="/home/dev/shop"),
     ]
     assert [one.about for one in learned_notices(Path("/s"), {"put": ["a"], "from": 1, "usd": 0.001})] == [
         "from 1 prompt, <$0.01"
