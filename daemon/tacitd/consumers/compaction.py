@@ -16,7 +16,7 @@ from typing import Any
 from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer, make_position_record
 from tacitd.consumers.cursor_table import Cursor
 from tacitd.consumers.handled_prompts import write_handled
-from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, is_commit
+from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, identify_record, is_commit
 from tacitd.files.log import Log
 
 LARGE = 1 << 20
@@ -109,11 +109,20 @@ def _archive_commits(consumer: Consumer, now: float) -> None:
     first = next(iter(archive.read()), None)
     if first is not None and _get_time(first) < now - KEEP_DATA - LATE:
         archive.compact(each for each in archive.read() if _is_kept(each, now))
+    oldest = min(map(_get_time, _list_unarchived(consumer, now)), default=now)
+    # A compaction that did not reach its end, such as on a full disk, has archived some of them.
+    known = {identify_record(each) for each in archive.read() if _get_time(each) >= oldest}
+    for record in _list_unarchived(consumer, now):
+        if identify_record(record) not in known:
+            archive.append(_strip_commit(record, "kept"))
+    archive.close()
+
+
+def _list_unarchived(consumer: Consumer, now: float) -> Iterator[Mapping[str, Any]]:
     for record in consumer.log.read():
         # Those that the last compaction left in the log, to be shown, are in the archive.
         if record.get("k") != "past" and is_commit(record) and _is_kept(record, now):
-            archive.append(_strip_commit(record, "kept"))
-    archive.close()
+            yield record
 
 
 def _newest_time(consumer: Consumer) -> float:
