@@ -158,7 +158,7 @@ def _write_page(page: bytes, output: str | None) -> Path:
             file = Path(output).expanduser().absolute()
         except RuntimeError as error:  # an unknown `~name`
             raise UsageError(f"{escape_output(output)}: {error}", "name a file") from None
-        if file.is_dir():
+        if file.is_dir() or output.endswith("/"):
             raise UsageError(f"{escape_output(output)} is a directory", "name a file in it")
         if not file.parent.is_dir():
             raise UsageError(f"{escape_output(str(file.parent))}: no such directory", "create it first")

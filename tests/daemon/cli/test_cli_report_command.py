@@ -42,6 +42,8 @@ def test_a_named_file_is_replaced_only_if_it_is_a_report(cli: Cli) -> None:
     assert said.code == 2 and "is not a report" in said.err and notes.read_text() == "mine\n"
     assert cli.run("report", cli.home, "-o", cli.home).code == 2
     assert cli.run("report", cli.home, "-o", cli.home / "none" / "r.html").code == 2
+    said = cli.run("report", cli.home, "-o", f"{cli.home}/pages/")
+    assert said.code == 2 and "is a directory" in said.err and not (cli.home / "pages").exists()
     assert cli.run("report", cli.home, "-o", "-").out.startswith("<!doctype html>")
     assert cli.run("report", cli.home / "none").code == 2
     assert cli.run("report", "--since", "soon").code == 2
