@@ -87,14 +87,15 @@ def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
     here = loop(scene, LIMIT + 5)
     there = [str(r["uuid"]) for i in range(LIMIT + 5) for r in scene.type(f"t{i}", f"t {i}", cwd=scene.root)]
     scene.settle(1)
-    assert ids(scene) == here[:LIMIT], (
-        "those of the other directory were all there before the first was offered"
-    )
+    offered = ids(scene)
+    assert [id for id in offered if id in here] == here[:LIMIT]
+    # Of the other directory's, all of which were there, some may have been offered before the last was read.
+    assert there[LIMIT + 1] not in offered and len(offered) <= 2 * LIMIT
     name = {"project": str(scene.root), "session": f"t{LIMIT + 1}"}[scope]
     assert scene.engine.set_pause(Pause(scope, name), held=False)
     scene.settle(1)
     expected = {"project": there, "session": [there[LIMIT + 1]]}[scope]
-    assert sorted(ids(scene)) == sorted(here[:LIMIT] + expected)
+    assert sorted(ids(scene)) == sorted({*offered, *expected})
 
 
 def test_a_breaker_that_was_opened_lets_work_go_on_where_the_pause_cannot_be_written(

@@ -44,6 +44,8 @@ def make_event_key(event: Event) -> tuple[str, ...]:
             return (event.stored_name, str(project.root), str(path))
         case Message(id=id):
             return (event.stored_name, id)
+        case SessionStarted(transcript=path, project=project):
+            return (event.stored_name, lane_of(project, path))
         case _:
             return (event.stored_name, event.session, str(event.transcript))
 
