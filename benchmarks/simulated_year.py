@@ -11,6 +11,7 @@ Nothing is measured here, and no test uses this module.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -223,7 +224,7 @@ class SimulatedUse:
     def _shorten_logs(self, stores: Stores) -> None:
         """What a start of the daemon does with its logs."""
         for consumer in self.consumers.values():
-            compact_log(consumer, Path.exists)
+            compact_log(consumer, os.path.lexists)
         stores.history.compact_log()
         stores.budget.compact_log()
         stores.refusals.load()

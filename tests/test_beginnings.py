@@ -41,7 +41,7 @@ def test_each_recorded_beginning_has_a_shape() -> None:
     unknown = {}
     for path in CLIENT.glob("*/*/*.jsonl"):
         found, named = leading(path)
-        if named and not is_subagent(path) and found not in shapes:
+        if named and not is_subagent(str(path)) and found not in shapes:
             unknown[path.name] = found
     assert unknown == {}
 

@@ -147,21 +147,21 @@ class Engine(Struct):
         self.started_at = self.clock.now()
         self._clocks = self.started_at, self.clock.monotonic()
         self.follower.start()
-        self.follower.poll(full=True)
-        known = {p: stamp for p, stamp in self.follower.stamps.items() if not self.source.is_subagent(p)}
+        self.follower.list_all()
+        known = self.follower.list_own()
         if new := [consumer for consumer in self.consumers.values() if consumer.first_start is None]:
             baselines = dict(find_baselines(known))
             for consumer in new:
                 consumer.record_first_start(baselines)
-        self.lag.count_all(tuple(known))
+        behind = self.lag.count_all(known)
         self._correct_first_starts()
         self._try_write("rescue", self.dispatcher.settle_rescued)
-        for path, stamp in known.items():
-            if any(c.get_offset(path) != stamp.size for c in self.consumers.values()):
-                self.pool.mark_unread(path)
-                self._found_mtimes[path] = stamp.mtime_ns / 1e9
+        for path in behind:
+            self.pool.mark_unread(path)
+            self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
         for path, cursor in self._list_open_sessions():
-            at = known[path].mtime_ns / 1e9 if path in known else cursor.logged_at
+            stamp = known.get(str(path))
+            at = stamp.mtime_ns / 1e9 if stamp is not None else cursor.logged_at
             self.sessions.note_growth(path, cursor.session, cursor.cwd, at, mtime=at)
         now = self.clock.monotonic()
         self._next_housekeeping, self._next_rescue = now + HOUSEKEEPING, now + HOUSEKEEPING
@@ -242,7 +242,7 @@ class Engine(Struct):
         changes = self.follower.poll(full=full)
         self.lag.note_files(changes)
         for path in (*changes.created, *changes.changed):
-            if self.source.is_subagent(path):
+            if self.source.is_subagent(str(path)):
                 if (session := self.source.session_of_subagent(path)) is not None:
                     self.sessions.note_subagent(session)
             else:
@@ -417,12 +417,13 @@ class Engine(Struct):
     def _begin_sync(self) -> SyncWaiter:
         self._poll_files(full=True)
         self.check_sources()
-        sizes = {p: s.size for p, s in self.follower.stamps.items() if not self.source.is_subagent(p)}
+        sizes, consumers = (
+            {name: stamp.size for name, stamp in self.follower.list_own().items()},
+            self.consumers.values(),
+        )
+        behind = {Path(p): n for p, n in sizes.items() if any(c.get_offset(p) < n for c in consumers)}
         # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
-        consumers, unread = self.consumers.values(), self.pool.unread_paths
-        behind = {
-            p: n for p, n in sizes.items() if p in unread or any(c.get_offset(p) < n for c in consumers)
-        }
+        behind |= {p: sizes[str(p)] for p in self.pool.unread_paths if str(p) in sizes}
         for path in behind:
             self.pool.read_to_end(path, behind[path])
             self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
@@ -467,7 +468,7 @@ class Engine(Struct):
         Returns the number of transcripts among `paths`; other files are not read.
         """
         stamps = self.follower.stamps
-        known = [path for path in paths if path in stamps and not self.source.is_subagent(path)]
+        known = [path for path in paths if path in stamps and not self.source.is_subagent(str(path))]
         for consumer in self.consumers.values():
             if consumer.plugin.uses_model:
                 consumer.rewind_transcripts(known, floor, only)

@@ -67,7 +67,7 @@ def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
 def _list_rows(
     path: Path, source: Source, seen: SeenPrompts, projects: ProjectFinder, explain: bool
 ) -> Iterator[dict[str, Any]]:
-    if source.is_subagent(path):
+    if source.is_subagent(str(path)):
         if explain:
             yield {
                 "left_out": "a sub-agent's transcript: a person typed nothing in it",

@@ -10,14 +10,19 @@ archive (`snapshots.py`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer, make_position_record
-from tacitd.consumers.cursor_table import Cursor
+from tacitd.consumers.consumer import (
+    MESSAGES_KEY,
+    RESEND_FOR,
+    Consumer,
+    make_baseline_records,
+    make_position_record,
+)
 from tacitd.consumers.handled_prompts import write_handled
 from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, identify_record, is_commit
 from tacitd.files.log import Log
+from tacitd.sources.position import Position
 
 LARGE = 1 << 20
 """Bytes."""
@@ -51,7 +56,7 @@ _OURS = frozenset(
 
 
 def compact_log(
-    consumer: Consumer, exists: Callable[[Path], bool], *, large: int = LARGE, grown: float = GROWN
+    consumer: Consumer, exists: Callable[[str], bool], *, large: int = LARGE, grown: float = GROWN
 ) -> bool:
     """Given a consumer whose handler is open, replace the log if it is too long. Returns whether it was replaced.
 
@@ -72,7 +77,7 @@ def compact_log(
 
 
 def _compacted_records(
-    consumer: Consumer, state: Mapping[str, Any] | None, now: float, exists: Callable[[Path], bool]
+    consumer: Consumer, state: Mapping[str, Any] | None, now: float, exists: Callable[[str], bool]
 ) -> Iterator[Mapping[str, Any]]:
     """What readers need before the commits, then the commits in their order, then the positions."""
     if consumer.first_start is not None:
@@ -92,9 +97,16 @@ def _compacted_records(
         yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried_keys)}
     for name, at in consumer.last_job_runs.items():
         yield {"k": "job", "at": at, "s": name}
-    for stream in consumer.cursors.iter_all():
-        if _is_worth_keeping(stream, now, exists):
+    for stream in consumer.cursors.iter_used():
+        known = stream.get_state() != (0, 0, -1) or stream.scan_since is not None
+        if known and _is_remembered(str(stream.path), stream.logged_at, now, exists):
             yield make_position_record(stream, stream.logged_at)
+    baselines: dict[float, list[tuple[str, Position]]] = {}
+    for path, offset, crc, at in consumer.cursors.iter_baselines():
+        if offset and _is_remembered(path, at, now, exists):
+            baselines.setdefault(at, []).append((path, Position(offset, crc)))
+    for at, part in baselines.items():
+        yield from make_baseline_records(part, at)
     yield {
         "k": "compacted",
         "at": now,
@@ -149,7 +161,6 @@ def _strip_commit(record: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     return {"k": kind, **{key: record[key] for key in ("at", "ev", "t", "s", "o", "d") if key in record}}
 
 
-def _is_worth_keeping(stream: Cursor, now: float, exists: Callable[[Path], bool]) -> bool:
-    """Whether the cursor has state, and its transcript exists or was logged lately. Reading it again does no harm."""
-    known = stream.get_state() != (0, 0, -1) or stream.scan_since is not None
-    return known and (stream.logged_at >= now - KEEP_GONE or exists(stream.path))
+def _is_remembered(path: str, logged_at: float, now: float, exists: Callable[[str], bool]) -> bool:
+    """Whether a transcript exists or was logged lately. Reading it again does no harm."""
+    return logged_at >= now - KEEP_GONE or exists(path)

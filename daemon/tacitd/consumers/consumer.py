@@ -42,7 +42,7 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.position import Position
-from tacitd.state.pathnames import decode_name, decode_path, encode_path
+from tacitd.state.pathnames import decode_name, decode_path, encode_name, encode_path
 
 GRACE = 60.0
 """Seconds by which a record may be older than the first start and still count as new: a record has the time at which
@@ -78,7 +78,7 @@ class Consumer(Struct):
     skipped_records: int = 0
     """The number of records in the log that could not be parsed."""
     record_counts: list[int] = field(default_factory=lambda: [0, 0])
-    """How many records a compaction wrote, and how many the log has since."""
+    """How many records and baselines a compaction or the first start wrote, and how many the log has since."""
     moved: deque[Path] = field(default_factory=deque)
     """The transcripts whose position changed since the engine counted the lag. Appended to in any thread."""
     lock: threading.RLock = field(default_factory=threading.RLock)
@@ -134,6 +134,9 @@ class Consumer(Struct):
             case "born":
                 self.first_start = float(record["at"])
             case "base":
+                # As if a compaction had written them: it would change nothing.
+                self.record_counts[0] += len(record["p"])
+                self.record_counts[1] -= 1
                 for name, (offset, crc) in record["p"].items():
                     self.cursors.put_baseline(decode_name(name), int(offset), int(crc), float(record["at"]))
             case "rewind":
@@ -163,7 +166,7 @@ class Consumer(Struct):
                     raise LogDamagedError(
                         f"{self.log.path}: the handler's state is damaged", "restore the file from a backup"
                     )
-                self.record_counts = [self.record_counts[1], 0]
+                self.record_counts = [sum(self.record_counts), 0]
                 if record.get("ids") and not self.seen.tables["id"]:
                     logger.warning("{} is missing: prompts may be handled again", self.handled_file)
             case "done":
@@ -214,20 +217,18 @@ class Consumer(Struct):
         with self.lock:
             return [(one.session, one.path, one.offset) for one in self.cursors.iter_all()]
 
-    def record_first_start(self, positions: Mapping[Path, Position]) -> None:
+    def record_first_start(self, positions: Mapping[str, Position]) -> None:
         """The first start: existing records count as read, and the time is kept. Durable when this returns; after a
         crash before that, the next start is the first."""
         with self.lock:
             now = self.clock.now()
-            items = list(positions.items())
-            for i in range(0, len(items), 500):
-                part = {encode_path(path): [p.offset, p.crc] for path, p in items[i : i + 500]}
-                self.log.append({"k": "base", "at": now, "p": part})
+            for record in make_baseline_records(list(positions.items()), now):
+                self.log.append(record)
             self.log.append({"k": "born", "at": now})
             self.log.flush()
             self.first_start = now
-            for path, p in items:
-                self.cursors.put_baseline(str(path), p.offset, p.crc, now)
+            for path, p in positions.items():
+                self.cursors.put_baseline(path, p.offset, p.crc, now)
 
     def correct_first_start(self) -> None:
         """Set the first start to now if it is in the future: the clock was wrong then, or is wrong now.
@@ -252,7 +253,7 @@ class Consumer(Struct):
         with self.lock:
             return self.cursors.get_cursor(path)
 
-    def get_offset(self, path: Path) -> int:
+    def get_offset(self, path: Path | str) -> int:
         """The offset up to which a transcript is handled. Creates no cursor."""
         return self.cursors.get_offset(path)
 
@@ -431,6 +432,13 @@ class Consumer(Struct):
         stream.scan_projects = () if everything else tuple(sorted({*stream.scan_projects, *only}))
         stream.scan_since = floor if stream.scan_since is None else min(floor, stream.scan_since)
         stream.logged_at, stream.saved_state = at, stream.get_state()
+
+
+def make_baseline_records(positions: Sequence[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
+    """The records of transcripts that count as read."""
+    for i in range(0, len(positions), 500):
+        part = {encode_name(path): [p.offset, p.crc] for path, p in positions[i : i + 500]}
+        yield {"k": "base", "at": at, "p": part}
 
 
 def make_position_record(stream: Cursor, at: float) -> dict[str, Any]:

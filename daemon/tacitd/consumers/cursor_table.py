@@ -1,7 +1,8 @@
 """A handler's position in each transcript, in little memory.
 
 After a year a handler knows 20,000 transcripts and works on a dozen. An object for each of them takes 500 bytes, and every
-handler has its own; packed it is 150 bytes or less. A cursor is unpacked when it is asked for, and stays so.
+handler has its own; packed it is 150 bytes or less, and handlers with the same state share it. A cursor is unpacked when it
+is asked for, and stays so.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from msgspec import Struct
 
 from tacitd.sources.position import Position
 
-_FIELDS = struct.Struct("<qqqqdI")
+_FIELDS = struct.Struct("<qqqqqI")
 """Offset, mark, `handled_upto`, `end_handled_upto`, `logged_at`, and the length of the session, which follows, then the directory."""
 _OFFSET = struct.Struct("<q")
+_UNHANDLED = struct.pack("<qq", -1, -1)
+"""`handled_upto` and `end_handled_upto`."""
 
 
 class Cursor(Struct):
@@ -69,7 +72,10 @@ class Cursor(Struct):
 class CursorTable:
     """The cursors of one handler by transcript. Used under its consumer's lock, except `get_offset`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tables: list[CursorTable] | None = None) -> None:
+        """`tables`: those of all handlers, to which this one is added."""
+        self._tables = [] if tables is None else tables
+        self._tables.append(self)
         self._live: dict[str, Cursor] = {}
         self._packed: dict[str, bytes] = {}
 
@@ -97,7 +103,7 @@ class CursorTable:
             found = self._live[sys.intern(str(path))] = Cursor(path)
         return found
 
-    def get_offset(self, path: Path) -> int:
+    def get_offset(self, path: Path | str) -> int:
         """The offset of a transcript's cursor; 0 if there is none. Unpacks nothing."""
         key = str(path)
         packed = self._packed.get(key)
@@ -113,8 +119,21 @@ class CursorTable:
     def iter_all(self) -> Iterator[Cursor]:
         """Every cursor. Of the packed ones a copy, which is not kept."""
         yield from self.list_live()
+        yield from (_unpack(Path(key), packed) for key, packed in list(self._packed.items()))
+
+    def iter_used(self) -> Iterator[Cursor]:
+        """Those of `iter_all` that are not in `iter_baselines`."""
+        yield from self.list_live()
         for key, packed in list(self._packed.items()):
-            yield _unpack(Path(key), packed)
+            if not _is_baseline(packed):
+                yield _unpack(Path(key), packed)
+
+    def iter_baselines(self) -> Iterator[tuple[str, int, int, float]]:
+        """The transcripts that count as read and in which nothing was done: path, offset, mark and time, without a cursor."""
+        for key, packed in list(self._packed.items()):
+            if _is_baseline(packed):
+                offset, crc, _, _, at, _ = _FIELDS.unpack_from(packed)
+                yield key, offset, crc, float(at)
 
     def iter_unhandled_ends(self) -> Iterator[Cursor]:
         """Those of `iter_all` in whose session the handler did something since it last handled an end."""
@@ -140,13 +159,19 @@ class CursorTable:
     ) -> bool:
         texts = session.encode(errors="surrogatepass"), cwd.encode(errors="surrogatepass")
         try:
-            packed = _FIELDS.pack(*state, at, len(texts[0])) + texts[0] + texts[1]
+            # Whole seconds, because handlers that read to the same end are a moment apart.
+            packed = _FIELDS.pack(*state, int(at), len(texts[0])) + texts[0] + texts[1]
         except struct.error:  # a number of a damaged log is too large
             return False
-        # Each handler knows the same transcripts, so their names are shared.
-        self._packed[sys.intern(path)] = packed
+        # Each handler knows the same transcripts, most of them with the same state.
+        same = (each for table in self._tables if (each := table._packed.get(path)) == packed)
+        self._packed[sys.intern(path)] = next(same, None) or packed
         self._live.pop(path, None)
         return True
+
+
+def _is_baseline(packed: bytes) -> bool:
+    return len(packed) == _FIELDS.size and packed[16:32] == _UNHANDLED
 
 
 def _unpack(path: Path, packed: bytes) -> Cursor:

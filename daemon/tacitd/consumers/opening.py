@@ -12,6 +12,7 @@ from loguru import logger
 from tacitd.clock import Clock
 from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
+from tacitd.consumers.cursor_table import CursorTable
 from tacitd.errors import TacitdError, describe_failure
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Plugin, Tools
@@ -26,10 +27,11 @@ def make_consumers(
     """
     made: dict[str, Consumer] = {}
     broken: dict[str, Degradation] = {}
+    tables: list[CursorTable] = []
     for one in plugins:
         try:
             log = Log(make_directory(one.name) / "log.jsonl")
-            made[one.name] = Consumer(one, one.make_handler(), log, clock)
+            made[one.name] = Consumer(one, one.make_handler(), log, clock, CursorTable(tables))
         except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
             broken[f"handler.broken:{one.name}"] = _describe_broken(one.name, error)
     return made, broken

@@ -24,7 +24,7 @@ class LagCounters:
         self,
         consumers: Mapping[str, Consumer],
         stamps: Mapping[Path, Stamp],
-        is_subagent: Callable[[Path], bool],
+        is_subagent: Callable[[str], bool],
     ) -> None:
         """`stamps`: the live view of all known files. A sub-agent's transcript is not a handler's work."""
         self.transcripts = 0
@@ -35,18 +35,26 @@ class LagCounters:
         self._behind: dict[str, dict[Path, int]] = {}
         self._bytes: dict[str, int] = {}
 
-    def count_all(self, transcripts: tuple[Path, ...]) -> None:
-        """Count everything anew: at the start, when the handlers are open and the files are listed."""
-        self.transcripts = 0
+    def count_all(self, transcripts: Mapping[str, Stamp]) -> list[Path]:
+        """Count everything anew: at the start, when the handlers are open and the files are listed.
+
+        Returns those transcripts whose size is not the position of every handler, in the same order.
+        """
+        self.transcripts = len(transcripts)
         self._behind, self._bytes = {}, {}
-        for consumer in self._consumers.values():
+        unequal: dict[str, Path] = {}
+        for name, consumer in self._consumers.items():
             consumer.moved.clear()
-        self.note_files(FileChanges(created=transcripts))
+            for each, stamp in transcripts.items():
+                if consumer.get_offset(each) != stamp.size:
+                    path = unequal[each] = unequal.get(each) or Path(each)
+                    self._count(name, consumer, path, stamp.size)
+        return [unequal[each] for each in transcripts if each in unequal]
 
     def note_files(self, changes: FileChanges) -> None:
         """Files came, grew or went."""
         for path in (*changes.created, *changes.changed, *changes.vanished):
-            if not self._is_subagent(path):
+            if not self._is_subagent(str(path)):
                 size = self._size(path)
                 for name, consumer in self._consumers.items():
                     self._count(name, consumer, path, size)
@@ -71,14 +79,12 @@ class LagCounters:
     def _count(self, name: str, consumer: Consumer, path: Path, size: int) -> None:
         behind = self._behind.setdefault(name, {})
         lag = max(0, size - consumer.get_offset(path))
-        # Called for each file and handler at a start, when most are handled.
-        if lag or path in behind:
-            self._bytes[name] = self._bytes.get(name, 0) + lag - behind.pop(path, 0)
+        self._bytes[name] = self._bytes.get(name, 0) + lag - behind.pop(path, 0)
         if lag:
             behind[path] = lag
 
     def _count_own(self, paths: Iterable[Path]) -> int:
-        return sum(1 for path in paths if not self._is_subagent(path))
+        return sum(1 for path in paths if not self._is_subagent(str(path)))
 
 
 class WorkCounts(Struct):

@@ -309,8 +309,9 @@ class Source(Protocol):
         """Whether a file with this path, in the form of `os.fsdecode`, is a transcript. Called for every file of a listing."""
         ...
 
-    def is_subagent(self, path: Path) -> bool:
-        """Whether this transcript is a sub-agent's: it contains nothing that the person said, and is not read."""
+    def is_subagent(self, path: str) -> bool:
+        """Whether this transcript, a path in the form of `os.fsdecode`, is a sub-agent's: it contains nothing that the person
+        said, and is not read. Called for every transcript at a start."""
         ...
 
     def session_of_subagent(self, path: Path) -> str | None:

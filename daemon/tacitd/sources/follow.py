@@ -96,8 +96,17 @@ class Follower:
         for root in self._roots:
             root.watcher.stop()
 
+    def list_all(self) -> None:
+        """Compare everything, and report no change: at the start all are new."""
+        self._compare_due(full=True)
+        self._known.drop_changes()
+
     def poll(self, *, full: bool = False) -> FileChanges:
         """Compare what may have changed (everything with `full`), and return the changes."""
+        self._compare_due(full=full)
+        return self._known.take_changes()
+
+    def _compare_due(self, *, full: bool) -> None:
         now = self._clock.monotonic()
         lost = [root.watcher.repair_watching() for root in self._roots]
         hinted = self._take_hinted(now)
@@ -112,7 +121,6 @@ class Follower:
         else:
             self._compare_some(hints, now)
         self._last = (self._clock.now(), now)
-        return self._known.take_changes()
 
     def note_hint(self, path: Path, *, at_once: bool = False) -> Path | None:
         """Compare this file soon, if it is a transcript below a root, and return the path by which it is known, else None.
@@ -164,6 +172,12 @@ class Follower:
     def stamps(self) -> Mapping[Path, Stamp]:
         """Every known transcript with its last stamp. A live view."""
         return StampView(self._known.stamps)
+
+    def list_own(self) -> dict[str, Stamp]:
+        """The transcripts that are not a sub-agent's, by their path as text: for passes over all of them, in which `Path` objects
+        would take most of the time."""
+        stamps = self._known.stamps
+        return {name: stamp for name, stamp in stamps.items() if not self._source.is_subagent(name)}
 
     def list_degradations(self) -> list[Degradation]:
         """The present problems, each with a hint."""

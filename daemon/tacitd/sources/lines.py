@@ -62,7 +62,7 @@ class LineChunk(Struct, frozen=True):
         return self.data[: self.cut - 1].split(b"\n") if self.cut else []
 
 
-def open_transcript(path: Path) -> int:
+def open_transcript(path: Path | str) -> int:
     """Given a path, return a descriptor to read from; the caller closes it.
 
     It does not follow a symbolic link (O_NOFOLLOW) and does not block on a FIFO (O_NONBLOCK). Raises FileNotFoundError if
@@ -84,7 +84,7 @@ def open_transcript(path: Path) -> int:
     )
 
 
-def _refusal(path: Path, error: OSError) -> FileRefusedError:
+def _refusal(path: Path | str, error: OSError) -> FileRefusedError:
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return FileRefusedError(
             f"{path} is a symbolic link", "put the file itself there; links are not followed"

@@ -62,7 +62,7 @@ def is_valid(path: Path, position: Position) -> bool:
         os.close(fd)
 
 
-def find_baseline(path: Path) -> Position:
+def find_baseline(path: Path | str) -> Position:
     """The position after the last newline that the file has now; offset 0 if it has none.
 
     Used at the first start, when everything before it counts as read. Reads backwards in small chunks, so memory is
@@ -82,7 +82,7 @@ def find_baseline(path: Path) -> Position:
         os.close(fd)
 
 
-def find_baselines(paths: Iterable[Path]) -> Iterator[tuple[Path, Position]]:
+def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
     """Yield each transcript with its baseline, for the first start.
 
     A transcript that cannot be read now is left out, with a warning in the log. It is read from its first byte when that

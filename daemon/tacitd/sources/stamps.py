@@ -5,6 +5,7 @@ follow.py reads the files' stamps and passes them on; this module decides what h
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
@@ -48,7 +49,8 @@ class KnownStamps:
         before = self.stamps.get(path)
         if before == stamp:
             return
-        self.stamps[path] = stamp
+        # The handlers' positions have the same names.
+        self.stamps[sys.intern(path)] = stamp
         self._warm(path, at)
         reported = self._changes.get(path)
         # Several changes between two polls become one: vanished and born again is "changed", born and changed is "born".
@@ -89,6 +91,10 @@ class KnownStamps:
             kinds[kind].append(path)
         self._changes = {}
         return FileChanges(as_paths(kinds["changed"]), as_paths(kinds["vanished"]), as_paths(kinds["born"]))
+
+    def drop_changes(self) -> None:
+        """Report nothing of the changes since the last call of `take_changes`."""
+        self._changes = {}
 
     @property
     def has_hot(self) -> bool:

@@ -8,7 +8,12 @@ from pathlib import Path
 
 def encode_path(path: Path) -> str:
     """The path as a string for JSON. If it is not UTF-8: a NUL, then each byte as the character of that number."""
-    raw = os.fsencode(path)
+    return encode_name(str(path))
+
+
+def encode_name(name: str) -> str:
+    """The same for a path in the form of `os.fsdecode`."""
+    raw = os.fsencode(name)
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -21,5 +26,5 @@ def decode_path(name: str) -> Path:
 
 
 def decode_name(name: str) -> str:
-    """The same as `str(decode_path(name))`, without a Path, which is large: for the logs of thousands of transcripts."""
+    """The same as `str(decode_path(name))`, without a Path, which is large. The inverse of `encode_name`."""
     return os.fsdecode(name[1:].encode("latin-1")) if name.startswith("\0") else name

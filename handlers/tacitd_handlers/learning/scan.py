@@ -144,7 +144,7 @@ def _transcripts(source: Source, floor: float) -> list[Path]:
             with suppress(OSError):
                 if (
                     source.is_transcript(str(path))
-                    and not source.is_subagent(path)
+                    and not source.is_subagent(str(path))
                     and not path.is_symlink()
                     and path.stat().st_mtime >= floor
                 ):

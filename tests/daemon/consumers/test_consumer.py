@@ -128,7 +128,7 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
         case "late":
             consumer.commit(stream, forward, [_prompt(n)], {"late": n}, stream.epoch - 1)
         case "begin":
-            consumer.record_first_start({path: Position(n, 7)})
+            consumer.record_first_start({str(path): Position(n, 7)})
 
 
 @given(STEPS)
@@ -175,7 +175,7 @@ def test_without_save_a_crash_only_means_reading_again(tmp_path: Path) -> None:
 def test_first_start_is_complete_or_none(tmp_path: Path) -> None:
     """DESIGN "Sources": a crash during the first start does not make old records count as new."""
     consumer = _consumer(tmp_path)
-    consumer.record_first_start({Path(f"/t/{i}.jsonl"): Position(i, i) for i in range(1200)})
+    consumer.record_first_start({f"/t/{i}.jsonl": Position(i, i) for i in range(1200)})
     lines = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 4
     (tmp_path / "log.jsonl").write_bytes(b"".join(lines[:3]))
@@ -204,7 +204,7 @@ def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> N
 def test_scan_sets_back_and_the_larger_wish_stays(tmp_path: Path) -> None:
     """DESIGN "Sources": `tacitd scan` asks for older prompts; a later scan of a shorter time keeps them."""
     consumer = _consumer(tmp_path)
-    consumer.record_first_start({PATHS[0]: Position(500, 1)})
+    consumer.record_first_start({str(PATHS[0]): Position(500, 1)})
     stream = consumer.get_cursor(PATHS[0])
     consumer.rewind_transcripts([PATHS[0]], 1000.0)
     consumer.rewind_transcripts([PATHS[0]], 2000.0)

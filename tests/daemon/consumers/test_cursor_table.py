@@ -16,9 +16,11 @@ _OFFSETS = st.integers(-1, 1 << 62)
 
 
 @examples(200)
-@given(_OFFSETS, st.integers(0, 0xFFFFFFFF), _OFFSETS, _OFFSETS, st.text(), st.text(), st.floats(0, 4e9))
+@given(
+    _OFFSETS, st.integers(0, 0xFFFFFFFF), _OFFSETS, _OFFSETS, st.text(), st.text(), st.integers(0, 1 << 40)
+)
 def test_a_packed_cursor_comes_back_as_it_was(
-    offset: int, crc: int, handled: int, ended: int, session: str, cwd: str, at: float
+    offset: int, crc: int, handled: int, ended: int, session: str, cwd: str, at: int
 ) -> None:
     """With every number and text that a log may contain; its end is offered as before."""
     table = CursorTable()
@@ -28,6 +30,10 @@ def test_a_packed_cursor_comes_back_as_it_was(
     cursor.saved_state = cursor.get_state()
     table.pack_cursor(cursor)
     assert not table.list_live() and list(table.iter_all()) == [cursor]
+    baselines = list(table.iter_baselines())
+    assert [*table.iter_used()] == [cursor] * (not baselines)
+    assert baselines in ([], [(str(PATH), offset, crc, at)])
+    assert bool(baselines) == ((handled, ended, session, cwd) == (-1, -1, "", ""))
     assert table.get_offset(PATH) == offset and PATH in table and len(table) == 1
     assert list(table.iter_unhandled_ends()) == [cursor] * cursor.has_unhandled_end
     assert table.find_cursor(PATH) == cursor and len(table) == 1
@@ -54,3 +60,15 @@ def test_a_baseline_replaces_what_was_known() -> None:
     table.put_baseline(str(PATH), 9, 1, 2.0)
     assert table.get_offset(PATH) == 9 and not table.list_live()
     assert table.find_cursor(Path("/t/other")) is None and table.get_offset(Path("/t/other")) == 0
+
+
+def test_handlers_share_what_is_equal() -> None:
+    """Most handlers read most transcripts to their end, a moment after each other."""
+    tables: list[CursorTable] = []
+    first, second, third = CursorTable(tables), CursorTable(tables), CursorTable(tables)
+    for table, offset, at in ((first, 7, 5.0), (second, 8, 5.0), (third, 7, 5.9)):
+        table.put_baseline(str(PATH), offset, 1, at)
+    assert first._packed[str(PATH)] is third._packed[str(PATH)]
+    assert [table.get_offset(PATH) for table in tables] == [7, 8, 7]
+    third.get_cursor(PATH).offset = 9
+    assert [table.get_offset(PATH) for table in tables] == [7, 8, 9]

@@ -112,8 +112,8 @@ class Talks:
     def is_transcript(self, path: str) -> bool:
         return path.endswith(".talk")
 
-    def is_subagent(self, path: Path) -> bool:
-        return path.name.startswith("helper-")
+    def is_subagent(self, path: str) -> bool:
+        return path.rpartition("/")[2].startswith("helper-")
 
     def session_of_subagent(self, path: Path) -> str | None:
         return path.stem.removeprefix("helper-")

@@ -48,7 +48,7 @@ class ClaudeCode(Struct, frozen=True):
         """Whether the name has the suffix of a transcript."""
         return path.endswith(SUFFIX)
 
-    def is_subagent(self, path: Path) -> bool:
+    def is_subagent(self, path: str) -> bool:
         """Whether this is a sub-agent's transcript (rule 1)."""
         return is_subagent(path)
 
@@ -63,7 +63,7 @@ class ClaudeCode(Struct, frozen=True):
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         """Who wrote last in the newest transcripts."""
         paths = (path for root in self.roots for path in root.glob(f"*/*{SUFFIX}"))
-        return list_clients((path for path in paths if not is_subagent(path)), since)
+        return list_clients((path for path in paths if not is_subagent(str(path))), since)
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> LineReader:
         """The assembler for a transcript."""
@@ -80,9 +80,11 @@ class ClaudeCode(Struct, frozen=True):
         return tool_answers.read_answers(path, ids, start, end)
 
 
-def is_subagent(path: Path) -> bool:
+def is_subagent(path: str) -> bool:
     """Whether this is a sub-agent's transcript (rule 1): it contains nothing that the person said."""
-    return "subagents" in path.parts or (path.name.startswith("agent-") and path.suffix == SUFFIX)
+    if "/subagents/" in f"/{path}/":
+        return True
+    return path.rpartition("/")[2].startswith("agent-") and path.endswith(SUFFIX)
 
 
 def session_of_subagent(path: Path) -> str | None:

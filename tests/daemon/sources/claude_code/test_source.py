@@ -24,7 +24,7 @@ from tacitd.sources.transcript import read_records
 )
 def test_sub_agents_are_told_by_their_path(name: str, expected: bool) -> None:
     """CLAUDE_CODE section 6 rule 1, section 5.1: workflows nest deeper."""
-    assert is_subagent(Path(name)) is expected
+    assert is_subagent(name) is expected
 
 
 @pytest.mark.parametrize(
