@@ -61,8 +61,13 @@ def leave_unchanged(data: bytes | None) -> bytes | None:
     return data
 
 
-def replace_file(path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None) -> bool:
+def replace_file(
+    path: Path, data: bytes, *, mode: int | None = None, disk: Disk | None = None, durable: bool = True
+) -> bool:
     """Make `data` the content of a file that only tacitd writes. False: it was already, and nothing was written.
+
+    `durable` False is for what can be derived again: a crash of tacitd leaves the whole old or the whole new file, and after
+    a power cut it may be either of them, or empty.
 
     `mode` is for tacitd's own files (0o600; missing directories become 0700). Without it the file keeps the mode of the
     one it replaces; a new one gets its directory's mode without the execute bits. Raises OSError, and FileRefusedError
@@ -74,7 +79,7 @@ def replace_file(path: Path, data: bytes, *, mode: int | None = None, disk: Disk
     if seen is not None and seen.data == data and mode in (None, seen.stat.st_mode & 0o7777):
         return False
     make_dirs(target.parent, disk, private=mode is not None)
-    _put_in_place(target, [data], seen.stat if seen else None, mode, disk)
+    _put_in_place(target, [data], seen.stat if seen else None, mode, disk, durable=durable)
     return True
 
 
@@ -87,14 +92,21 @@ def write_file(path: Path, parts: Iterable[bytes], mode: int, disk: Disk | None 
 
 
 def _put_in_place(
-    target: Path, parts: Iterable[bytes], like: os.stat_result | None, mode: int | None, disk: Disk
+    target: Path,
+    parts: Iterable[bytes],
+    like: os.stat_result | None,
+    mode: int | None,
+    disk: Disk,
+    *,
+    durable: bool = True,
 ) -> None:
-    temp = write_temp(target, parts, like, mode, disk)
+    temp = write_temp(target, parts, like, mode, disk, durable=durable)
     with removed_on_failure(temp, disk):
         # rename(2) is atomic: whoever opens the name gets the whole old or the whole new file.
         disk.replace(temp, target)
-    # rename(2) is atomic, but lasts over a power cut only after the directory was synced (fsync(2)).
-    disk.sync_dir(target.parent)
+    if durable:
+        # rename(2) is atomic, but lasts over a power cut only after the directory was synced (fsync(2)).
+        disk.sync_dir(target.parent)
 
 
 def edit_file(

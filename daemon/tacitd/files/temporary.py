@@ -58,13 +58,19 @@ def read_snapshot(target: Path, disk: Disk) -> FileSnapshot | None:
 
 
 def write_temp(
-    target: Path, parts: Iterable[bytes], like: os.stat_result | None, mode: int | None, disk: Disk
+    target: Path,
+    parts: Iterable[bytes],
+    like: os.stat_result | None,
+    mode: int | None,
+    disk: Disk,
+    *,
+    durable: bool = True,
 ) -> Path:
     """Write and sync a temporary file beside `target`, with the mode and owner that the target will have.
 
     `mode` None: the mode of `like`, the file that will be replaced. Without `like`, the directory's mode without the
     execute bits, because a service's narrow umask would hide the file from the people who work in the project. Raises
-    OSError. Old temporary files in the directory are removed.
+    OSError. Old temporary files in the directory are removed. `durable` False: it is not synced, and old ones stay.
     """
     temp = _new_name(target)
     if like is None and mode is None:
@@ -75,10 +81,11 @@ def write_temp(
             for part in parts:
                 write_all(fd, part, disk)
             _set_mode_and_owner(fd, like, mode, disk)
-            # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)), and the name would
-            # be that of an empty file.
-            disk.sync(fd)
-            sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
+            if durable:
+                # Before the file gets its name: a rename may be durable before the bytes are (fsync(2)), and the name
+                # would be that of an empty file.
+                disk.sync(fd)
+                sweep_temporary(target.parent, disk.fstat(fd).st_ctime - STALE, disk)
         finally:
             disk.close(fd)
     return temp

@@ -182,7 +182,9 @@ class ContinuityHandler(BaseHandler):
         rendered, values = now, now.told_tasks
         if values is not None:
             now = replace(now, told_tasks=list_task_values(now.items, values))
-        self._store.save_progress(now)
+        # Syncing each growth of a program's session would cost more than reading it, and nobody misses its last tasks after a
+        # power cut. What may be in a session's file is not in the transcript, so a person's session is synced.
+        self._store.save_progress(now, durable=bool(now.prompts))
         if not now.prompts:
             return now
         self._store.change_session(now.session, lambda before: render.render_session(before, rendered))
@@ -197,7 +199,8 @@ class ContinuityHandler(BaseHandler):
             decisions=(),
         )
         if written != now:
-            self._store.save_progress(written)
+            # The state before says too that these texts may be in the file.
+            self._store.save_progress(written, durable=False)
         return written
 
     def _update(

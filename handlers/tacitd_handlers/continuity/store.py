@@ -231,12 +231,11 @@ class SessionStore:
         found = (self._load_file(path) for path in recent)
         return [one.session for one in found if one is not None]
 
-    def save_progress(self, now: TranscriptProgress) -> None:
-        """Store the state of a session. Raises OSError."""
+    def save_progress(self, now: TranscriptProgress, *, durable: bool = True) -> None:
+        """Store the state of a session. Raises OSError. `durable` False: a power cut may leave the state before, or none."""
         data = json.dumps(session_progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
-        replace_file(
-            self._beside / session_names.file_name(now.session), data + b"\n", mode=0o600, disk=self.disk
-        )
+        path = self._beside / session_names.file_name(now.session)
+        replace_file(path, data + b"\n", mode=0o600, disk=self.disk, durable=durable)
 
     # pruning
 

@@ -125,11 +125,11 @@ def test_a_crash_makes_no_task_a_persons(begun: World, monkeypatch: pytest.Monke
     save = SessionStore.save_progress
     saves = [0]
 
-    def ends_after_the_first(store: SessionStore, now: Any) -> None:
+    def ends_after_the_first(store: SessionStore, now: Any, **how: bool) -> None:
         saves[0] += 1
         if saves[0] > 1:  # the file of the session is written
             raise OSError(5, "killed")
-        save(store, now)
+        save(store, now, **how)
 
     begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
     with monkeypatch.context() as patched:

@@ -32,6 +32,24 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
+def test_what_may_be_in_a_persons_file_is_durable_before_it_is_there(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-07: otherwise a power cut would make tacitd's own notes a person's. A program's session has no such file."""
+    save, saves = SessionStore.save_progress, list[tuple[str, bool, bool]]()
+
+    def noted(store: SessionStore, now: TranscriptProgress, *, durable: bool = True) -> None:
+        is_new = now.telling != () and not set(now.telling) <= set(world.file("s1").get("context", ()))
+        saves.append((now.session, is_new, durable))
+        save(store, now, durable=durable)
+
+    monkeypatch.setattr(SessionStore, "save_progress", noted)
+    world.type("s1", "one")
+    world.say("s2", "nobody typed here")
+    world.settle()
+    assert sorted(saves) == [("s1", False, False), ("s1", True, True), ("s2", False, False)]
+
+
 def test_growth_is_gathered(world: World) -> None:
     """`continuity.settle`: growth within twenty seconds is written once."""
     world.type("s1", "a")
@@ -221,11 +239,11 @@ def test_a_crash_leaves_no_old_note_of_the_state(world: World, monkeypatch: pyte
     """SPEC P-26: notes that a crash left in the file are replaced as the session goes on; a person's note stays."""
     save, saves = SessionStore.save_progress, list[TranscriptProgress]()
 
-    def ends_after_the_first(store: SessionStore, now: TranscriptProgress) -> None:
+    def ends_after_the_first(store: SessionStore, now: TranscriptProgress, **how: bool) -> None:
         saves.append(now)
         if len(saves) > 1:  # the file of the session is written
             raise OSError(5, "killed")
-        save(store, now)
+        save(store, now, **how)
 
     world.type("s1", "one")
     world.say("s1", "Old text.")

@@ -170,10 +170,10 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
     """SPEC X-07: a summary that a crash left in the file is tacitd's, and the next one replaces it."""
     save = SessionStore.save_progress
 
-    def ends_after_the_file(store: SessionStore, now: TranscriptProgress) -> None:
+    def ends_after_the_file(store: SessionStore, now: TranscriptProgress, **how: bool) -> None:
         if now.summary and now.told == now.summary:  # the file of the session is written
             raise OSError(5, "killed")
-        save(store, now)
+        save(store, now, **how)
 
     def compact(text: str) -> None:
         content = f"Summary:\n8. Current Work:\n   {text}"
