@@ -19,10 +19,10 @@ from support_sources import ROOT, Module, find_wrong, plugins
 SHARED_PARTS = {"files", "text"}
 """Parts of the engine that tacitd's own plugins may use as a whole. They import nothing of the engine but each other."""
 SHARED = {
+    "tacitd.cli.caller": "printing for whoever runs the command, and the option --no-pager",
     "tacitd.cli.control_commands": "how commands print why something waits",
     "tacitd.cli.item_lookup": "items by their beginning, as in `tacitd forget`",
     "tacitd.cli.local_times": "how commands print times",
-    "tacitd.cli.pager": "the option --pager",
     "tacitd.cli.parked_lines": "how commands print what is parked",
     "tacitd.cli.program": "a group of commands with the form of tacitd's own",
     "tacitd.cli.progress_bar": "the progress of `tacitd scan`",

@@ -5,11 +5,16 @@ benchmarks/commands.py measures the time itself.
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
+
+from tacitd.control.protocol import encode_result
 
 HEAVY = frozenset(
     {
@@ -52,13 +57,18 @@ TACITD, LESSON = "entry_point", "lessons.cli"
     [
         (TACITD, "--version", LIBRARIES | {"json", "pathlib", "re"}, 3),
         (TACITD, "statusline", LIBRARIES | {"json", "pathlib", "re"}, 4),
-        (TACITD, "--help", LIBRARIES | {"pathlib"}, 6),
+        (TACITD, "--help", LIBRARIES | {"pathlib"}, 7),
         (LESSON, "load", LIBRARIES | {"json", "pathlib", "re", "tacitd"}, 18),
-        (TACITD, "status", HEAVY | {"msgspec", "subprocess"}, 32),
-        (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 22),
+        (
+            TACITD,
+            "status",
+            HEAVY | {"click", "msgspec", "dataclasses", "inspect", "subprocess", "hashlib"},
+            26,
+        ),
+        (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 25),
         (TACITD, "prompts .", HEAVY, 60),
         (TACITD, "context", HEAVY, 140),
-        (TACITD, "learned", HEAVY, 125),
+        (TACITD, "learned", HEAVY, 128),
         (TACITD, "why something", HEAVY, 130),
     ],
 )
@@ -69,17 +79,49 @@ def test_commands_import_only_what_they_use(
 
     The first run writes the table of the plugins' hooks, for which it scans the entry points.
     """
-    loaded = set[str]()
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", SCRIPT.replace("PROGRAM", program), *arguments.split()],
-            env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "TACITD_STATE_DIR": str(tmp_path / "state")},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        loaded = set(done.stderr.splitlines()[-1].split())
+    list_loaded(program, arguments, tmp_path)
+    check_loaded(list_loaded(program, arguments, tmp_path), heavy, most)
+
+
+@pytest.mark.parametrize("arguments", ["status", "learned", "why something", "config show", "doctor --quick"])
+def test_commands_that_the_daemon_answers_import_next_to_nothing(arguments: str, tmp_path: Path) -> None:
+    """They ask, and print the answer."""
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / "socket").write_text(
+        "s\n"
+    )  # below the current directory, because a path may be too long
+    with contextlib.chdir(tmp_path), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind("s")
+        listening.listen()
+
+        def answer() -> None:
+            peer, _ = listening.accept()
+            with peer:
+                peer.recv(65_536)
+                peer.sendall(encode_result(1, {"printed": ["", "out", "answered\n"]}))
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        loaded = list_loaded(TACITD, arguments, tmp_path)
+        thread.join()
+    check_loaded(loaded, LIBRARIES | {"json", "pathlib", "re", "signal"}, 7)
+
+
+def list_loaded(program: str, arguments: str, folder: Path) -> set[str]:
+    """The modules that are loaded when the command ends."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.replace("PROGRAM", program), *arguments.split()],
+        env={"HOME": str(folder), "PATH": "/usr/bin:/bin", "TACITD_STATE_DIR": str(folder / "state")},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def check_loaded(loaded: set[str], heavy: frozenset[str], most: int) -> None:
+    """Nothing heavy is loaded, and at most so many modules of tacitd's own."""
     assert loaded & heavy == set()
     own = {name for name in loaded if name.split(".")[0] in ("tacitd", "tacitd_handlers")}
     assert len(own) <= most, sorted(own)

@@ -36,7 +36,7 @@ def print_status_line() -> None:
 def ask_status_line(environ: Mapping[str, str]) -> str:
     """The line from the daemon with this environment; ABSENT if none runs, BUSY if it does not answer in time."""
     try:
-        answer = _exchange(_find_socket(environ))
+        answer = exchange_line(find_socket(environ), REQUEST, PATIENCE)
     except TimeoutError:
         return BUSY
     except OSError:
@@ -47,19 +47,20 @@ def ask_status_line(environ: Mapping[str, str]) -> str:
     return _decode_string(rest.decode("utf-8", "replace"))
 
 
-def _exchange(path: str) -> bytes:
+def exchange_line(path: str, request: bytes, seconds: float) -> bytes:
+    """The daemon's answer to a request; less than a line if it closed the connection. Raises OSError, TimeoutError."""
     import _socket
 
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     peer = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     got = b""
     try:
-        peer.settimeout(PATIENCE)
+        peer.settimeout(seconds)
         peer.connect(path)
-        peer.send(REQUEST)
+        peer.sendall(request)
         while not got.endswith(b"\n"):
             peer.settimeout(max(0.001, deadline - time.monotonic()))
-            part = peer.recv(4096)
+            part = peer.recv(65_536)
             if not part:
                 break
             got += part
@@ -68,7 +69,7 @@ def _exchange(path: str) -> bytes:
     return got
 
 
-def _find_socket(environ: Mapping[str, str]) -> str:
+def find_socket(environ: Mapping[str, str]) -> str:
     """The running daemon's socket, which a file of its state directory names. Raises OSError if there is none.
 
     The directory is the one that `tacitd.state.paths` finds.

@@ -11,6 +11,11 @@ import sys
 
 from tacitd import __version__
 
+ANSWERED = frozenset(
+    {"config", "context", "doctor", "history", "learned", "prompts", "show", "status", "why"}
+)
+"""Commands that a running daemon may answer, all or some of them. Others do not ask it."""
+
 
 def main() -> None:
     """Answer without the full program, or prepare signals, then import and run it."""
@@ -19,7 +24,7 @@ def main() -> None:
 
         print_status_line()
         return
-    if (text := _answer_quickly(sys.argv[1:])) is not None and _print_text(text):
+    if _answer_quickly(sys.argv[1:]):
         return
     from tacitd.service.early_signals import no_trace_on_interrupt, prepare_start
 
@@ -29,36 +34,41 @@ def main() -> None:
     run()
 
 
-def _answer_quickly(arguments: list[str]) -> str | None:
-    """What the full program prints, from modules that import no click; None if the full program is needed."""
+def _answer_quickly(arguments: list[str]) -> bool:
+    """Print what the full program prints, with modules that import no click; False if the full program is needed."""
     if "_TACITD_COMPLETE" in os.environ:  # a shell asks for completions
-        return None
+        return False
     match arguments:
         case ["--version"]:
-            return f"tacitd {__version__}\n"
+            return _print_text(f"tacitd {__version__}\n")
         case [] | ["--help"] | ["-h"]:
             from tacitd.cli.quick_help import read_help
 
-            return read_help(os.environ)
-        case ["status"]:
-            return _answer_status()
+            text = read_help(os.environ)
+            return text is not None and _print_text(text)
+        case [command, *_] if command in ANSWERED:
+            from tacitd.cli.quick_answer import answer_command
+
+            return answer_command(arguments, os.environ) or (arguments == ["status"] and _print_last_status())
         case _:
-            return None
+            return False
 
 
-def _answer_status() -> str | None:
+def _print_last_status() -> bool:
+    """Print the last status if no daemon runs, and end the process; False if that is not so."""
     from tacitd.service.early_signals import no_trace_on_interrupt
 
     with no_trace_on_interrupt():
-        from tacitd.cli.quick_status import answer_status
+        from tacitd.cli.quick_status import print_last_status
         from tacitd.errors import TacitdError
 
         try:
-            return answer_status(os.environ) if sys.stdout is not None else None
-        except TacitdError as error:
-            from tacitd.cli.program import end_with_error
-
-            end_with_error(error)
+            code = print_last_status() if sys.stdout is not None and sys.stderr is not None else None
+        except TacitdError:
+            return False  # the full program reports it
+    if code is not None:
+        sys.exit(code)
+    return False
 
 
 def _print_text(text: str) -> bool:

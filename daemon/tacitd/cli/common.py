@@ -6,20 +6,20 @@ Every command imports this module, so it imports nothing heavy.
 from __future__ import annotations
 
 import json
-import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import click
-
+from tacitd.cli.caller import CallMethod as CallMethod
+from tacitd.cli.caller import echo_message as echo_message
+from tacitd.cli.caller import echo_text, get_directory, get_environ
 from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
-from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
+from tacitd.text.sanitize import replace_surrogates
 
 __all__ = [
     "CallMethod",
@@ -38,17 +38,9 @@ LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
 
 
-class CallMethod(Protocol):
-    """Calls a method of the daemon, or of an engine in this process."""
-
-    def __call__(self, method: str, /, **params: Any) -> Any:
-        """Return the method's result. Raises TacitdError."""
-        ...
-
-
 def get_paths() -> Paths:
     """The paths for this process's environment."""
-    return Paths.from_env(os.environ)
+    return Paths.from_env(get_environ())
 
 
 def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
@@ -78,22 +70,17 @@ def connect_or_run() -> Iterator[CallMethod]:
 
 def echo_json(document: object) -> None:
     """Print a document on stdout as indented JSON."""
-    click.echo(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
+    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
 
 
 def echo_json_line(document: Mapping[str, Any]) -> None:
     """Print an object on stdout as one line of JSON."""
-    click.echo(replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
+    echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, separators=(",", ":"))))
 
 
 def show_argument(text: str) -> str:
     """What a person typed, for a message: escaped, and cut if it is very long."""
     return escape_output(text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…")
-
-
-def echo_message(text: str) -> None:
-    """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
-    click.echo(escape_lines(text), err=True)
 
 
 def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
@@ -103,7 +90,8 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     `missing_ok`: do not check that it exists.
     """
     try:
-        place = Path(given or ".").expanduser().absolute()
+        place = Path(given or ".").expanduser()
+        place = place if place.is_absolute() else get_directory() / place
         if missing_ok or stat.S_ISDIR(place.stat().st_mode):
             return place
         why = "not a directory"

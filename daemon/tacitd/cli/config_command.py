@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, echo_text
 from tacitd.cli.common import echo_json, echo_message, get_paths
 from tacitd.text.text_table import format_table
 
@@ -42,7 +43,7 @@ def path(every: bool) -> None:
         click.echo(line)
 
 
-@config.command(epilog="\b\nExample: tacitd config show --json | jq")
+@config.command(cls=AnsweredCommand, epilog="\b\nExample: tacitd config show --json | jq")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
     """Show every setting, its current value and what it does. Each line is valid in config.toml."""
@@ -55,9 +56,9 @@ def show(as_json: bool) -> None:
         return
     written = dict(_toml_values(loaded))
     for key, _, about in rows:
-        click.echo(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
+        echo_text(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
         if about:
-            click.echo(f"    # {about}")
+            echo_text(f"    # {about}")
 
 
 @config.command(epilog="\b\nExample: tacitd config check && tacitd reload")

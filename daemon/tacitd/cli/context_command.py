@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, echo_text, get_environ, require_own_process
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
 from tacitd.cli.program import load_plugin_table
 from tacitd.session_context.context_request import ContextRequest, measure_text
@@ -14,7 +14,8 @@ from tacitd.session_context.context_sections import BUDGET, Sections, collect_se
 
 
 @click.command(
-    epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --explain\nExample: tacitd context --agent Explore"
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --explain\nExample: tacitd context --agent Explore",
 )
 @click.argument("directory", metavar="[DIR]", required=False)
 @click.option(
@@ -47,7 +48,7 @@ def context(
     table = load_plugin_table(os.environ)
     for what in table.broken:
         echo_message(what)
-    session = session or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
+    session = session or get_environ().get("CLAUDE_CODE_SESSION_ID", "")
     asked = ContextRequest(
         here,
         budget,
@@ -64,13 +65,14 @@ def context(
     elif explain:
         _echo_effective_set(made)
     else:
-        click.echo(fence_sections(made.texts, made.request), nl=False)
+        echo_text(fence_sections(made.texts, made.request), nl=False)
 
 
 def _find_client(wanted: bool) -> str:
     """The version of the client that was used last on this machine; "" if it is not wanted: it takes a while to find."""
     if not wanted:
         return ""
+    require_own_process()  # it reads what may be many transcripts
     import time
 
     from tacitd.cli.common import get_paths
@@ -85,18 +87,17 @@ def _echo_effective_set(made: Sections) -> None:
 
     text, request = fence_sections(made.texts, made.request), made.request
     version = f" of version {escape_output(request.client)}" if request.client else ""
-    click.echo(f"A session in {escape_output(str(request.cwd))}, with a client{version}")
+    echo_text(f"A session in {escape_output(str(request.cwd))}, with a client{version}")
     judged = list(judge_files(request, text))
     for one in judged:
-        click.echo(f"  {escape_output(str(one.file.path))}: {escape_output(describe_file(one))}")
+        echo_text(f"  {escape_output(str(one.file.path))}: {escape_output(describe_file(one))}")
     for other in list_other_files(request.files):
-        click.echo(f"  {escape_output(str(other.path))}: loaded by the client at the start; not tacitd's")
-    click.echo(f"tacitd's context adds {measure_text(text)} of {request.budget} characters:")
+        echo_text(f"  {escape_output(str(other.path))}: loaded by the client at the start; not tacitd's")
+    echo_text(f"tacitd's context adds {measure_text(text)} of {request.budget} characters:")
     for name, section in made.texts.items():
-        click.echo(f"  {name}: {measure_text(section)} characters")
+        echo_text(f"  {name}: {measure_text(section)} characters")
     if not made.texts:
-        click.echo("  nothing")
-    sys.stdout.flush()
+        echo_text("  nothing")
     for one in judged:
         if one.missing:
             where = escape_output(str(one.file.path))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, echo_text, get_environ, require_own_process
 from tacitd.cli.common import echo_json, echo_message, get_paths
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
@@ -15,11 +16,22 @@ if TYPE_CHECKING:
     from tacitd.service.doctor import Service
     from tacitd.service.finding import DoctorFinding
 
+LEFT_OUT = (
+    "the service, whether the client runs and is logged in, what it gets twice, and the plugins' checks"
+)
+"""What --quick does not check."""
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
 
 @click.command(
-    epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'"
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --quick\n"
+    "Example: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'",
+)
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Only what needs no other program: nothing of the service, a login or plugins.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
 @click.option(
@@ -28,11 +40,32 @@ COST = "this asks the fast model one question through your `claude`: about $0.00
 @click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
 @click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool) -> None:
+def doctor(ctx: click.Context, quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> None:
     """Check what the daemon needs, in the service's own environment if a service is installed.
 
     Calls the model only with --model. Ends with 1 if something must be fixed.
     """
+    if quick and (fix or model):
+        raise click.UsageError("--quick excludes --fix and --model")
+    found = _examine_quickly() if quick else _examine_whole(fix=fix, model=model, yes=yes)
+    if as_json:
+        echo_json([finding.as_data() for finding in found])
+    else:
+        _echo_findings(found)
+    if quick:
+        echo_message(f"left out: {LEFT_OUT}; `tacitd doctor` checks that too")
+    ctx.exit(FAILED if any(f.severity == "error" for f in found) else 0)
+
+
+def _examine_quickly() -> list[DoctorFinding]:
+    from tacitd.service.doctor import examine_quickly
+
+    return examine_quickly(get_paths(), get_environ())
+
+
+def _examine_whole(*, fix: bool, model: bool, yes: bool) -> list[DoctorFinding]:
+    """All findings, in a process of the person's own: it starts other programs, and may ask the person."""
+    require_own_process()
     from tacitd.service.doctor import examine_machine
 
     places = get_paths()
@@ -47,21 +80,15 @@ def doctor(ctx: click.Context, as_json: bool, fix: bool, model: bool, yes: bool)
             echo_message(text)
     service = _service()
     found = examine_machine(places, os.environ, service)
-    if model:
-        found.append(_probe_model(service))
-    if as_json:
-        echo_json([finding.as_data() for finding in found])
-    else:
-        _echo_findings(found)
-    ctx.exit(FAILED if any(f.severity == "error" for f in found) else 0)
+    return [*found, _probe_model(service)] if model else found
 
 
 def _echo_findings(found: list[DoctorFinding]) -> None:
     for finding in found:
         mark = {"ok": "ok  ", "warning": "warn", "error": "FAIL"}[finding.severity]
-        click.echo(escape_lines(f"{mark} {finding.id}: {finding.what}"))
+        echo_text(escape_lines(f"{mark} {finding.id}: {finding.what}"))
         if finding.hint:
-            click.echo(escape_lines(f"     hint: {finding.hint}"))
+            echo_text(escape_lines(f"     hint: {finding.hint}"))
 
 
 def _service() -> Service | None:

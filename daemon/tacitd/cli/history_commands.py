@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged
 from tacitd.cli.common import (
     connect_or_run,
     echo_json,
@@ -22,7 +23,6 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
-from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.program import load_plugin_table
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
@@ -35,7 +35,10 @@ SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""
 
 
-@click.command(epilog="\b\nExample: tacitd history\nExample: tacitd history ~/work/app --since 7d --json")
+@click.command(
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd history\nExample: tacitd history ~/work/app --since 7d --json",
+)
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
 @click.option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
@@ -75,7 +78,7 @@ def history(
         echo_message(f"{len(chosen) - len(shown)} older: `-n {len(chosen)}` shows all of them")
 
 
-@click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
+@click.command(cls=AnsweredCommand, epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
 @click.argument("change", metavar="ID")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
 @add_pager_option

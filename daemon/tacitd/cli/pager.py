@@ -8,34 +8,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
 
-import click
+from tacitd.cli.terminal_size import measure_terminal
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-PAGER_OPTION = "--no-pager"
+TYPE_CHECKING = False  # importing typing takes a third of a start of Python
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
 LESS = "FRX"
 """Quit if it fits one screen, keep colours, leave the screen as it is."""
 
 
-def add_pager_option(command: _F) -> _F:
-    """The decorator of the option `--no-pager`; the command gets `no_pager`."""
-    return click.option(
-        PAGER_OPTION,
-        "no_pager",
-        is_flag=True,
-        help="Print long output without a pager (PAGER, TACITD_PAGER).",
-    )(command)
-
-
-def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
-    """Print lines on stdout, through a pager if they do not fit the terminal."""
+def print_paged(lines: Iterable[str], echo: Callable[[str], object]) -> None:
+    """Print lines on stdout, through a pager if it is a terminal that they do not fit. `echo` prints one of them."""
     texts = list(lines)
-    pager = [] if no_pager or not sys.stdout.isatty() else choose_pager(os.environ)
-    if not pager or not _is_long(texts) or not _run_pager(pager, texts):
+    if not sys.stdout.isatty() or not _is_long(texts) or not _run_pager(texts):
         for text in texts:
-            click.echo(text)
+            echo(text)
 
 
 def choose_pager(environ: Mapping[str, str]) -> list[str]:
@@ -51,15 +40,16 @@ def choose_pager(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_long(lines: Iterable[str]) -> bool:
-    import shutil
-
-    width, height = shutil.get_terminal_size()
+    width, height = measure_terminal(os.environ)
     rows = sum(max(1, -(-len(line) // max(1, width))) for line in lines)
     return rows >= height
 
 
-def _run_pager(pager: list[str], lines: Iterable[str]) -> bool:
-    """Whether the pager ran. An interrupt belongs to the pager, which ends when the person wants it."""
+def _run_pager(lines: Iterable[str]) -> bool:
+    """Whether a pager is wanted and ran. An interrupt belongs to it: it ends when the person wants it."""
+    pager = choose_pager(os.environ)
+    if not pager:
+        return False
     import signal
     import subprocess
 

@@ -262,13 +262,6 @@ def main() -> None:
     run_and_exit(make_program(COMMANDS, _load_plugin_rows, _StoringGroup), "tacitd")
 
 
-def end_with_error(error: TacitdError) -> NoReturn:
-    """Print the error of a command that was answered without click, and end the process with its exit code."""
-    _open_streams()
-    echo_error(error)
-    sys.exit(_flush_streams(error.code, "tacitd"))
-
-
 def run_and_exit(command: click.Command, name: str) -> NoReturn:
     """Run a click program called `name` and end the process with its exit code.
 

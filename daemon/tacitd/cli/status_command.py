@@ -5,7 +5,6 @@ The document is made in the engine. `status` must feel instant, so nothing heavy
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -14,15 +13,28 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.cli.caller import (
+    AnsweredCommand,
+    echo_message,
+    echo_text,
+    get_columns,
+    get_environ,
+    get_remote,
+    require_own_process,
+)
+from tacitd.cli.common import echo_json, get_paths
+from tacitd.cli.quick_status import ABSENT, read_last_status
 from tacitd.cli.status_lines import list_status_lines
-from tacitd.cli.terminal_text import layout_for_stream, wants_colour
+from tacitd.cli.terminal_text import layout_lines, wants_colour
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
 
 
-@click.command(epilog="\b\nExample: tacitd status --watch\nExample: tacitd status --json | jq .budget")
+@click.command(
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd status --watch\nExample: tacitd status --json | jq .budget",
+)
 @click.option(
     "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
 )
@@ -36,12 +48,13 @@ def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> Non
 
     If no daemon runs, it shows the last status that was saved, and ends with 69.
     """
-    places = get_paths()
+    places, remote = get_paths(), get_remote()
     if watch:
+        require_own_process()
         _watch_terminal(places.socket, as_json=as_json)
         return
     try:
-        document = call_daemon(places.socket, "status")
+        document = remote.call("status") if remote else call_daemon(places.socket, "status")
     except BusyError:
         raise  # a daemon runs, so the saved status is out of date
     except UnavailableError:
@@ -50,13 +63,16 @@ def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> Non
     if as_json:
         echo_json(document)
     elif in_the_way is None:
-        for text in layout_for_stream(list_status_lines(document, time.time(), verbose=verbose), sys.stdout):
-            click.echo(text, color=True if wants_colour(sys.stdout) else None)
+        columns = get_columns()
+        colours = columns is not None and wants_colour(get_environ())
+        lines = list_status_lines(document, time.time(), verbose=verbose)
+        for text in layout_lines(lines, columns, colours=colours):
+            echo_text(text)
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
         ctx.exit(UNAVAILABLE)
     if not document["running"]:
-        echo_message("no daemon runs; `tacitd run` starts one")
+        echo_message(ABSENT)
         ctx.exit(UNAVAILABLE)
 
 
@@ -69,18 +85,6 @@ def _watch_terminal(socket: Path, *, as_json: bool) -> None:
     from tacitd.cli.watch_loop import watch_status
 
     watch_status(socket)
-
-
-def read_last_status(path: Path) -> dict[str, Any]:
-    """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
-    never: dict[str, Any] = {"schema": 1}
-    gone = {"running": False, "pid": None, "state": "stopped"}
-    try:
-        document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
-        list_status_lines(document, 0.0, verbose=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return never | gone  # missing, or of another version
-    return document
 
 
 def format_status(document: Mapping[str, Any], now: float | None = None) -> Iterator[str]:

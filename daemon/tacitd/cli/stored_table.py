@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from tacitd import __version__
+from tacitd.cli.terminal_size import measure_terminal
 
 TYPE_CHECKING = False  # importing typing takes a third of a start of Python
 if TYPE_CHECKING:
@@ -87,17 +88,8 @@ def stat_file(path: str) -> list[int]:
 
 
 def count_help_columns(environ: Mapping[str, str]) -> int:
-    """The columns on which the help depends: those of the terminal, as `shutil` finds them, and at most HELP_COLUMNS."""
-    try:
-        columns = int(environ["COLUMNS"])
-    except (KeyError, ValueError):
-        columns = 0
-    if columns <= 0:
-        try:
-            columns = os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else -1).columns
-        except (ValueError, OSError):  # a closed stdout, or one that is not a terminal
-            columns = 0
-    return min(columns or 80, HELP_COLUMNS)
+    """The columns on which the help depends: those of the terminal, and at most HELP_COLUMNS."""
+    return min(measure_terminal(environ)[0], HELP_COLUMNS)
 
 
 HELP_COLUMNS = 100

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TextIO
 
@@ -23,24 +22,14 @@ COLOURS: Mapping[Kind, str] = {
 PLAIN = "\x1b[0m"
 
 
-def wants_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to colour: on a terminal that can, and unless NO_COLOR is set to anything (no-color.org)."""
-    return stream.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+def wants_colour(environ: Mapping[str, str]) -> bool:
+    """Whether to colour on a terminal: if it can, and unless NO_COLOR is set to anything (no-color.org)."""
+    return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 
 
 def has_unicode(stream: TextIO) -> bool:
     """Whether the stream can show characters beyond ASCII."""
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def layout_for_stream(lines: Iterable[StatusLine], stream: TextIO) -> Iterator[str]:
-    """Yield the lines as text for stdout, wrapped and coloured if it is a terminal."""
-    width = None
-    if stream.isatty():
-        from shutil import get_terminal_size  # a pipe has no size
-
-        width = get_terminal_size().columns
-    return layout_lines(lines, width, colours=wants_colour(stream))
 
 
 def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: bool) -> Iterator[str]:

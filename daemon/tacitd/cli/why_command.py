@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
-from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.cli.plugin_table import PluginTable
 from tacitd.cli.program import load_plugin_table
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
@@ -24,7 +24,8 @@ Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
 @click.command(
-    epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json'
+    cls=AnsweredCommand,
+    epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
 @click.argument("asked", metavar="ID|TEXT")
 @click.option("--cwd", help="The project; the default is the current directory.")

@@ -51,6 +51,21 @@ class Service(Struct, frozen=True):
     facts: ServiceFacts
 
 
+def examine_quickly(paths: Paths, environ: Mapping[str, str]) -> list[DoctorFinding]:
+    """Run the checks that start no process and read little, and return the findings, the basic ones first.
+
+    The client is looked for, but not tried. A service's file is not compared, because that takes its manager, and a plugin's
+    check may read every project.
+    """
+    found: list[DoctorFinding] = [*_python(), *_configuration(paths, environ)]
+    command = load_or_default(paths, environ).claude.command
+    program = find_command(command, environ)
+    found.append(
+        _report_absent(command) if program is None else DoctorFinding("model.found", "ok", f"{program}")
+    )
+    return [*found, *_examine_places(paths)]
+
+
 def examine_machine(
     paths: Paths, environ: Mapping[str, str], service: Service | None = None
 ) -> list[DoctorFinding]:
@@ -65,16 +80,21 @@ def examine_machine(
         env = service.manager.read_environment() or environ
         found += service_checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
-    found += _directories(paths)
-    found += service_checks.check_modes(paths)
+    found += _examine_places(paths)
     found += service_checks.check_plugin(paths, environ)
-    found += service_checks.check_projects(paths)
-    found += service_checks.check_clock(paths)
-    found += _socket(paths)
-    found += _inotify()
-    found += _check_retention(paths)
     found += _ask_plugins(environ)
     return found
+
+
+def _examine_places(paths: Paths) -> Iterator[DoctorFinding]:
+    """The checks of directories, clock and socket, which take no longer than looking at them."""
+    yield from _directories(paths)
+    yield from service_checks.check_modes(paths)
+    yield from service_checks.check_projects(paths)
+    yield from service_checks.check_clock(paths)
+    yield from _socket(paths)
+    yield from _inotify()
+    yield from _check_retention(paths)
 
 
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -129,8 +149,7 @@ def _claude(
     """
     program = find_command(config.claude.command, environ)
     if program is None:
-        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
-        yield DoctorFinding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
+        yield _report_absent(config.claude.command)
         return
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
@@ -142,6 +161,11 @@ def _claude(
     if logged_in.id == "model.logged-out":
         logged_in = _with_keys(logged_in, config.claude.pass_env, environ, shell)
     yield logged_in
+
+
+def _report_absent(command: str) -> DoctorFinding:
+    hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
+    return DoctorFinding("model.absent", "error", f"`{command}` was not found", hint)
 
 
 def _with_keys(

@@ -6,7 +6,6 @@ platformdirs only if it is needed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pwd
 import stat
@@ -120,12 +119,18 @@ def socket_path(env: Mapping[str, str]) -> Path:
     named = _named(env, "TACITD_SOCKET")
     if named is not None:
         return _require_short(named)
-    state = state_dir(env)
-    digest = hashlib.sha256(os.fsencode(os.path.realpath(state))).hexdigest()[:16]
-    name = f"{digest}.sock" if env.get("TACITD_STATE_DIR") else "tacitd.sock"
-    runtime = env.get("XDG_RUNTIME_DIR", "")
-    found = Path(runtime, "tacitd", name) if _is_ours(runtime) else state / "tacitd.sock"
-    return found if len(os.fsencode(found)) <= LONGEST else _short_directory() / f"{digest}.sock"
+    state, runtime = state_dir(env), env.get("XDG_RUNTIME_DIR", "")
+    found = state / "tacitd.sock"
+    if _is_ours(runtime):
+        name = f"{_digest_path(state)}.sock" if env.get("TACITD_STATE_DIR") else "tacitd.sock"
+        found = Path(runtime, "tacitd", name)
+    return found if len(os.fsencode(found)) <= LONGEST else _short_directory() / f"{_digest_path(state)}.sock"
+
+
+def _digest_path(path: Path) -> str:
+    import hashlib  # takes as long as a quarter of a start of Python
+
+    return hashlib.sha256(os.fsencode(os.path.realpath(path))).hexdigest()[:16]
 
 
 def _named(env: Mapping[str, str], variable: str) -> Path | None:

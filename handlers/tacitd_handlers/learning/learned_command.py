@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged, echo_text, get_directory
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
-from tacitd.cli.pager import add_pager_option, echo_paged
 from tacitd.errors import FAILED, UsageError
 from tacitd.text.text_table import format_table
 
@@ -23,7 +23,8 @@ OWN_PLUGIN = "learning"
 
 
 @click.command(
-    epilog="\b\nExample: tacitd learned\nExample: tacitd learned ~/work/app pnpm --json | jq -r '.[].line'"
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd learned\nExample: tacitd learned ~/work/app pnpm --json | jq -r '.[].line'",
 )
 @click.argument("project", metavar="[DIR]", required=False)
 @click.argument("words", metavar="[WORD]...", nargs=-1)
@@ -96,7 +97,10 @@ def _split_arguments(
     The first argument is a directory if there is one of that name, or if it is written like a path.
     """
     is_path = project is not None and (
-        project in (".", "..") or project.startswith("~") or "/" in project or Path(project).is_dir()
+        project in (".", "..")
+        or project.startswith("~")
+        or "/" in project
+        or (get_directory() / project).is_dir()
     )
     if everywhere and is_path:
         raise UsageError("--all and a directory exclude each other", "leave one of them out")
@@ -275,7 +279,7 @@ def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str],
         return len(found)
     rows = ((format_moment(one.at), one.file, escape_output(one.line)) for _, one in found)
     for line in format_table(("ARCHIVED", "FILE", "LINE"), rows):
-        click.echo(line)
+        echo_text(line)
     echo_message(
         "to bring them back, undo their transaction: `tacitd history`" if found else "the archive is empty"
     )

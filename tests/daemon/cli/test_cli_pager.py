@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.cli.pager import choose_pager, echo_paged
+from tacitd.cli.caller import echo_paged
+from tacitd.cli.pager import choose_pager
 
 
 @pytest.mark.parametrize(

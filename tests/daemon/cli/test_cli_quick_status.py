@@ -1,58 +1,52 @@
-"""`tacitd status` without click: the text and the errors of the full command."""
+"""`tacitd status` without click while no daemon runs: the text and the exit code of the full command."""
 
 from __future__ import annotations
 
-import os
-import sys
+import json
 from typing import Any
 
 import pytest
 from test_cli_status_lines import BUSY, QUIET  # pyright: ignore[reportMissingImports]
 
 from support_cli import Cli
-from tacitd.cli.quick_status import answer_status
-from tacitd.control.client import BusyError
-from tacitd.errors import UnavailableError
-from tacitd_handlers import entry_point
+from tacitd.cli.quick_status import print_last_status
+from tacitd.errors import UNAVAILABLE
 
 NOW = 1_750_000_000.0
 
 
-@pytest.mark.parametrize("document", [QUIET, BUSY])
+@pytest.mark.parametrize("document", [None, QUIET, BUSY])
+@pytest.mark.parametrize("columns", [None, "46"])
 def test_the_text_is_that_of_the_command(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, document: dict[str, Any]
+    cli: Cli,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    document: dict[str, Any] | None,
+    columns: str | None,
 ) -> None:
-    """For a quiet and for a busy daemon."""
-    document = document | {"running": True}
-    for module in ("status_command", "quick_status"):
-        monkeypatch.setattr(f"tacitd.cli.{module}.call_daemon", lambda *_: document)
+    """Where no daemon ran, and after a quiet and a busy one; in a pipe and on a narrow terminal."""
+    if document is not None:
+        cli.state.mkdir(parents=True)
+        (cli.state / "status.json").write_text(json.dumps(document))
     monkeypatch.setattr("time.time", lambda: NOW)
-    quick, full = answer_status(os.environ), cli.run("status").out
-    assert quick == full and quick
+    if columns is not None:
+        monkeypatch.setattr("tacitd.cli.quick_status.sys.stdout.isatty", lambda: True)
+        cli.set(COLUMNS=columns)
+    said = cli.run("status")
+    assert print_last_status() == said.code == UNAVAILABLE
+    quick = capsys.readouterr()
+    assert (quick.out, quick.err) == (said.out, said.err)
+    assert ("\x1b[1m" in quick.out) == (columns is not None)
 
 
-def test_without_a_daemon_the_full_command_answers(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It prints the saved status and ends with 69."""
-    assert answer_status(os.environ) is None
-
-    def fail(*_: object) -> None:
-        raise UnavailableError("no daemon", "start one")
-
-    monkeypatch.setattr("tacitd.cli.quick_status.call_daemon", fail)
-    assert answer_status(os.environ) is None
-
-
-def test_a_daemon_that_does_not_answer_is_not_asked_twice(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_what_may_be_a_daemon_is_left_to_the_full_command(
+    cli: Cli, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The error is that of the full command, with its code."""
-
-    def fail(*_: object) -> None:
-        raise BusyError("it hangs", "kill it")
-
-    monkeypatch.setattr("tacitd.cli.quick_status.call_daemon", fail)
-    monkeypatch.setattr(sys, "argv", ["tacitd", "status"])
-    with pytest.raises(SystemExit) as ended:
-        entry_point.main()
-    assert ended.value.code == 69
-    assert capsys.readouterr().err == "tacitd: it hangs\nhint: kill it\n"
+    """A socket, which may be a leftover, and a file in place of the state directory. Nothing is printed."""
+    cli.state.parent.mkdir(parents=True)
+    cli.state.write_text("")
+    assert print_last_status() is None
+    cli.state.unlink()
+    cli.set(TACITD_SOCKET="/dev/null")
+    assert print_last_status() is None
+    assert capsys.readouterr() == ("", "")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.status_command import format_status, read_last_status
+from tacitd.cli.quick_status import read_last_status
+from tacitd.cli.status_command import format_status
 
 DOCUMENT: dict[str, Any] = {
     "schema": 1,

@@ -60,6 +60,30 @@ def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None
     assert sorted(p.name for p in cli.home.iterdir()) == [".claude"]
 
 
+def test_quick_starts_no_other_program(cli: Cli, claude: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--quick`: what is local and quick, with the same findings as the whole run; what it leaves out is said."""
+    whole = found(cli)
+    before = len(claude.calls())
+    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
+    said = cli.run("doctor", "--quick", "--json")
+    assert said.code == 0 and "left out: the service" in said.err and "logged in" in said.err
+    quick = {one["id"]: one for one in said.json}
+    assert {"config.ok", "model.found", "state.writable", "disk.ok", "daemon.absent", "clock.ok"} <= set(
+        quick
+    )
+    assert len(claude.calls()) == before
+    assert quick.pop("model.found")["what"] == str(claude.program)
+    assert all(whole[id] == one for id, one in quick.items() if id != "disk.ok")
+    assert set(whole) - set(quick) >= {"model.login", "model.found"}
+
+
+def test_quick_fails_as_the_whole_run_does(cli: Cli) -> None:
+    """Without a client it ends with 1. Repairs and the model's question are no part of it."""
+    said = cli.run("doctor", "--quick")
+    assert said.code == 1 and "FAIL model.absent" in said.out and "left out: " in said.err
+    assert cli.run("doctor", "--quick", "--fix").code == cli.run("doctor", "--quick", "--model").code == 2
+
+
 def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stopped or busy daemon: `--fix` must not remove its socket, and no other daemon is to be started."""
 

@@ -1,0 +1,104 @@
+"""Commands that the daemon runs for other processes, because their imports take longer than what they do.
+
+It runs the command itself, in the thread of the connection: what is printed is collected by `caller.py`. It declines
+whatever another process might print differently, and what takes long. How it is asked is in `quick_answer.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tacitd.cli.caller import AnsweredCommand, RemoteCaller, run_for
+from tacitd.cli.program import load_command
+from tacitd.cli.quick_answer import METHOD, SENT, identify_directory, identify_program, select_same
+from tacitd.control.protocol import encode_result
+
+RpcMethod = Callable[[Mapping[str, Any]], Any]
+RUNNING = 2
+"""Commands that run at the same time."""
+MOST_SECONDS = 1.0
+"""CPU time of one command. Whoever asks for it again runs it in a process of its own, so that the daemon's work does not wait."""
+DECLINED: Mapping[str, Any] = {"printed": []}
+
+
+class CommandAnswers:
+    """Answers the method `command`."""
+
+    def __init__(self, methods: Mapping[str, RpcMethod]) -> None:
+        self._methods = methods
+        self._slots = threading.BoundedSemaphore(RUNNING)
+        self._slow = set[tuple[str, ...]]()
+
+    def answer(self, params: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Run a command for another process; return what is printed, or nothing if that process must run it.
+
+        Raises KeyError, TypeError if the parameters are not those of `quick_answer`.
+        """
+        arguments = [str(word) for word in params["arguments"]]
+        caller = self._describe_caller(params)
+        if caller is None or not self._slots.acquire(blocking=False):
+            return DECLINED
+        try:
+            return self._run_command(arguments, caller)
+        except Exception:  # noqa: BLE001  whatever went wrong, the other process finds it too, and reports it
+            return DECLINED
+        finally:
+            self._slots.release()
+
+    def _describe_caller(self, params: Mapping[str, Any]) -> RemoteCaller | None:
+        """The other process; None if it differs from this one in what matters."""
+        directory, columns = str(params["directory"]), params["columns"]
+        try:
+            seen = identify_directory(directory)
+        except (OSError, ValueError):
+            return None
+        mine = (identify_program(), select_same(os.environ), seen)
+        if mine != (params["program"], params["same"], params["identity"]):
+            return None
+        environ = {name: value for name, value in os.environ.items() if name not in SENT}
+        environ |= {str(name): str(value) for name, value in dict(params["sent"]).items()}
+        return RemoteCaller(
+            Path(directory), environ, columns if isinstance(columns, int) else None, self._call_method
+        )
+
+    def _call_method(self, method: str, /, **params: Any) -> Any:
+        """Call a method of this daemon as through the socket, but without a second connection."""
+        return json.loads(encode_result(1, self._methods[method](params)))["result"]
+
+    def _run_command(self, arguments: Sequence[str], caller: RemoteCaller) -> Mapping[str, Any]:
+        path, command = _find_command(arguments)
+        if command is None or path in self._slow:
+            return DECLINED
+        began = time.thread_time()
+        with run_for(caller):
+            # Without names of a help option, because click would print the help in this process.
+            code = command.main(
+                list(arguments[len(path) :]), path[-1], standalone_mode=False, help_option_names=[]
+            )
+        if time.thread_time() - began > MOST_SECONDS:
+            self._slow.add(path)
+        texts = [text for printed in caller.printed for text in printed]
+        "".join(texts).encode("utf-8")  # half characters would be replaced on their way
+        return DECLINED if code else {"printed": ["", *texts]}
+
+
+def _find_command(arguments: Sequence[str]) -> tuple[tuple[str, ...], AnsweredCommand | None]:
+    """The words that name a command, and the command; None if the daemon does not answer it. Raises ValueError."""
+    for count in (1, 2):
+        found = load_command(arguments[0], arguments[1:count])
+        if not isinstance(found, click.Group):
+            break
+    return tuple(arguments[:count]), found if isinstance(found, AnsweredCommand) else None
+
+
+def add_command_method(methods: Mapping[str, RpcMethod]) -> dict[str, RpcMethod]:
+    """The methods of the socket, with the one that runs commands."""
+    return {**methods, METHOD: CommandAnswers(methods).answer}

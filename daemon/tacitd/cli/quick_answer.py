@@ -1,0 +1,158 @@
+"""A command that the running daemon answers, without click: arguments and surroundings out, what to print in.
+
+The daemon answers only if this process would print the same: if both are the same version of the same program, with the same
+values of the variables that matter, and see the same current directory. It leaves errors and unknown options to the full
+program, which runs then, also if no daemon answers soon. What the daemon does is in `command_answers.py`.
+
+As in `tacitd.statusline`, only what the interpreter has loaded already is imported, and modules of C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from tacitd import __version__
+from tacitd.cli.terminal_size import measure_terminal
+from tacitd.statusline import exchange_line, find_socket
+
+TYPE_CHECKING = False  # importing typing takes a third of a start of Python
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+PATIENCE = 3.0
+"""Seconds for the answer. A handler that is slow to report its status has two."""
+METHOD = "command"
+SAME = frozenset(
+    [
+        "HOME",
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+        "CLAUDE_CONFIG_DIR",
+        "USER_MEMORY_DIR",
+        "TZ",
+        "TMPDIR",
+        "PYTHONPATH",
+    ]
+)
+"""Variables that decide what a command prints, with those that begin with `TACITD_`."""
+SENT = ("CLAUDE_CODE_SESSION_ID", "NO_COLOR", "PATH", "TERM")
+"""Variables of the caller that the command uses."""
+
+
+def select_same(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that must have the same values in the daemon. The pager's does not matter: the daemon runs none."""
+    return {
+        name: value
+        for name, value in sorted(environ.items())
+        if name in SAME or (name.startswith("TACITD_") and name != "TACITD_PAGER")
+    }
+
+
+def identify_program() -> str:
+    """What differs between two installations: the version, the interpreter's environment and the package's directory."""
+    return f"{__version__} {sys.prefix} {os.path.dirname(__file__)}"  # noqa: PTH120  importing pathlib takes too long
+
+
+def identify_directory(path: str) -> str:
+    """What differs between two directories of one name, such as in two mount namespaces. Raises OSError."""
+    found = os.stat(path)  # noqa: PTH116
+    return f"{found.st_dev} {found.st_ino}"
+
+
+def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
+    """Print what the daemon answers to a command. False, with nothing printed, if the full program must run."""
+    if not (_is_usable(sys.stdout) and _is_usable(sys.stderr)):
+        return False
+    import _signal  # type: ignore[import-not-found]  # `signal` imports enum
+
+    before = _signal.getsignal(_signal.SIGINT)
+    if before is _signal.default_int_handler:  # Ctrl-C must not print a traceback while the daemon is asked
+        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+    try:
+        answer = exchange_line(find_socket(environ), _make_request(arguments, environ), PATIENCE)
+        printed = list(_read_strings(answer.decode("utf-8")))
+    except (OSError, ValueError, ImportError):  # ImportError: an interpreter without these modules of C
+        return False
+    finally:
+        _signal.signal(_signal.SIGINT, before)
+    return len(printed) % 2 == 1 and _print_texts(printed[1:])  # declined or damaged: not one text and pairs
+
+
+def _is_usable(stream: object) -> bool:
+    """Whether any text can be printed. Else the full program prints what can be."""
+    return str(getattr(stream, "encoding", "")).lower().replace("-", "") == "utf8"
+
+
+def _make_request(arguments: Sequence[str], environ: Mapping[str, str]) -> bytes:
+    """The line for the daemon. Raises ImportError, OSError if the current directory was removed."""
+    here = os.getcwd()  # noqa: PTH109
+    sent = {name: environ[name] for name in SENT if name in environ}
+    columns = measure_terminal(environ)[0] if sys.stdout.isatty() else None
+    params = {
+        "arguments": list(arguments),
+        "program": identify_program(),
+        "directory": here,
+        "identity": identify_directory(here),
+        "same": select_same(environ),
+        "sent": sent,
+        "columns": columns,
+    }
+    request = {"jsonrpc": "2.0", "id": 1, "method": METHOD, "params": params}
+    return f"{_encode_value(request)}\n".encode("ascii")
+
+
+def _encode_value(value: object) -> str:
+    """A value as JSON: texts, lists and mappings of them, integers, None."""
+    from _json import encode_basestring_ascii
+
+    if isinstance(value, dict):
+        pairs = (f"{encode_basestring_ascii(name)}:{_encode_value(each)}" for name, each in value.items())
+        return f"{{{','.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{','.join(map(_encode_value, value))}]"
+    return (
+        "null" if value is None else encode_basestring_ascii(value) if isinstance(value, str) else f"{value}"
+    )
+
+
+def _read_strings(answer: str) -> Iterator[str]:
+    """The texts of the answer's list. Raises ValueError if there is none."""
+    from _json import scanstring
+
+    at = answer.index('"printed":["') + len('"printed":[')
+    while answer.startswith('"', at):
+        text, at = scanstring(answer, at + 1)
+        yield text
+        at += answer.startswith(",", at)
+
+
+def _print_texts(printed: Sequence[str]) -> bool:
+    """Print texts, each after the name of its stream. False if that is not possible: the full program says why."""
+    paged = [text for name, text in zip(printed[::2], printed[1::2], strict=True) if name == "paged"]
+    try:
+        for name, text in zip(printed[::2], printed[1::2], strict=True):
+            if name != "paged":
+                stream = sys.stderr if name == "err" else sys.stdout
+                stream.write(text)
+                stream.flush()
+            elif paged:
+                from tacitd.cli.pager import print_paged
+
+                print_paged([line.removesuffix("\n") for line in paged], _print_line)
+                paged = []
+    except BrokenPipeError:
+        # The reader is gone, which is no error; the interpreter's last flush must not fail.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+    except OSError:
+        return False
+    return True
+
+
+def _print_line(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()

@@ -1,0 +1,230 @@
+"""Commands that a running daemon answers, as real processes: each prints, byte for byte, what the full program prints."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from support_daemon import PROGRAM, Daemon
+from support_waiting import PATIENCE
+
+pytestmark = pytest.mark.scenario
+
+FULL = [sys.executable, "-c", "from tacitd.cli.program import main; main()"]
+QUICK_ONLY = [
+    sys.executable,
+    "-c",
+    "import os, sys; from tacitd.cli.quick_answer import answer_command; sys.exit(not answer_command(sys.argv[1:], os.environ))",
+]
+"""Without the fallback: it ends with 1 if the daemon declines."""
+ANSWERED = [
+    "status",
+    "status -v",
+    "status --json",
+    "learned",
+    "learned --json",
+    "learned --all --no-pager",
+    "learned . Prefers",
+    "learned --withheld",
+    "learned --refused --json",
+    "learned --archived",
+    "learned --forgotten",
+    "why tool1",
+    "why tool1 --json",
+    "context",
+    "context --json",
+    "context --agent Explore --budget 600",
+    "context /nowhere",
+    "history",
+    "history --all -n 1",
+    "history --since 1d --json",
+    "config show",
+    "config show --json",
+    "doctor --quick",
+    "doctor --quick --json",
+    "prompts TRANSCRIPT",
+    "prompts TRANSCRIPT --json --explain",
+]
+DECLINED = [
+    "status --unknown",
+    "status --help",
+    "status --watch",
+    "learned /nowhere",
+    "learned nothing has this",
+    "learned --withheld --refused",
+    "why nothing",
+    "why",
+    "context --explain",
+    "show nothing",
+    "config path",
+    "config nothing",
+    "prompts s1.jsonl",
+    "prompts /nowhere",
+]
+
+
+class Printed(NamedTuple):
+    """What a process printed."""
+
+    code: int
+    out: bytes
+    err: bytes
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    """It learned three lines, one of which was forgotten."""
+    made = Daemon(tmp_path_factory.mktemp("d") / "d")
+    try:
+        made.start()
+        for number in range(3):
+            made.type_("s1", f"Prefers tool{number} for job{number} — in this project.")
+        made.synthesize()
+        assert len(made.learned) == 3
+        assert made.cli("forget", "tool2", cwd=made.project).returncode == 0
+        made.sync()
+        yield made
+    finally:
+        made.finish()
+
+
+def run(daemon: Daemon, program: Sequence[str], arguments: str, **variables: str) -> Printed:
+    """Run a command in the project, in a pipe."""
+    words = arguments.replace("TRANSCRIPT", str(daemon.transcript("s1"))).split()
+    done = subprocess.run(
+        [*program, *words],
+        env=daemon.environ | variables,
+        cwd=daemon.project,
+        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+        check=False,
+    )
+    return Printed(done.returncode, done.stdout, done.stderr)
+
+
+def show(daemon: Daemon, program: Sequence[str], arguments: str, **variables: str) -> Printed:
+    """Run a command in the project, on a terminal of 50 columns and 12 lines."""
+    words = arguments.replace("TRANSCRIPT", str(daemon.transcript("s1"))).split()
+    fd, child = pty.openpty()
+    termios.tcsetwinsize(fd, (12, 50))
+    environ = daemon.environ | {"TERM": "xterm-256color", "TACITD_PAGER": ""} | variables
+    process = subprocess.Popen(
+        [*program, *words], env=environ, cwd=daemon.project, stdin=child, stdout=child, stderr=child
+    )
+    os.close(child)
+    shown, last = b"", time.monotonic() + PATIENCE
+    while time.monotonic() < last:
+        if select.select([fd], [], [], 0.2)[0]:
+            try:
+                shown += os.read(fd, 65_536)
+            except OSError:  # Linux: the other side is closed
+                break
+    os.close(fd)
+    return Printed(process.wait(PATIENCE), shown, b"")
+
+
+def compare(full: Sequence[Printed], quick: Printed) -> bool:
+    """Whether the same was printed. False if it changed meanwhile, such as `3 s ago`: then they must be compared again."""
+    assert quick in full or full[0] != full[1], (quick, full)
+    return quick in full
+
+
+@pytest.mark.parametrize("arguments", ANSWERED)
+def test_the_daemon_answers_as_the_full_program(daemon: Daemon, arguments: str) -> None:
+    """In a pipe: both streams and the exit code."""
+    last = time.monotonic() + PATIENCE
+    while True:
+        before, quick = run(daemon, FULL, arguments), run(daemon, QUICK_ONLY, arguments)
+        if compare([before, run(daemon, FULL, arguments)], quick):
+            break
+        assert time.monotonic() < last
+    assert quick.code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables"),
+    [
+        ("status", {}),
+        ("status -v", {"NO_COLOR": "1"}),
+        ("status", {"TERM": "dumb"}),
+        ("status", {"COLUMNS": "33"}),
+        ("learned", {}),
+        ("context", {"COLUMNS": "33"}),
+    ],
+)
+def test_a_terminal_shows_the_same(daemon: Daemon, arguments: str, variables: Mapping[str, str]) -> None:
+    """Its width and its colours are those of the terminal of the caller."""
+    last = time.monotonic() + PATIENCE
+    while True:
+        before, quick = (
+            show(daemon, FULL, arguments, **variables),
+            show(daemon, QUICK_ONLY, arguments, **variables),
+        )
+        if compare([before, show(daemon, FULL, arguments, **variables)], quick):
+            break
+        assert time.monotonic() < last
+    assert quick.code == 0 and quick.out
+    if arguments.startswith("status"):
+        assert (b"\x1b[1m" in quick.out) == (not {"NO_COLOR", "TERM"} & set(variables))
+
+
+def test_a_pager_shows_what_does_not_fit(daemon: Daemon, tmp_path: Path) -> None:
+    """The same lines reach it, and it is the caller's."""
+    pager = tmp_path / "pager"
+    pager.write_text('#!/bin/sh\necho "paged with $LESS"\ncat\n')
+    variables = {"TACITD_PAGER": f"/bin/sh {pager}", "LINES": "3", "COLUMNS": "200"}
+    quick = show(daemon, QUICK_ONLY, "learned", **variables)
+    assert quick == show(daemon, FULL, "learned", **variables)
+    assert quick.out.startswith(b"paged with FRX") and quick.code == 0
+    assert b"paged" not in show(daemon, QUICK_ONLY, "learned --no-pager", **variables).out
+
+
+@pytest.mark.parametrize("arguments", DECLINED)
+def test_errors_are_those_of_the_full_program(daemon: Daemon, arguments: str) -> None:
+    """The daemon declines what it does not know and what fails, and the full program runs."""
+    assert run(daemon, QUICK_ONLY, arguments) == (1, b"", b"")
+    assert run(daemon, PROGRAM, arguments) == run(daemon, FULL, arguments)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"USER_MEMORY_DIR": "/elsewhere"},
+        {"CLAUDE_CONFIG_DIR": "/elsewhere"},
+        {"TACITD_SESSION__IDLE": "2h"},
+        {"TZ": "UTC-5"},
+        {"PYTHONPATH": "/elsewhere"},
+        {"PYTHONIOENCODING": "latin-1"},
+    ],
+)
+def test_other_surroundings_are_not_answered(daemon: Daemon, variables: Mapping[str, str]) -> None:
+    """The daemon has other values of variables that matter, or this process cannot print all."""
+    assert run(daemon, QUICK_ONLY, "config show", **variables) == (1, b"", b"")
+    full = run(daemon, FULL, "config show", **variables)
+    assert run(daemon, PROGRAM, "config show", **variables) == full and full.code == 0
+
+
+def test_a_daemon_of_another_version_is_not_asked_to_answer(daemon: Daemon) -> None:
+    """After an update the daemon that runs is the old one, until it is restarted."""
+    other = QUICK_ONLY[-1].replace("import os, sys;", "import os, sys, tacitd; tacitd.__version__ = '9.9.9';")
+    assert run(daemon, [*QUICK_ONLY[:-1], other], "status") == (1, b"", b"")
+
+
+def test_a_closed_reader_and_closed_streams(daemon: Daemon) -> None:
+    """`tacitd learned | head -0` ends quietly, and `>&-` does not fail: as the full program."""
+    for program in (PROGRAM, FULL):
+        command = 'set -o pipefail; "$@" learned | true; echo $?; "$@" learned >&-; echo $?; "$@" learned 2>&-; echo $?'
+        done = run(daemon, ["bash", "-c", command, "bash", *program], "")
+        lines = done.out.splitlines()
+        assert lines[:2] == [b"0", b"0"] and lines[-1] == b"0" and not done.err
