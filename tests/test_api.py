@@ -37,13 +37,13 @@ SHARED = {
     "tacitd.model.spend_report": "the cost of a line in `tacitd why`",
     "tacitd.model_factory": "the model and its budget, for commands without a daemon",
     "tacitd.plugins": "the sections of the configuration, for commands without a daemon",
-    "tacitd.service.service_checks": "the known projects",
     "tacitd.sources.base": "the protocol of a source",
     "tacitd.sources.dedupe": "copies of prompts, in `tacitd scan --dry-run`",
     "tacitd.sources.lines": "opening a transcript safely",
     "tacitd.sources.projects": "the project of a directory",
     "tacitd.sources.registry": "the source: the client's context files and live sessions",
     "tacitd.sources.transcript": "the prompts of a transcript, in `tacitd scan --dry-run`",
+    "tacitd.state.known_projects": "the projects of the last status",
     "tacitd.state.write_modes": "whether tacitd writes into a project",
 }
 """Modules that only tacitd's own plugins may import, and for what. Each name of them may be imported that has no underscore."""

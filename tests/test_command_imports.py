@@ -19,7 +19,6 @@ from tacitd.control.protocol import encode_result
 HEAVY = frozenset(
     {
         "pydantic",
-        "pydantic_settings",
         "rich",
         "apscheduler",
         "watchdog",

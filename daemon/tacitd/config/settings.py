@@ -7,19 +7,17 @@ No configuration is needed. It comes from `config.toml` and from `TACITD_*` vari
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings.sources import EnvSettingsSource
 
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.config.removed_settings import RemovedSetting, drop_removed
 from tacitd.config.types import Duration, Names
+from tacitd.config.variables import merge_tables, read_variables
 from tacitd.errors import ConfigError
 
 PREFIX = "TACITD_"
@@ -80,12 +78,8 @@ class NotifySettings(Section):
     )
 
 
-class Config(BaseSettings):
+class Config(Section):
     """The engine's sections. `load_config` adds the plugins' sections. Frozen."""
-
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
-    )
 
     claude: ClaudeSettings = Field(default_factory=ClaudeSettings)
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
@@ -121,16 +115,6 @@ class Config(BaseSettings):
         return getattr(self, name)
 
 
-class _Lenient(EnvSettingsSource):
-    """The environment as a source; a list may be written `A,B` as well as in JSON."""
-
-    def decode_complex_value(self, field_name: str, field: Any, value: Any) -> Any:
-        try:
-            return json.loads(value)
-        except (ValueError, TypeError):
-            return value
-
-
 def load_config(
     file: Path,
     environ: Mapping[str, str],
@@ -152,12 +136,12 @@ def load_config(
         table = {name: value for name, value in table.items() if name in known}
     else:
         _refuse_unknown(environ, known)
-    made: type[Config] = _config_class(environ, table)
+    made: type[Config] = Config
     if sections:
         fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
-        made = create_model("Config", __base__=made, **fields)
+        made = create_model("Config", __base__=Config, **fields)
     try:
-        config = made()
+        config = made.model_validate(merge_tables(table, read_variables(environ, PREFIX, made)))
     except ValidationError as error:
         raise _refused(error, file, environ) from None
     config._removed = removed
@@ -180,26 +164,6 @@ def _toml(file: Path) -> dict[str, Any]:
         ) from None
     except OSError as error:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
-
-
-def _config_class(environ: Mapping[str, str], table: Mapping[str, Any]) -> type[Config]:
-    """A Config that reads these variables and this table instead of the process's environment."""
-
-    class Sourced(Config):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            lenient = _Lenient(settings_cls)
-            lenient.env_vars = {k.lower(): v for k, v in environ.items() if k.upper().startswith(PREFIX)}
-            return (lenient, lambda: dict(table))  # type: ignore[return-value]
-
-    return Sourced
 
 
 def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:

@@ -9,7 +9,6 @@ Public sources: notify-send(1), whose body may contain markup (Desktop Notificat
 
 from __future__ import annotations
 
-import html
 import shutil
 import subprocess
 import threading
@@ -41,6 +40,8 @@ Find = Callable[[str], str | None]
 def make_command(find: Find, text: str) -> list[str] | None:
     """Given the text, return the command that shows it; None where no such program is installed."""
     if (program := find("notify-send")) is not None:
+        import html  # its table of names is half a megabyte
+
         return [program, "--app-name=tacitd", "--", TITLE, html.escape(text, quote=False)]
     if (program := find("osascript")) is not None:
         script = [part for line in SCRIPT for part in ("-e", line)]

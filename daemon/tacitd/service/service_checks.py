@@ -5,7 +5,6 @@ Each check yields findings and changes nothing. What may be repaired without ask
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -13,7 +12,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, TacitdError
@@ -24,6 +22,7 @@ from tacitd.service.managers import Manager
 from tacitd.service.mcp_installation import find_config, read_server_entry
 from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
+from tacitd.state.known_projects import list_known_projects
 from tacitd.state.paths import SNAPSHOT, Paths
 
 FAR = 400 * 86400.0
@@ -88,29 +87,6 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("project.writable", "ok", "every known project is writable")
-
-
-def list_known_projects(state_dir: Path) -> list[str]:
-    """The roots named in the last status snapshot: those of the plugins and those with parked work, sorted."""
-    snapshot = _snapshot(state_dir)
-    slices, parked = snapshot.get("slices"), snapshot.get("parked")
-    found = (
-        [one.get("projects") for one in slices.values() if isinstance(one, dict)]
-        if isinstance(slices, dict)
-        else []
-    )
-    names = {str(name) for one in found if isinstance(one, dict) for name in one}
-    rows = parked if isinstance(parked, list) else []
-    names |= {str(row.get("project", "")) for row in rows if isinstance(row, dict)}
-    return sorted(name for name in names if name.startswith("/"))
-
-
-def _snapshot(state_dir: Path) -> dict[str, Any]:
-    try:
-        found = json.loads((state_dir / SNAPSHOT).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def check_clock(paths: Paths, now: float | None = None) -> Iterator[DoctorFinding]:

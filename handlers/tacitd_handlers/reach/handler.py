@@ -19,8 +19,8 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, Event, SessionStarted
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Tools, load_hook
-from tacitd.service.service_checks import list_known_projects
 from tacitd.session_context.person_rules import PersonRules
+from tacitd.state.known_projects import list_known_projects
 from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.rules_file import UserRulesFile
 from tacitd_handlers.reach.rules_history import describe_rules_change

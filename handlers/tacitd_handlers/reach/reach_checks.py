@@ -10,8 +10,8 @@ from pathlib import Path
 from tacitd.config.settings import load_config
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.service.finding import DoctorFinding
-from tacitd.service.service_checks import list_known_projects
 from tacitd.sources.registry import make_source
+from tacitd.state.known_projects import list_known_projects
 from tacitd.state.paths import Paths
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
 from tacitd_handlers.reach.rules_file import UserRulesFile

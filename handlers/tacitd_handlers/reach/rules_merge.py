@@ -8,7 +8,6 @@ lines at once, nothing is concluded.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from difflib import SequenceMatcher
 
 from msgspec import Struct, field
 
@@ -122,6 +121,8 @@ def merge_lines(memory: RulesMemory, current: FileText, new: Sequence[str]) -> l
     The place of a line is after the nearest line of tacitd's before it that is still there, and after the person's lines
     before it. At the end of the file it stays at the end.
     """
+    from difflib import SequenceMatcher  # seldom needed
+
     base = memory.base
     ours = {line.rstrip() for line in base if line.strip()}
     torn = _torn_line(memory, current)

@@ -17,9 +17,7 @@ from tacitd.errors import LogDamagedError, UnavailableError, UsageError, describ
 from tacitd.events import Due, Event
 from tacitd.handler import BaseHandler, Degradation, Done, Later, Notice, Outcome, Tools
 from tacitd.model.port import Answer, NoAnswer
-from tacitd_handlers.tutor.agent_calls import FailedStep, make_model_request, run_grading
 from tacitd_handlers.tutor.agent_prompts import AGENTS, AgentRequest
-from tacitd_handlers.tutor.graph_library import list_graphs
 from tacitd_handlers.tutor.mastery import compute_mean
 from tacitd_handlers.tutor.overview import build_overview, list_retests
 from tacitd_handlers.tutor.session_model import Closed, GradingFailed
@@ -76,6 +74,9 @@ class TutorHandler(BaseHandler):
         return parked or Done()
 
     def _grade(self, store: TutorStore, found: ReplayedSession, tools: Tools) -> Later | None:
+        # Here and below: the daemon of a person without sessions needs neither PyYAML nor the models of the answers.
+        from tacitd_handlers.tutor.agent_calls import FailedStep, make_model_request, run_grading
+
         plan = found.state.plan
         settings = tools.settings["tutor"]
 
@@ -177,6 +178,8 @@ def is_grading_due(found: ReplayedSession, now: float) -> bool:
 
 def refresh_overview(store: TutorStore) -> None:
     """Write the overview from the sessions, the scores and the graphs that they belong to. Raises OSError."""
+    from tacitd_handlers.tutor.graph_library import list_graphs
+
     sessions = store.list_sessions()
     bad = store.bad
     book = store.read_mastery()
@@ -191,6 +194,7 @@ def refresh_overview(store: TutorStore) -> None:
 
 def ask_agent(handler: TutorHandler, tools: Tools, params: Mapping[str, Any]) -> dict[str, Any]:
     """The socket's method `tutor.ask`: a call that a person waits for. Raises UsageError for an unknown agent."""
+    from tacitd_handlers.tutor.agent_calls import make_model_request
     from tacitd_handlers.tutor.model_access import encode_outcome
 
     agent, ticket = params["agent"], str(params["ticket"])
