@@ -12,7 +12,7 @@ import sys
 from tacitd import __version__
 
 ANSWERED = frozenset(
-    {"config", "context", "doctor", "history", "learned", "prompts", "show", "status", "why"}
+    {"config", "context", "doctor", "history", "learned", "prompts", "show", "spend", "status", "why"}
 )
 """Commands that a running daemon may answer, all or some of them. Others do not ask it."""
 

@@ -24,7 +24,8 @@ FULL = [sys.executable, "-c", "from tacitd.cli.program import main; main()"]
 QUICK_ONLY = [
     sys.executable,
     "-c",
-    "import os, sys; from tacitd.cli.quick_answer import answer_command; sys.exit(not answer_command(sys.argv[1:], os.environ))",
+    "import os, sys; from tacitd.cli import quick_answer; quick_answer.PATIENCE = 30.0; "
+    "sys.exit(not quick_answer.answer_command(sys.argv[1:], os.environ))",
 ]
 """Without the fallback: it ends with 1 if the daemon declines."""
 ANSWERED = [
@@ -52,6 +53,8 @@ ANSWERED = [
     "config show --json",
     "doctor --quick",
     "doctor --quick --json",
+    "spend",
+    "spend --by purpose --since 1d --json",
     "prompts TRANSCRIPT",
     "prompts TRANSCRIPT --json --explain",
 ]
@@ -160,6 +163,7 @@ def test_the_daemon_answers_as_the_full_program(daemon: Daemon, arguments: str) 
         ("status", {"TERM": "dumb"}),
         ("status", {"COLUMNS": "33"}),
         ("learned", {}),
+        ("spend", {"COLUMNS": "70"}),
         ("context", {"COLUMNS": "33"}),
     ],
 )

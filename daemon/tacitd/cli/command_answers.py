@@ -20,12 +20,14 @@ from tacitd.cli.caller import AnsweredCommand, RemoteCaller, run_for
 from tacitd.cli.program import load_command
 from tacitd.cli.quick_answer import METHOD, SENT, identify_directory, identify_program, select_same
 from tacitd.control.protocol import encode_result
+from tacitd.service.heap import return_memory
 
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 RUNNING = 2
 """Commands that run at the same time."""
-MOST_SECONDS = 1.0
-"""CPU time of one command. Whoever asks for it again runs it in a process of its own, so that the daemon's work does not wait."""
+LONG, MOST_SECONDS = 0.05, 0.25
+"""CPU time of one command, in seconds. After a long one memory is returned. Whoever asks again for one that took more than the
+most runs it in a process of its own, where the imports then make little difference, and the daemon's work does not wait."""
 DECLINED: Mapping[str, Any] = {"printed": []}
 
 
@@ -77,14 +79,17 @@ class CommandAnswers:
         path, command = _find_command(arguments)
         if command is None or path in self._slow:
             return DECLINED
-        began = time.thread_time()
-        with run_for(caller):
-            # Without names of a help option, because click would print the help in this process.
-            code = command.main(
-                list(arguments[len(path) :]), path[-1], standalone_mode=False, help_option_names=[]
-            )
-        if time.thread_time() - began > MOST_SECONDS:
-            self._slow.add(path)
+        words, began = list(arguments[len(path) :]), time.thread_time()
+        try:
+            with run_for(caller):
+                # Without names of a help option, because click would print the help in this process.
+                code = command.main(words, path[-1], standalone_mode=False, help_option_names=[])
+        finally:
+            took = time.thread_time() - began
+            if took > MOST_SECONDS:
+                self._slow.add(path)
+            if took > LONG:
+                return_memory()
         texts = [text for printed in caller.printed for text in printed]
         "".join(texts).encode("utf-8")  # half characters would be replaced on their way
         return DECLINED if code else {"printed": ["", *texts]}

@@ -20,8 +20,8 @@ TYPE_CHECKING = False  # importing typing takes a third of a start of Python
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-PATIENCE = 3.0
-"""Seconds for the answer. A handler that is slow to report its status has two."""
+PATIENCE = 1.0
+"""Seconds for the answer. Most take a hundredth; a process of its own answers within a quarter, but for what a daemon waits for."""
 METHOD = "command"
 SAME = frozenset(
     [

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, cast
 
 import click
 
+from tacitd.cli.caller import AnsweredCommand, echo_text, get_columns, get_remote
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
 from tacitd.cli.terminal_text import has_unicode
 from tacitd.text.dollars import format_dollars
@@ -21,7 +21,10 @@ BAR = 24
 """Characters of the longest bar."""
 
 
-@click.command(epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json")
+@click.command(
+    cls=AnsweredCommand,
+    epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json",
+)
 @click.option(
     "--by",
     type=click.Choice(["day", "project", "purpose", "model"]),
@@ -46,11 +49,11 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    width = get_terminal_size().columns if sys.stdout.isatty() else None
-    for line in format_rows(
-        by, [*rows, sum_rows(rows)], width, block="█" if has_unicode(sys.stdout) else "#"
-    ):
-        click.echo(line)
+    block = (
+        "█" if get_remote() is not None or has_unicode(sys.stdout) else "#"
+    )  # only UTF-8 callers are remote
+    for line in format_rows(by, [*rows, sum_rows(rows)], get_columns(), block=block):
+        echo_text(line)
 
 
 def format_rows(by: str, rows: Sequence[SpendRow], width: int | None, *, block: str) -> list[str]:

@@ -22,3 +22,9 @@ def limit_heap() -> None:
         library = ctypes.CDLL(None)
         library.mallopt(_MMAP_THRESHOLD, _LARGE)
         library.mallopt(_ARENA_MAX, _ARENAS)
+
+
+def return_memory() -> None:
+    """Return what is free at the ends and inside of the heaps to the system, which takes some milliseconds."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

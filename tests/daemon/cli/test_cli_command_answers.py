@@ -146,8 +146,13 @@ def test_too_much_and_what_takes_long_is_declined(
     monkeypatch.undo()
     assert answers.answer(request("status")) != DECLINED
     monkeypatch.setattr("tacitd.cli.command_answers.MOST_SECONDS", -1.0)
+    monkeypatch.setattr("tacitd.cli.command_answers.return_memory", lambda: returned.append(True))
+    returned: list[bool] = []
+    monkeypatch.setattr("tacitd.cli.command_answers.LONG", -1.0)
     assert answers.answer(request("status")) != DECLINED
     assert answers.answer(request("status")) == DECLINED
+    assert answers.answer(request("why", "nothing")) == DECLINED
+    assert returned == [True, True], "also for one that failed"
 
 
 def test_a_daemon_that_is_busy_declines(cli: Cli) -> None:
