@@ -36,6 +36,7 @@ class CommandAnswers:
 
     def __init__(self, methods: Mapping[str, RpcMethod]) -> None:
         self._methods = methods
+        self._program = identify_program()
         self._slots = threading.BoundedSemaphore(RUNNING)
         self._slow = set[tuple[str, ...]]()
 
@@ -62,7 +63,7 @@ class CommandAnswers:
             seen = identify_directory(directory)
         except (OSError, ValueError):
             return None
-        mine = (identify_program(), select_same(os.environ), seen)
+        mine = (self._program, select_same(os.environ), seen)
         if mine != (params["program"], params["same"], params["identity"]):
             return None
         environ = {name: value for name, value in os.environ.items() if name not in SENT}

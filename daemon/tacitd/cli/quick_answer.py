@@ -33,7 +33,6 @@ SAME = frozenset(
         "CLAUDE_CONFIG_DIR",
         "USER_MEMORY_DIR",
         "TZ",
-        "TMPDIR",
         "PYTHONPATH",
     ]
 )
@@ -52,8 +51,11 @@ def select_same(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def identify_program() -> str:
-    """What differs between two installations: the version, the interpreter's environment and the package's directory."""
-    return f"{__version__} {sys.prefix} {os.path.dirname(__file__)}"  # noqa: PTH120  importing pathlib takes too long
+    """What differs between two installations: version, interpreter's environment, and this file's path and time of writing.
+
+    A daemon keeps what it was when it started, so one that runs older code under the same version is not taken for this one.
+    """
+    return f"{__version__} {sys.prefix} {__file__} {os.stat(__file__).st_mtime_ns}"  # noqa: PTH116  importing pathlib takes too long
 
 
 def identify_directory(path: str) -> str:

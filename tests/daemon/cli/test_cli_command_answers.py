@@ -97,6 +97,17 @@ def test_a_process_with_other_surroundings_is_declined(
     assert answers.answer(request("status")) != DECLINED
 
 
+def test_a_daemon_with_older_code_is_declined(
+    answers: CommandAnswers, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an installation of the same version the files are new, and the daemon that runs is what it was."""
+    monkeypatch.setattr(quick_answer, "__file__", __file__)
+    assert answers.answer(request("status")) == DECLINED
+    assert (
+        CommandAnswers({"status": lambda _: QUIET | {"running": True}}).answer(request("status")) != DECLINED
+    )
+
+
 def test_variables_are_compared(cli: Cli) -> None:
     """Those that name places, and all settings; not those of the terminal."""
     cli.set(USER_MEMORY_DIR="/m", TACITD_SESSION__IDLE="1m", TACITD_PAGER="less", TERM="xterm", PWD="/")
