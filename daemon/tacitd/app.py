@@ -374,6 +374,7 @@ def _join_parts(
         watched_files=watched_files,
         outcomes=Outcomes(
             work_queue=work_queue,
+            pool=pool,
             in_flight=in_flight,
             runner=runner,
             clock=clock,

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from tacitd.clock import Clock
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
-from tacitd.dispatch.dispatcher import Dispatcher
+from tacitd.dispatch.dispatcher import LONGEST_WAIT, Dispatcher
 from tacitd.dispatch.faults import explain_unwritten
 from tacitd.dispatch.inbox import Inbox
 from tacitd.dispatch.lag_counters import LagCounters
@@ -211,8 +211,10 @@ class Engine(Struct):
         self.sync_waiters.fail_all()
 
     def _sleep_seconds(self) -> float:
-        if self.inbox or self.pool.unread_paths or self._stop.is_set():
+        if self.inbox or self._stop.is_set():
             return 0.0
+        if self.pool.unread_paths:
+            return LONGEST_WAIT if self.dispatcher.must_reading_wait() else 0.0
         now = self.clock.monotonic()
         nearest = min(
             self.follower.next_in(),
@@ -267,6 +269,8 @@ class Engine(Struct):
                 self._correct_first_starts()
 
     def _read_transcripts(self) -> None:
+        if self.dispatcher.must_reading_wait():
+            return
         for path, tail in self.pool.read_slices():
             if path not in self.pool.unread_paths:  # otherwise an old session would end once for each slice
                 if tail.session:

@@ -40,6 +40,8 @@ from tacitd.model.port import Why
 from tacitd.sources.transcript import Tail
 
 A_DAY = 86400.0
+LONGEST_WAIT = 0.25
+"""Seconds for which reading waits for a handler that returns nothing."""
 
 
 class Dispatcher(Struct):
@@ -144,6 +146,15 @@ class Dispatcher(Struct):
         self.work_queue.wake_scheduled()
         self.work_queue.lanes.run_ready(self._try_offer)
 
+    def must_reading_wait(self) -> bool:
+        """Trigger: much of what was read is in memory, and handlers are taking it. Why: the reader is faster than they are, and
+        would evict what they are to get next, which is read again for each. Outcome: reading goes on when they have taken it,
+        or take nothing for a moment: one that waits for the model must not delay the others' prompts."""
+        if not self.pool.is_filling:
+            return False
+        is_taking = self.clock.monotonic() - self.outcomes.newest_at < LONGEST_WAIT
+        return is_taking and (self.work_queue.lanes.is_busy or self.work_queue.lanes.has_ready)
+
     def _try_offer(self, item: WorkItem) -> LaneKey | None:
         """Offer an item if it may run; its lane and a worker are free. Return the lane to which it belongs, if that is
         another one."""
@@ -237,6 +248,8 @@ class Dispatcher(Struct):
             or item.parked is not None
             or item.cursor.offset < item.max_records_upto
             or gather is None
+            # A delay saves writes, and costs reading again what is evicted meanwhile. A quiet time saves calls of the model.
+            or (gather.quiet is None and self.pool.is_filling)
         ):
             return 0.0
         is_written = isinstance(batch.project, Project) and tools.write_mode(batch.project) != "off"
@@ -256,6 +269,7 @@ class Dispatcher(Struct):
         # In memory only: a crash costs reading again, and a sync for each would cost more, as only 1 to 3 % of the
         # lines are prompts (CLAUDE_CODE fact 15).
         item.consumer.skip_to(cursor, get_position(cursor.path, end))
+        self.pool.trim_records(cursor.path)
         item.parked = None
         self.work_queue.note_change(item)
         self.work_queue.wake(item)

@@ -19,6 +19,7 @@ from tacitd.dispatch.event_keys import name_of_event
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.pauses import PAUSED
+from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.runner import HandlerRunner, Settled, check_advance, get_position
 from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite, WorkItem
@@ -35,6 +36,7 @@ class Outcomes(Struct):
     """Starts assignments and applies their outcomes."""
 
     work_queue: WorkQueue
+    pool: TranscriptPool
     in_flight: InFlightPrompts
     runner: HandlerRunner
     clock: Clock
@@ -45,6 +47,8 @@ class Outcomes(Struct):
     notes: WorkNotes
     stopping: bool = False
     """Nothing is started or parked any more."""
+    newest_at: float = 0.0
+    """When a handler last returned something: monotonic seconds."""
 
     def start(self, assignment: Assignment, pending: PendingWrite | None = None) -> None:
         """Run the handler in a worker; with `pending`, only write what it did. Raises RuntimeError if no thread can be
@@ -66,6 +70,7 @@ class Outcomes(Struct):
     def apply_outcome(self, assignment: Assignment, outcome: Settled) -> None:
         """Release the lane, and apply what a worker returned."""
         item = assignment.item
+        self.newest_at = self.clock.monotonic()
         self.statuses.note_outcome(item.consumer.name)
         # First, so that the lane is free whatever follows.
         self._release(item)
@@ -115,6 +120,8 @@ class Outcomes(Struct):
         # Prompts after `upto` stay claimed: the same transcript offers them next.
         ids = [p.id for p in assignment.batch.prompts_before(assignment.batch.clamp_offset(done.upto))]
         self.in_flight.release_prompts(name, ids)
+        # Now and not when it grows again: records that all have handled would fill the memory while others are caught up.
+        self.pool.trim_records(item.cursor.path)
         self.work_queue.wake(item)
         self.rescue.remove_handled(name, ids)
 

@@ -112,6 +112,11 @@ class TranscriptPool:
         return [path for path, tail in self._open.items() if tail.session == session]
 
     @property
+    def is_filling(self) -> bool:
+        """Whether more reading may soon evict transcripts, to be read again."""
+        return self._kept_total > KEPT // 2
+
+    @property
     def unread_paths(self) -> Collection[Path]:
         """The transcripts that have bytes that were not read."""
         return self._unread.keys()
