@@ -71,16 +71,17 @@ def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool
     import _signal  # type: ignore[import-not-found]  # `signal` imports enum
 
     before = _signal.getsignal(_signal.SIGINT)
-    if before is _signal.default_int_handler:  # Ctrl-C must not print a traceback while the daemon is asked
+    if before is _signal.default_int_handler:  # Ctrl-C must not print a traceback
         _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     try:
         answer = exchange_line(find_socket(environ), _make_request(arguments, environ), PATIENCE)
         printed = list(_read_strings(answer.decode("utf-8")))
+        # Declined or damaged: not one text and pairs.
+        return len(printed) % 2 == 1 and _print_texts(printed[1:])
     except (OSError, ValueError, ImportError):  # ImportError: an interpreter without these modules of C
         return False
     finally:
         _signal.signal(_signal.SIGINT, before)
-    return len(printed) % 2 == 1 and _print_texts(printed[1:])  # declined or damaged: not one text and pairs
 
 
 def _is_usable(stream: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -56,6 +57,24 @@ def test_the_answer_is_printed(answer: Answer, capsys: pytest.CaptureFixture[str
     answer(encode("out", 'a "quoted"\nü\n', "err", "\\ 1\n", "out", "", "paged", "c\n"))
     assert quick_answer.answer_command(["status"], os.environ)
     assert capsys.readouterr() == ('a "quoted"\nü\nc\n', "\\ 1\n")
+
+
+def test_an_interrupt_prints_no_traceback(answer: Answer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the daemon is asked and while the answer is printed, Ctrl-C ends the process; afterwards all is as before."""
+    seen: list[object] = []
+
+    def note(_: object) -> bool:
+        seen.append(signal.getsignal(signal.SIGINT))
+        return True
+
+    monkeypatch.setattr(quick_answer, "_print_texts", note)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        answer(encode())
+        assert quick_answer.answer_command(["status"], os.environ)
+        assert seen == [signal.SIG_DFL] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_an_answer_without_texts_prints_nothing(answer: Answer, capsys: pytest.CaptureFixture[str]) -> None:
