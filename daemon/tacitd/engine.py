@@ -421,13 +421,10 @@ class Engine(Struct):
     def _begin_sync(self) -> SyncWaiter:
         self._poll_files(full=True)
         self.check_sources()
-        sizes, consumers = (
-            {name: stamp.size for name, stamp in self.follower.list_own().items()},
-            self.consumers.values(),
-        )
-        behind = {Path(p): n for p, n in sizes.items() if any(c.get_offset(p) < n for c in consumers)}
+        own, consumers = self.follower.list_own(), self.consumers.values()
+        behind = {Path(p): s.size for p, s in own.items() if any(c.get_offset(p) < s.size for c in consumers)}
         # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
-        behind |= {p: sizes[str(p)] for p in self.pool.unread_paths if str(p) in sizes}
+        behind |= {p: own[str(p)].size for p in self.pool.unread_paths if str(p) in own}
         for path in behind:
             self.pool.read_to_end(path, behind[path])
             self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due

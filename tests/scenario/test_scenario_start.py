@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -194,3 +195,15 @@ def test_signals_are_prepared_before_anything_is_imported() -> None:
         [PROGRAM[0], "-c", first % (heavy,)], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells what is loaded")
+def test_a_daemon_without_work_loads_only_what_it_needs(make: MakeDaemon) -> None:
+    """Each of these takes one to three MB, of every daemon that never needs it."""
+    daemon = make()
+    daemon.start()
+    daemon.sync()
+    assert daemon.process is not None
+    mapped = Path(f"/proc/{daemon.process.pid}/maps").read_text()
+    assert "/msgspec/" in mapped
+    assert [name for name in ("/_asyncio.", "/_ssl.", "/yaml/", "/rapidfuzz/") if name in mapped] == []

@@ -78,9 +78,12 @@ def _run_detached(fd: int) -> int:
 
 
 def _run_until_stopped(mode: Mode, quiet: bool) -> int:
-    from loguru import logger
+    from tacitd.service.deferred_asyncio import defer_asyncio
 
-    from tacitd.app import build_app
+    with defer_asyncio():
+        from loguru import logger
+
+        from tacitd.app import build_app
     from tacitd.cli.command_answers import add_command_method
     from tacitd.control.server import Server
     from tacitd.methods import build_methods

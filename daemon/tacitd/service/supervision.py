@@ -13,10 +13,13 @@ from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
 from tacitd.reload import reload_config
+from tacitd.service.heap import return_memory
 from tacitd.service.notify import Notifier
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
+TRIM_EVERY = 60.0
+"""Seconds between two times that free memory is returned to the system."""
 SAY_EVERY = 5.0
 """Minimum seconds between two status lines."""
 
@@ -29,9 +32,11 @@ class Supervision(Struct):
     _last_status: str = ""
     _next_status: float = 0.0
     _wrong: str = ""
+    _next_trim: float = 0.0
 
     def announce_ready(self) -> None:
         """Report READY=1."""
+        return_memory()
         self._last_status = describe_state(self.app)
         self.notifier.notify_ready(self._last_status)
 
@@ -48,6 +53,9 @@ class Supervision(Struct):
     def report_health(self) -> None:
         """Called after each pass of the engine's loop. Engine thread."""
         now = self.app.clock.monotonic()
+        if now >= self._next_trim:
+            self._next_trim = now + TRIM_EVERY
+            return_memory()
         if not self.notifier.address:
             return
         wrong = find_fault(self.app, now)

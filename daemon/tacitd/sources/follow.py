@@ -204,7 +204,7 @@ class Follower:
         """List and compare everything below all roots."""
         whole = Listing()
         for root in self._roots:
-            listing = scan_below([root.top], self._is_transcript, top=root.top)
+            listing = scan_below([root.top], self._is_transcript, top=root.top, known=self._known.stamps)
             root.there = root.top in listing.directories or root.top in listing.unreadable
             self._note_unwatched(root, listing.directories, afresh=True)
             whole.stamps.update(listing.stamps)

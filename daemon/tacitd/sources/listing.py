@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -59,14 +60,23 @@ def scan_root(root: str | os.PathLike[str], is_transcript: IsTranscript) -> List
     return scan_below([top], is_transcript, top=top)
 
 
-def scan_below(directories: Iterable[str], is_transcript: IsTranscript, *, top: str) -> Listing:
-    """Given directories at or below `top`, return what is in them and below. Each directory is listed once."""
+def scan_below(
+    directories: Iterable[str],
+    is_transcript: IsTranscript,
+    *,
+    top: str,
+    known: Mapping[str, Stamp] = MappingProxyType({}),
+) -> Listing:
+    """Given directories at or below `top`, return what is in them and below. Each directory is listed once.
+
+    Of `known` stamps, those that are still the same are in the result, and not a copy of each.
+    """
     found = Listing()
     waiting = list(directories)
     while waiting:
         directory = waiting.pop()
         if directory not in found.directories:
-            waiting.extend(_list_one(directory, is_transcript, found, at_top=directory == top))
+            waiting.extend(_list_one(directory, is_transcript, found, known, at_top=directory == top))
     return found
 
 
@@ -84,7 +94,9 @@ def odd_kind(mode: int) -> str:
     return "a FIFO, which would block its reader" if stat.S_ISFIFO(mode) else "not a regular file"
 
 
-def _list_one(directory: str, is_transcript: IsTranscript, found: Listing, *, at_top: bool) -> list[str]:
+def _list_one(
+    directory: str, is_transcript: IsTranscript, found: Listing, known: Mapping[str, Stamp], *, at_top: bool
+) -> list[str]:
     """Add one directory's transcripts to `found`, and return its subdirectories."""
     below: list[str] = []
     try:
@@ -93,7 +105,7 @@ def _list_one(directory: str, is_transcript: IsTranscript, found: Listing, *, at
                 if entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
                 elif is_transcript(entry.path):
-                    _take(entry, found)
+                    _take(entry, found, known)
                 elif at_top and entry.is_symlink():
                     found.odd[entry.path] = odd_kind(stat.S_IFLNK)
     except (FileNotFoundError, NotADirectoryError):
@@ -105,7 +117,7 @@ def _list_one(directory: str, is_transcript: IsTranscript, found: Listing, *, at
     return below
 
 
-def _take(entry: os.DirEntry[str], found: Listing) -> None:
+def _take(entry: os.DirEntry[str], found: Listing, known: Mapping[str, Stamp]) -> None:
     """Add the stamp of one transcript to `found`, or the reason why it has none."""
     try:
         status = entry.stat(follow_symlinks=False)
@@ -115,7 +127,8 @@ def _take(entry: os.DirEntry[str], found: Listing) -> None:
         found.unreadable[entry.path] = error.strerror or str(error)
         return
     if stat.S_ISREG(status.st_mode):
-        found.stamps[entry.path] = stamp_of(status)
+        stamp, before = stamp_of(status), known.get(entry.path)
+        found.stamps[entry.path] = before if before is not None and before == stamp else stamp
     else:
         found.odd[entry.path] = odd_kind(status.st_mode)
 
