@@ -21,7 +21,8 @@ from tacitd.consumers.consumer import (
 )
 from tacitd.consumers.handled_prompts import write_handled
 from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, SnapshotHandler, identify_record, is_commit
-from tacitd.files.log import Log
+from tacitd.errors import FileRefusedError
+from tacitd.files.log import LINE_LIMIT, Log, encode_record
 from tacitd.sources.position import Position
 
 LARGE = 1 << 20
@@ -60,20 +61,34 @@ def compact_log(
 ) -> bool:
     """Given a consumer whose handler is open, replace the log if it is too long. Returns whether it was replaced.
 
-    `large`: bytes up to which it is left alone; `grown`: see GROWN. Raises OSError and LogDamagedError; nothing is lost then.
+    `large`: bytes up to which it is left alone; `grown`: see GROWN. Raises OSError, LogDamagedError, FileRefusedError, and what
+    the handler's `take_snapshot` raises; nothing is lost then.
     """
     written, added = consumer.record_counts
     if consumer.log.size <= large or added < written * grown:
         return False
     with consumer.lock:
+        if not consumer.has_all_handled:
+            raise FileRefusedError(f"{consumer.handled_file} could not be read", "make it readable")
         now, handler = _newest_time(consumer), consumer.handler
         state = handler.take_snapshot() if isinstance(handler, SnapshotHandler) else None
         if state is not None:
+            _check_readable(state)
             _archive_commits(consumer, now)
+        elif consumer.has_snapshot:
+            raise FileRefusedError(
+                "the handler takes no snapshots any more", "install a version of it that does"
+            )
         write_handled(consumer.handled_file, consumer.seen, consumer.log.disk)
         consumer.log.compact(_compacted_records(consumer, state, now, exists))
         consumer.record_counts[1] = 0
     return True
+
+
+def _check_readable(state: Mapping[str, Any]) -> None:
+    """Raise FileRefusedError if the log's readers would leave out a record with this state, because it is too long."""
+    if len(encode_record(state)) > LINE_LIMIT - (1 << 10):
+        raise FileRefusedError("the handler's state is longer than a record may be", "nothing is lost")
 
 
 def _compacted_records(

@@ -82,8 +82,11 @@ class Consumer(Struct):
     moved: deque[Path] = field(default_factory=deque)
     """The transcripts whose position changed since the engine counted the lag. Appended to in any thread."""
     lock: threading.RLock = field(default_factory=threading.RLock)
+    has_snapshot: bool = False
+    """Whether the log has a snapshot."""
+    has_all_handled: bool = True
+    """False: the file with the handled prompts is there, but could not be read. It must not be written anew without them."""
     _commits: Commits = field(default_factory=Commits)
-    _has_snapshot: bool = False
     _first_start_saved: bool = True
     _job_runs_saved: dict[str, float] = field(default_factory=dict)
 
@@ -126,6 +129,7 @@ class Consumer(Struct):
         try:
             load_handled(self.handled_file, self.seen)
         except (OSError, ValueError, TypeError) as error:
+            self.has_all_handled = not isinstance(error, OSError)
             self.skipped_records += 1
             logger.warning("{} cannot be used: {}", self.handled_file, error)
 
@@ -159,10 +163,10 @@ class Consumer(Struct):
             case "told":
                 self.handled_messages.update(dict.fromkeys(map(str, record["ids"]), float(record["at"])))
             case "kept" | "past" | "state":
-                self._has_snapshot |= record["k"] == "state"
+                self.has_snapshot |= record["k"] == "state"
                 return parse_commit(record)
             case "compacted":
-                if record.get("state") and not self._has_snapshot:
+                if record.get("state") and not self.has_snapshot:
                     raise LogDamagedError(
                         f"{self.log.path}: the handler's state is damaged", "restore the file from a backup"
                     )

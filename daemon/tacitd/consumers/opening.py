@@ -13,7 +13,7 @@ from tacitd.clock import Clock
 from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import CursorTable
-from tacitd.errors import TacitdError, describe_failure
+from tacitd.errors import TacitdError, describe_failure, describe_plugin_error
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Degradation, Plugin, Tools
 
@@ -52,8 +52,8 @@ def open_consumer(
         return _describe_broken(consumer.name, error)
     try:
         compact_log(consumer, os.path.lexists)
-    except (OSError, TacitdError) as error:
-        logger.warning("{} stays long: {}", consumer.log.path, error)
+    except Exception as error:  # noqa: BLE001  a third-party handler's snapshot may raise anything
+        logger.warning("{} stays long: {}", consumer.log.path, describe_plugin_error(error))
     return None
 
 

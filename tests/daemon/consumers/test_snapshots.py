@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from tacitd.consumers import opening
 from tacitd.consumers.compaction import KEEP_DATA, KEEP_SHOWN, LATE, compact_log
 from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
+from tacitd.consumers.opening import open_consumer
 from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, identify_record, read_commit_records
-from tacitd.errors import LogDamagedError
+from tacitd.errors import FileRefusedError, LogDamagedError
 from tacitd.events import Event, Prompt
 from tacitd.files.disk import Disk
-from tacitd.files.log import Log
+from tacitd.files.log import LINE_LIMIT, Log
 from tacitd.handler import BaseHandler, Commit, Done, Outcome, Plugin, Tools
 from tacitd.sources.position import Position
 from tacitd.testing import Crash, FakeClock, FaultyDisk
@@ -168,3 +171,62 @@ def test_a_crash_or_an_error_at_any_call_loses_nothing(
             assert at > 20
             return
     raise AssertionError("two compactions take more calls than were tried")
+
+
+class Unable(Adder):
+    """Its snapshot cannot be taken, or not be read again."""
+
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """Fail."""
+        raise KeyError("numbers")
+
+
+class Endless(Adder):
+    """Its state is longer than a reader of the log reads a line."""
+
+    def take_snapshot(self) -> Mapping[str, Any]:
+        """The numbers, and more."""
+        return {"numbers": self.numbers, "more": "x" * LINE_LIMIT}
+
+
+class Plain(BaseHandler):
+    """A version of the handler that takes no snapshots."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        return Done()
+
+
+@pytest.mark.parametrize("kind", [Unable, Endless, Plain])
+def test_without_a_snapshot_that_can_be_read_the_log_stays_as_it_is(
+    tmp_path: Path, kind: type[BaseHandler], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the earlier snapshot contains is nowhere else. The handler starts all the same."""
+    monkeypatch.setattr(opening, "compact_log", partial(compact_log, large=0, grown=0))
+    clock = FakeClock()
+    for number in (0, 1):
+        consumer, _, _ = start(tmp_path, clock)
+        commit(consumer, number)
+        clock.advance(3 * DAY)
+        assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0, grown=0)
+        before = consumer.log.path.read_bytes()
+        consumer = Consumer(Plugin("x", kind), kind(), Log(tmp_path / "log.jsonl"), clock)
+        assert open_consumer(consumer, cast("Tools", None)) is None
+        assert consumer.log.path.read_bytes() == before
+    assert start(tmp_path, clock)[1].numbers == [0, 1]
+
+
+def test_handled_prompts_that_could_not_be_read_are_not_overwritten(tmp_path: Path) -> None:
+    """A compaction would write the file without them. When it can be read again, all are known."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 1)
+    assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    kept = consumer.handled_file.rename(tmp_path / "kept")
+    consumer.handled_file.symlink_to(consumer.handled_file)  # reading it raises ELOOP
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 2)
+    with pytest.raises(FileRefusedError, match="could not be read"):
+        compact_log(consumer, lambda path: True, large=0, grown=0)
+    kept.rename(consumer.handled_file)
+    consumer, _, _ = start(tmp_path, clock)
+    assert consumer.seen.has_id("u1") and consumer.seen.has_id("u2")
