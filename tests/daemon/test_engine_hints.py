@@ -66,7 +66,7 @@ def test_what_follows_a_hook_waits_only_while_the_client_works(tmp_path: Path, l
 
 
 def test_garbage_has_no_effect(tmp_path: Path) -> None:
-    """Another form, another path, an event that is not known."""
+    """Another form, another path, an event that is not known, and a path that no file can have."""
     scene = Scene(tmp_path)
     scene.engine.take_hook_inputs(
         [{}, {"hook_event_name": 7}, {"hook_event_name": "PreCompact", "session_id": "s"}]
@@ -75,6 +75,9 @@ def test_garbage_has_no_effect(tmp_path: Path) -> None:
     say(scene, "PreCompact", "unknown")
     scene.engine.take_hook_inputs(
         [{"hook_event_name": "PreCompact", "session_id": "s", "transcript_path": path, "cwd": "/w"}]
+    )
+    scene.engine.take_hook_inputs(
+        [{"hook_event_name": "Stop", "session_id": "s", "transcript_path": f"{scene.path('s')}\ud800.jsonl"}]
     )
     scene.settle(0)
     assert build_status(scene.app)["degraded"] == []

@@ -15,7 +15,7 @@ from typing import Any
 from tacitd.errors import FileRefusedError
 from tacitd.sources.base import HookEntry, HookQuestion, SessionHint
 from tacitd.sources.claude_code import hook_events
-from tacitd.sources.claude_code.hook_events import EVENTS, NEWER_EVENTS
+from tacitd.sources.claude_code.hook_events import EVENTS, NEWER_EVENTS, is_path
 from tacitd.text.json_splice import add_json_value, remove_json_value
 
 PROGRAM = "tacitd-hook.py"
@@ -93,8 +93,7 @@ class ClaudeCodeHooks:
         if (
             event not in (*EVENTS, *NEWER_EVENTS)
             or not 0 < len(session) <= _LONGEST_ID
-            or not path.startswith("/")
-            or "\0" in path
+            or not is_path(path)
         ):
             return None
         return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")

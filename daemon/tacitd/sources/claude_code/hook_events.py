@@ -7,6 +7,7 @@ the event. So the newer events are only added where no older client was used (CL
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,7 +46,7 @@ def read_question(data: Mapping[str, object]) -> HookQuestion | None:
     event, session, path, cwd = (
         _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
     )
-    if not session or not cwd.startswith("/") or "\0" in cwd + path:
+    if not session or not is_path(cwd) or (path and not is_path(path)):
         return None
     match event:
         case "SessionStart":
@@ -66,6 +67,17 @@ def format_answer(question: HookQuestion, text: str) -> str:
         return text
     said = {"hookEventName": question.event, "additionalContext": text}
     return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
+
+
+def is_path(text: str) -> bool:
+    """Whether this can be an absolute path. A path with a NUL or a lone surrogate cannot be passed to the system."""
+    if not text.startswith("/") or "\0" in text:
+        return False
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _text(data: Mapping[str, object], key: str) -> str:

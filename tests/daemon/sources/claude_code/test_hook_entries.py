@@ -127,5 +127,6 @@ def test_what_a_hook_says() -> None:
         {**common, "hook_event_name": "Stop", "session_id": "x" * 201},
         {**common, "hook_event_name": "Stop", "transcript_path": "relative.jsonl"},
         {**common, "hook_event_name": "Stop", "transcript_path": "/a\0b"},
+        {**common, "hook_event_name": "Stop", "transcript_path": "/p/\ud800.jsonl"},
     ):
         assert HOOKS.read_hint(odd) is None

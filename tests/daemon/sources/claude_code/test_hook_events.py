@@ -56,6 +56,8 @@ def test_what_is_asked() -> None:
         {**COMMON, "hook_event_name": ["SessionStart"]},
         {**COMMON, "hook_event_name": "SessionStart", "cwd": "relative"},
         {**COMMON, "hook_event_name": "SessionStart", "cwd": "/a\0b"},
+        {**COMMON, "hook_event_name": "SessionStart", "cwd": "/a\ud800b"},
+        {**COMMON, "hook_event_name": "SessionStart", "transcript_path": "/a\ud800b"},
         {**COMMON, "hook_event_name": "SessionStart", "session_id": 7},
     ],
 )
