@@ -8,10 +8,26 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "local_date", "local_minutes", "parse_utc", "utc_millis", "utc_seconds"]
+__all__ = [
+    "Clock",
+    "SystemClock",
+    "find_latest_time",
+    "local_date",
+    "local_minutes",
+    "parse_utc",
+    "utc_millis",
+    "utc_seconds",
+]
+
+AWAY = 400 * 86400.0
+"""Seconds without a record after which the next ones may have been made with a wrong clock."""
+BACK = 30 * 86400.0
+"""Seconds between the first and the last of such records after which the clock counts as right."""
 
 
 class Clock(Protocol):
@@ -63,6 +79,22 @@ def read_process_start(pid: int) -> str | None:
     except (psutil.Error, OSError, RuntimeError, ValueError):  # it ended meanwhile, or must not be inspected
         return None
     return str(round(since_boot * os.sysconf("SC_CLK_TCK")))
+
+
+def find_latest_time(now: float, times: Iterable[float]) -> float:
+    """The time from which the age of records with these times is counted, before the old ones are dropped. All in seconds
+    since 1970, UTC.
+
+    It is the newest record's time, or `now` if that is earlier, so a clock that is ahead makes nothing old. Trigger: the
+    newest records are more than AWAY later than all others. Why: the clock may have been a century ahead when they were made,
+    and may still be. Outcome: they do not count, until they are of more than BACK: somebody was away for so long.
+    """
+    known = sorted((at for at in times if at <= now), reverse=True)
+    latest = known[0] if known else now
+    for later, earlier in pairwise(known):
+        if later - earlier > AWAY and latest - later <= BACK:
+            latest = earlier
+    return latest
 
 
 def utc_seconds(at: float) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from tacitd.clock import find_latest_time
 from tacitd.consumers.consumer import (
     MESSAGES_KEY,
     RESEND_FOR,
@@ -70,7 +71,8 @@ def compact_log(
     with consumer.lock:
         if not consumer.has_all_handled:
             raise FileRefusedError(f"{consumer.handled_file} could not be read", "make it readable")
-        now, handler = _newest_time(consumer), consumer.handler
+        now = find_latest_time(consumer.clock.now(), filter(None, map(_get_time, consumer.log.read())))
+        handler = consumer.handler
         state = handler.take_snapshot() if isinstance(handler, SnapshotHandler) else None
         if state is not None:
             _check_readable(state)
@@ -150,11 +152,6 @@ def _list_unarchived(consumer: Consumer, now: float) -> Iterator[Mapping[str, An
         # Those that the last compaction left in the log, to be shown, are in the archive.
         if record.get("k") != "past" and is_commit(record) and _is_kept(record, now):
             yield record
-
-
-def _newest_time(consumer: Consumer) -> float:
-    """Seconds since 1970, UTC; at most the newest record's time, in case the clock is a century ahead."""
-    return min(consumer.clock.now(), max(map(_get_time, consumer.log.read()), default=0.0))
 
 
 def _get_time(record: Mapping[str, Any]) -> float:

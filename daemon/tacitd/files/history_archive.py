@@ -11,7 +11,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd.files.history_compaction import DAY, KEEP_WHOLE, LARGE, WORTHWHILE, age_record, compact_records
+from tacitd.files.history_compaction import (
+    DAY,
+    KEEP_WHOLE,
+    LARGE,
+    WORTHWHILE,
+    HistorySurvey,
+    age_record,
+    compact_records,
+)
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log, encode_record
 from tacitd.files.transaction_records import MEASURED, PAST, Transaction, measured_record
@@ -91,10 +99,11 @@ def shorten_history(log: Log, now: float, *, large: int = LARGE) -> bool:
 
     def keep_records() -> Iterator[Mapping[str, Any]]:
         # `Log.compact` consumes this while it has the log's lock, so no append comes between the two readings.
-        yield from compact_records(log.read, now, archive.add_record)
+        survey = HistorySurvey(log.read(), now)
+        archive.prune_old(survey.now)
+        yield from compact_records(log.read(), survey, archive.add_record)
         archive.close()
 
-    archive.prune_old(now)
     log.compact(keep_records())
     log.append(measured_record(log.size))
     log.flush()

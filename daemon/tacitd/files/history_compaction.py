@@ -25,7 +25,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from tacitd.clock import parse_utc
+from tacitd.clock import find_latest_time, parse_utc
 from tacitd.files.operations import (
     AppendLine,
     ArrangeLines,
@@ -62,8 +62,6 @@ KEEP_WHOLE = 400 * DAY
 DIGEST_CAUSE = frozenset({"by", "what", "sessions", "prompts", "lines", UNDONE})
 """What is kept of the cause after that: which plugin's which work, and where each line came from."""
 
-Read = Callable[[], Iterable[Mapping[str, Any]]]
-
 
 class _Needs(Struct):
     """What is needed of one transaction: the numbers of its operations, and of which lines of theirs."""
@@ -80,8 +78,8 @@ class HistorySurvey:
     """One reading of the records: which transactions are done, and what is needed of each."""
 
     def __init__(self, records: Iterable[Mapping[str, Any]], now: float) -> None:
-        """`now`: seconds since 1970, UTC. The age counts from the newest transaction if that is earlier, so a clock that is
-        ahead makes no transaction old."""
+        """`now`: seconds since 1970, UTC. The age counts as `find_latest_time` says, so a clock that is ahead makes no
+        transaction old."""
         self.done: dict[str, float] = {}
         """By id: when it began."""
         self.keys: dict[str, bytes] = {}
@@ -103,8 +101,8 @@ class HistorySurvey:
         for record in records:
             self._add_record(record)
         self.dropped |= {id for id, each in self._open.items() if _digest(each.key) in self.keys.values()}
-        newest = max(self.done.values(), default=now)
-        self.limit = min(now, newest) - KEEP_RECENT
+        self.now = find_latest_time(now, self.done.values())
+        self.limit = self.now - KEEP_RECENT
         self.needs = self._find_needs()
 
     def is_recent(self, id: str) -> bool:
@@ -188,18 +186,17 @@ def _list_places(operation: Operation, effect: Effect) -> list[int]:
 
 
 def compact_records(
-    read: Read, now: float, archive: Callable[[Mapping[str, Any]], None] = lambda record: None
+    records: Iterable[Mapping[str, Any]], survey: HistorySurvey, archive: Callable[[Mapping[str, Any]], None]
 ) -> Iterator[Mapping[str, Any]]:
     """Yield the records that stay in the log, in their order. `archive` gets those of the archive as they come up.
 
-    `read` is called twice; `now`: seconds since 1970, UTC.
+    `survey`: of the same records.
     """
-    survey = HistorySurvey(read(), now)
     gone = [id for id in survey.done if not survey.is_recent(id) and id not in survey.needs]
     past = survey.past + b"".join(survey.keys[id] for id in gone)
     if past:
         yield past_record(bytes(past).hex())
-    for record in read():
+    for record in records:
         id, state = str(record.get("id")), record.get("state")
         if id in survey.done:
             if state == "part":
@@ -209,7 +206,7 @@ def compact_records(
                 continue
             # What an earlier compaction left of a transaction is in the archive already.
             if not record.get("reduced"):
-                archive(age_record(_drop_texts(record), now))
+                archive(age_record(_drop_texts(record), survey.now))
             if id in survey.needs:
                 yield _reduce_record(record, survey.needs[id])
         elif id not in survey.dropped and state not in (MEASURED, PAST):

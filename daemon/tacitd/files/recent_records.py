@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from tacitd.clock import find_latest_time
 from tacitd.errors import TacitdError
 from tacitd.files.log import Log
 
@@ -15,12 +16,11 @@ LARGE = 256 << 10
 def read_recent(log: Log, now: float, keep: float, *, large: int = LARGE) -> list[dict[str, Any]]:
     """Return the records whose `at` is at most `keep` seconds old, and shorten a log of more than `large` bytes to them.
 
-    The age counts from the newest record or from `now` (seconds since 1970, UTC), whichever is earlier, so a clock that is
-    ahead drops nothing. A record without a time, as earlier versions wrote some, stays. If the log cannot be written, it stays long. Raises
+    The age counts as `find_latest_time` says, so a clock that is ahead drops nothing; `now`: seconds since 1970, UTC. A record without a time, as earlier versions wrote some, stays. If the log cannot be written, it stays long. Raises
     OSError if it cannot be read.
     """
     records = list(log.read())
-    since = min(now, max((_get_time(one, 0.0) for one in records), default=0.0)) - keep
+    since = find_latest_time(now, (at for one in records if (at := _get_time(one, 0.0)))) - keep
     kept = [one for one in records if _get_time(one, since) >= since]
     if log.size > large and len(kept) < len(records):
         with suppress(OSError, TacitdError):

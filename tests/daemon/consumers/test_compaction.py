@@ -43,7 +43,9 @@ def test_it_becomes_short_and_goes_on(tmp_path: Path) -> None:
     for i in range(100):
         _commit(consumer, Path("/a"), i * 25, 25)
         consumer.save_positions()
-    clock.advance(KEEP_DATA + 1)
+    clock.advance(KEEP_DATA / 2)
+    consumer.log.append({"k": "job", "at": clock.now(), "s": "job"})
+    clock.advance(KEEP_DATA / 2 + 1)
     _commit(consumer, Path("/a"), 9000)
     size = consumer.log.size
     assert compact_log(consumer, lambda path: True, large=1000)

@@ -173,6 +173,25 @@ def test_a_crash_or_an_error_at_any_call_loses_nothing(
     raise AssertionError("two compactions take more calls than were tried")
 
 
+def test_two_starts_with_a_clock_that_is_a_century_ahead_drop_nothing(tmp_path: Path) -> None:
+    """DESIGN "Service": the first of them leaves records of the year 2100 in the log, by which all others would be too old."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    for number in range(4):
+        commit(consumer, number)
+        clock.advance(3 * DAY)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    clock.jump(75 * 366 * DAY)
+    for number in (4, 5):
+        consumer, _, _ = start(tmp_path, clock)
+        commit(consumer, number)
+        compact_log(start(tmp_path, clock)[0], lambda path: True, large=0, grown=0)
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4, 5] == start(tmp_path, clock)[1].numbers
+    clock.jump(-75 * 366 * DAY)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0, grown=0)
+    assert numbers(tmp_path) == [0, 1, 2, 3, 4, 5] == start(tmp_path, clock)[1].numbers
+
+
 class Unable(Adder):
     """Its snapshot cannot be taken, or not be read again."""
 

@@ -17,7 +17,7 @@ from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk
 from tacitd.files.history_archive import LATE, shorten_history
-from tacitd.files.history_compaction import KEEP_RECENT, KEEP_WHOLE, compact_records
+from tacitd.files.history_compaction import KEEP_RECENT, KEEP_WHOLE, HistorySurvey, compact_records
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log
 from tacitd.files.operations import (
@@ -64,7 +64,7 @@ def compact(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The records that are left, and those of the archive, as a new process reads them."""
     archived: list[Any] = []
-    left = [*compact_records(lambda: whole, now, archived.append)]
+    left = [*compact_records(whole, HistorySurvey(whole, now), archived.append)]
     made: tuple[list[dict[str, Any]], list[dict[str, Any]]] = json.loads(json.dumps([left, archived]))
     return made
 
@@ -370,6 +370,29 @@ def test_an_old_transaction_is_undone_from_the_archive(root: Path) -> None:
     assert "- after\n" in learned.read_text() and "before" not in learned.read_text()
 
 
+@pytest.mark.parametrize("starts", [1, 2])
+def test_a_clock_that_is_a_century_ahead_takes_no_undo_away(root: Path, starts: int) -> None:
+    """DESIGN "Service": a boot in the year 2100 empties nothing, not even with a change and another start before the clock is
+    set right. What is in the archive and what comes into it can be undone."""
+    learned, past, ahead = root / "LEARNED.md", history(root, now=OLD), NOW + 75 * 366 * 86400.0
+    done = []
+    for number in range(4):
+        past.run_transaction(root, [PutLine(learned, "A", f"before {number}", "T")], {}, f"put {number}")
+        swap = [SwapLine(learned, f"before {number}", f"after {number}", "A", "T")]
+        done.append(past.run_transaction(root, swap, {}, f"swap {number}"))
+        if number == 1:
+            history(root).run_transaction(root, [PutLine(learned, "A", "new", "T")], {}, "new")
+            assert history(root).compact_log(large=0)
+    for start in range(starts):
+        running = history(root, now=ahead + start)
+        log = Log(root.parent / "state" / "history.jsonl")
+        shorten_history(log, ahead + start, large=-log.size)
+        running.run_transaction(root, [PutLine(learned, "A", f"ahead {start}", "T")], {}, f"ahead {start}")
+    for number, each in enumerate(done):
+        history(root, now=NOW + 1).undo_transaction(each.id)
+        assert f"- before {number}\n" in learned.read_text()
+
+
 def test_without_the_archive_nothing_is_done_twice(root: Path) -> None:
     """A person may delete it: `history` is shorter then, and the digests in the log say what was done."""
     fill(root)
@@ -411,7 +434,7 @@ def test_a_compaction_of_years_takes_little_memory(root: Path) -> None:
     log = Log(root.parent / "state" / "history.jsonl")
     for number in range(3000):
         step = swap(f"line {number - 1}", f"line {number}") if number else put("line 0")
-        for record in records(f"t{number}", OLD - 400 * 86400.0 + number, step):
+        for record in records(f"t{number}", OLD - 300 * 86400.0 + number, step):
             log.append(record | ({"cause": {"facts": ["x" * 4000]}} if "cause" in record else {}))
     for record in RECENT:
         log.append(record)

@@ -42,6 +42,20 @@ def test_a_clock_that_is_ahead_drops_nothing(tmp_path: Path) -> None:
     assert len(read_recent(log, 30_000 * DAY, 60 * DAY, large=0)) == 51 == len(days(log))
 
 
+def test_records_of_a_clock_that_was_ahead_drop_nothing(tmp_path: Path) -> None:
+    """The clock was a century ahead for a day, and is so still, or is right again. Somebody may also be away for years: after
+    a month of new records, the old ones are dropped."""
+    log, ahead = Log(tmp_path / "log.jsonl"), 30_000
+    fill(log, 50)
+    log.append({"at": ahead * DAY, "n": ahead})
+    for now in (ahead, 50):
+        assert len(read_recent(log, now * DAY, 60 * DAY, large=0)) == 52 == len(days(log))
+    for day in range(ahead + 1, ahead + 32):
+        log.append({"at": day * DAY, "n": day})
+        read_recent(log, day * DAY, 60 * DAY, large=0)
+        assert len(days(log)) == (52 + day - ahead if day <= ahead + 30 else 32)
+
+
 def test_a_record_without_a_time_stays(tmp_path: Path) -> None:
     """Earlier versions wrote some, and nobody knows how old they are."""
     log = Log(tmp_path / "log.jsonl")

@@ -90,11 +90,7 @@ class ClaudeCodeHooks:
         event, session, path = (data.get(key) for key in ("hook_event_name", "session_id", "transcript_path"))
         if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
             return None
-        if (
-            event not in (*EVENTS, *NEWER_EVENTS)
-            or not 0 < len(session) <= _LONGEST_ID
-            or not is_path(path)
-        ):
+        if event not in (*EVENTS, *NEWER_EVENTS) or not 0 < len(session) <= _LONGEST_ID or not is_path(path):
             return None
         return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
 
