@@ -13,16 +13,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
-__all__ = [
-    "Clock",
-    "SystemClock",
-    "find_latest_time",
-    "local_date",
-    "local_minutes",
-    "parse_utc",
-    "utc_millis",
-    "utc_seconds",
-]
+__all__ = ["Clock", "SystemClock", "local_date", "local_minutes", "parse_utc", "utc_millis", "utc_seconds"]
 
 AWAY = 400 * 86400.0
 """Seconds without a record after which the next ones may have been made with a wrong clock."""

@@ -17,7 +17,7 @@ position `o` (offset) and `c` (mark); `a`, `e`, `f` and `fo` are `handled_upto`,
     {"k":"ids"}, {"k":"job"}, {"k":"told"}, {"k":"kept"}   what a compaction wrote
     {"k":"state","d"}                               what the commits before amount to (`snapshots.py`)
     {"k":"past"}                                    a commit that the state contains
-    {"k":"compacted","ids"}                         the end of what it wrote; the number of ids in `handled.bin`
+    {"k":"compacted","ids","state"}                 the end of what it wrote; whether `handled.bin` has ids, and there is a state
 """
 
 from __future__ import annotations
@@ -168,7 +168,8 @@ class Consumer(Struct):
             case "compacted":
                 if record.get("state") and not self.has_snapshot:
                     raise LogDamagedError(
-                        f"{self.log.path}: the handler's state is damaged", "restore the file from a backup"
+                        f"{self.log.path}: the handler's state is damaged",
+                        "restore all files of this directory from one backup",
                     )
                 self.record_counts = [sum(self.record_counts), 0]
                 if record.get("ids") and not self.seen.tables["id"]:
