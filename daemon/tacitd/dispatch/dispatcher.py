@@ -29,7 +29,7 @@ from tacitd.dispatch.messages import MessageRouter
 from tacitd.dispatch.outcomes import Outcomes
 from tacitd.dispatch.pauses import PAUSED, Refusals
 from tacitd.dispatch.pool import TranscriptPool
-from tacitd.dispatch.runner import GRACE, HandlerRunner, get_position
+from tacitd.dispatch.runner import GRACE, HandlerRunner
 from tacitd.dispatch.unhandled import UnhandledRecords
 from tacitd.dispatch.watched_files import WatchedFiles
 from tacitd.dispatch.work_item import Assignment, LaneKey, WorkItem
@@ -235,7 +235,8 @@ class Dispatcher(Struct):
         # The session may only have passed through this project, so its start was not announced there.
         self.watched_files.watch_project(batch.project)
         refused = self.refusals.get_model_refusal(item, cwd or cursor.cwd)
-        self.outcomes.start(Assignment(item, event, batch, cursor.epoch, model_refusal=refused))
+        end = self.pool.get_position(cursor.path, batch.end)
+        self.outcomes.start(Assignment(item, event, batch, cursor.epoch, end=end, model_refusal=refused))
         return None
 
     def _seconds_to_gather(self, item: WorkItem, batch: Batch) -> float:
@@ -268,7 +269,7 @@ class Dispatcher(Struct):
         """Nothing up to `end` is for this handler. The end of a session may have waited for this."""
         # In memory only: a crash costs reading again, and a sync for each would cost more, as only 1 to 3 % of the
         # lines are prompts (CLAUDE_CODE fact 15).
-        item.consumer.skip_to(cursor, get_position(cursor.path, end))
+        item.consumer.skip_to(cursor, self.pool.get_position(cursor.path, end))
         self.pool.trim_records(cursor.path)
         item.parked = None
         self.work_queue.note_change(item)

@@ -20,7 +20,7 @@ from tacitd.dispatch.faults import explain_fault, explain_unwritten
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.pauses import PAUSED
 from tacitd.dispatch.pool import TranscriptPool
-from tacitd.dispatch.runner import HandlerRunner, Settled, check_advance, get_position
+from tacitd.dispatch.runner import HandlerRunner, Settled, check_advance
 from tacitd.dispatch.status_cache import StatusCache
 from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite, WorkItem
 from tacitd.dispatch.work_notes import WorkNotes
@@ -193,7 +193,7 @@ class Outcomes(Struct):
         }
         self.dead_letters.add_letter(name, reason, letter | {"prompts": [p.id for p in prompts]})
         self.rescue.keep_prompts(name, prompts, reason)
-        item.consumer.commit(cursor, get_position(cursor.path, end), prompts, {})
+        item.consumer.commit(cursor, self.pool.get_position(cursor.path, end), prompts, {})
         self.in_flight.release_prompts(name, [p.id for p in prompts])
         item.parked = None
         self.work_queue.wake(item)

@@ -19,7 +19,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt
 from tacitd.handler import Degradation
 from tacitd.sources.base import Source
-from tacitd.sources.position import is_valid
+from tacitd.sources.position import Position, find_position, is_valid
 from tacitd.sources.transcript import Tail
 
 SLICE = 1 << 20
@@ -53,6 +53,8 @@ class TranscriptPool:
         self._kept: dict[Path, int] = {}
         """Bytes of records in memory, of each open transcript, and of all."""
         self._kept_total = 0
+        self._positions: dict[Path, Position] = {}
+        """The newest position in each open transcript. All handlers move to the same ones."""
         self.unreadable: dict[Path, Degradation] = {}
         self.line_counts: dict[str, int] = {}
 
@@ -63,6 +65,7 @@ class TranscriptPool:
         self._to_end.discard(path)
         self._vanished.discard(path)
         self._evicted.pop(path, None)
+        self._positions.pop(path, None)
         self._unread[path] = None
 
     def retry_unreadable(self) -> None:
@@ -208,6 +211,7 @@ class TranscriptPool:
                 self._on_rewritten(path)
 
     def _reset_cursors(self, path: Path) -> None:
+        self._positions.pop(path, None)
         for consumer in self._consumers.values():
             consumer.reset_cursor(consumer.get_cursor(path))
         self._on_rewritten(path)
@@ -260,6 +264,15 @@ class TranscriptPool:
         """Whether it was evicted, so that `get_tail` would read it again."""
         return path in self._evicted
 
+    def get_position(self, path: Path, offset: int) -> Position:
+        """The position at an offset of a transcript as it is now, or was when another handler moved there."""
+        known = self._positions.get(path)
+        if known is None or known.offset != offset:
+            known = find_position(path, offset)
+            if path in self._open:
+                self._positions[path] = known
+        return known
+
     def peek_prompts(self, path: Path, offset: int) -> tuple[Prompt, ...]:
         """The prompts after an offset that are in memory. Reads nothing."""
         tail = self._open.get(path)
@@ -308,6 +321,7 @@ class TranscriptPool:
 
     def _close_tail(self, path: Path) -> None:
         tail = self._open.pop(path)
+        self._positions.pop(path, None)
         self._kept_total -= self._kept.pop(path, 0)
         self._vanished.discard(path)
         for name, count in tail.counts.items():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from loguru import logger
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, Message, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
-from tacitd.sources.position import Position, position_at
+from tacitd.sources.position import find_position
 
 GRACE = 11.0
 """Seconds that a handler gets to finish when the daemon stops: longer than its model call gets (8 s, then 2 s between
@@ -192,7 +191,8 @@ class HandlerRunner:
         if assignment.batch is not None and cursor is not None:
             upto = check_advance(assignment, done.upto)
             prompts = assignment.batch.prompts_before(upto)
-            position = get_position(cursor.path, upto)
+            end = assignment.end
+            position = end if end is not None and end.offset == upto else find_position(cursor.path, upto)
             return consumer.commit(cursor, position, prompts, done.data, assignment.epoch)
         if isinstance(event, Due) and not done.data and consumer.is_frequent_job(event.job):
             consumer.last_job_runs[event.job] = consumer.clock.now()
@@ -203,15 +203,6 @@ class HandlerRunner:
                 event.stored_name, cursor, name_of_event(event), done.data, assignment.handled_upto
             )
         return None
-
-
-def get_position(path: Path, offset: int) -> Position:
-    """The position at an offset. If the file is gone or cannot be read, only the offset is known: should it come back, it
-    is read from its first byte, and the ids of handled prompts are known."""
-    try:
-        return position_at(path, offset)
-    except (OSError, TacitdError):
-        return Position(offset, 0)
 
 
 def check_advance(assignment: Assignment, upto: int | None) -> int:

@@ -17,6 +17,7 @@ from tacitd.dispatch.event_keys import describe_event
 from tacitd.events import Event, SessionStarted
 from tacitd.handler import Commit, Done, Later
 from tacitd.model.port import NoAnswer
+from tacitd.sources.position import Position
 
 LaneKey = tuple[str, str]
 """(handler, project): see `lanes.py`."""
@@ -94,6 +95,8 @@ class Assignment(Struct, frozen=True):
     """The cursor's epoch when it was offered."""
     handled_upto: int = -1
     """For `SessionEnded`: the cursor's `handled_upto` when it was offered."""
+    end: Position | None = None
+    """The position at the end of the batch, as it was when it was offered."""
     model_refusal: NoAnswer | None = None
     """The model's answer to every request of this assignment; None if the model is called."""
 
