@@ -26,6 +26,9 @@ _BLOCK = 256 << 10
 """Bytes that are read and decoded at once. A larger block does not stay in the processor's cache until it is decoded, and its
 memory would be requested from the kernel, and given back, each time."""
 
+_SLICE = 1 << 20
+"""Bytes of a slice, if the caller asks for no other number."""
+
 _WAITING = 8 << 20
 """Bytes of prompts that `read_prompts` keeps for one undecided message before it; then that message counts as said."""
 
@@ -55,12 +58,14 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
 
     try:
         while tail.read_end < upto:
-            step = tail.read_next_slice()
+            # What follows is not wanted, and may be most of the file.
+            step = tail.read_next_slice(min(_SLICE, upto - tail.read_end))
             take()
             tail.forget_before(tail.safe_end)
             if not step.more or step.shrunk:
                 break
-        tail.take_unterminated()
+        if tail.read_end < upto:
+            tail.take_unterminated()
     except (OSError, FileRefusedError):
         return made
     tail.release_queued()
@@ -159,7 +164,7 @@ class Tail:
         """
         return self.assembler.counts
 
-    def read_next_slice(self, limit: int = 1 << 20) -> ReadStep:
+    def read_next_slice(self, limit: int = _SLICE) -> ReadStep:
         """Read the next slice of about `limit` bytes.
 
         Raises FileNotFoundError if the file does not exist, FileRefusedError if it is not a readable regular file.
@@ -194,7 +199,9 @@ class Tail:
         try:
             if self._mark is None or self._other_file(fd):
                 return 0  # `read_next_slice` must run first
-            data = os.pread(fd, self._longest + 1, self._read_end)
+            # Not more than there is: the kernel's answer is copied into a buffer of the size that was asked for.
+            left = os.fstat(fd).st_size - self._read_end
+            data = os.pread(fd, min(left, self._longest) + 1, self._read_end)
             # It grew meanwhile: the next slice reads it, as whole lines.
             if b"\n" in data or len(data) > self._longest:
                 return 0

@@ -16,7 +16,7 @@ from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import RecordAssembler
 from tacitd.sources.claude_code.records import TranscriptLine
 from tacitd.sources.explain import judge_transcript
-from tacitd.sources.transcript import Tail, read_prompts
+from tacitd.sources.transcript import ReadStep, Tail, read_prompts, read_records
 
 
 @pytest.fixture
@@ -467,3 +467,26 @@ def test_reading_prompts_alone_keeps_nothing_else(path: Path, monkeypatch: pytes
     assert [p.text for p in read_prompts(SOURCE, path)] == ["undecided"]
     assert len(kept) > 10
     assert max(kept) < 1000
+
+
+def test_records_between_two_offsets_cost_no_reading_of_the_rest(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A handler that catches up asks for the beginning of thousands of long transcripts. Any end is possible."""
+    write(path, *(typed(f"words {number}", f"u{number}") for number in range(300)))
+    ends = [record.end for record in read_records(SOURCE, path, 0, path.stat().st_size)]
+    taken: list[int] = []
+    read_next = Tail.read_next_slice
+
+    def counted(tail: Tail, limit: int = 1 << 20) -> ReadStep:
+        step = read_next(tail, limit)
+        taken.append(step.read)
+        return step
+
+    monkeypatch.setattr(Tail, "read_next_slice", counted)
+    for count in (1, 2, 150, 300):
+        taken.clear()
+        found = read_records(SOURCE, path, 0, ends[count - 1])
+        assert [record.end for record in found] == ends[:count] and sum(taken) == ends[count - 1]
+    assert [record.end for record in read_records(SOURCE, path, ends[9], ends[19])] == ends[10:20]
+    assert read_records(SOURCE, path, 0, ends[0] - 1) == []
