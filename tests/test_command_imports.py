@@ -61,7 +61,7 @@ TACITD, LESSON = "entry_point", "lessons.cli"
         (
             TACITD,
             "status",
-            HEAVY | {"click", "msgspec", "dataclasses", "inspect", "subprocess", "hashlib"},
+            (LIBRARIES - {"typing"}) | {"pathlib", "signal", "socket", "hashlib"},
             26,
         ),
         (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 25),

@@ -70,22 +70,24 @@ def exchange_line(path: str, request: bytes, seconds: float) -> bytes:
 
 
 def find_socket(environ: Mapping[str, str]) -> str:
-    """The running daemon's socket, which a file of its state directory names. Raises OSError if there is none.
-
-    The directory is the one that `tacitd.state.paths` finds.
-    """
-    home, state = environ.get("HOME", ""), environ.get("TACITD_STATE_DIR", "")
-    base = environ.get("XDG_STATE_HOME", "")
-    usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")
-    if not state:
-        state = (base if base.startswith("/") else usual) + "/tacitd"
-    elif state.startswith("~/"):
-        state = home + state[1:]
-    descriptor = os.open(f"{state}/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    """The running daemon's socket, which a file of its state directory names. Raises OSError if there is none."""
+    descriptor = os.open(
+        f"{find_state_dir(environ)}/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    )
     try:
         return os.fsdecode(os.read(descriptor, 4096)).rstrip("\n")
     finally:
         os.close(descriptor)
+
+
+def find_state_dir(environ: Mapping[str, str]) -> str:
+    """The state directory that `tacitd.state.paths` finds."""
+    home, state = environ.get("HOME", ""), environ.get("TACITD_STATE_DIR", "")
+    if state:
+        return home + state[1:] if state.startswith("~/") else state
+    base = environ.get("XDG_STATE_HOME", "")
+    usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")
+    return (base if base.startswith("/") else usual) + "/tacitd"
 
 
 def _decode_string(text: str) -> str:

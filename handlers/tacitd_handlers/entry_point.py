@@ -56,16 +56,12 @@ def _answer_quickly(arguments: list[str]) -> bool:
 
 def _print_last_status() -> bool:
     """Print the last status if no daemon runs, and end the process; False if that is not so."""
-    from tacitd.service.early_signals import no_trace_on_interrupt
+    from tacitd.cli.quick_answer import NoTrace
 
-    with no_trace_on_interrupt():
+    with NoTrace():
         from tacitd.cli.quick_status import print_last_status
-        from tacitd.errors import TacitdError
 
-        try:
-            code = print_last_status() if sys.stdout is not None and sys.stderr is not None else None
-        except TacitdError:
-            return False  # the full program reports it
+        code = print_last_status() if sys.stdout is not None and sys.stderr is not None else None
     if code is not None:
         sys.exit(code)
     return False

@@ -68,20 +68,30 @@ def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool
     """Print what the daemon answers to a command. False, with nothing printed, if the full program must run."""
     if not (_is_usable(sys.stdout) and _is_usable(sys.stderr)):
         return False
-    import _signal  # type: ignore[import-not-found]  # `signal` imports enum
+    with NoTrace():
+        try:
+            answer = exchange_line(find_socket(environ), _make_request(arguments, environ), PATIENCE)
+            printed = list(_read_strings(answer.decode("utf-8")))
+            # Declined or damaged: not one text and pairs.
+            return len(printed) % 2 == 1 and _print_texts(printed[1:])
+        except (OSError, ValueError, ImportError):  # ImportError: an interpreter without these modules of C
+            return False
 
-    before = _signal.getsignal(_signal.SIGINT)
-    if before is _signal.default_int_handler:  # Ctrl-C must not print a traceback
-        _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-    try:
-        answer = exchange_line(find_socket(environ), _make_request(arguments, environ), PATIENCE)
-        printed = list(_read_strings(answer.decode("utf-8")))
-        # Declined or damaged: not one text and pairs.
-        return len(printed) % 2 == 1 and _print_texts(printed[1:])
-    except (OSError, ValueError, ImportError):  # ImportError: an interpreter without these modules of C
-        return False
-    finally:
-        _signal.signal(_signal.SIGINT, before)
+
+class NoTrace:
+    """While this is entered, Ctrl-C ends the process without a traceback: as `early_signals`, but without `signal`, which imports enum."""
+
+    def __enter__(self) -> None:
+        import _signal  # type: ignore[import-not-found]
+
+        self._before = _signal.getsignal(_signal.SIGINT)
+        if self._before is _signal.default_int_handler:
+            _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
+    def __exit__(self, *_: object) -> None:
+        import _signal  # pyright: ignore[reportMissingImports]
+
+        _signal.signal(_signal.SIGINT, self._before)
 
 
 def _is_usable(stream: object) -> bool:

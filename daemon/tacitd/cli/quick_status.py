@@ -9,27 +9,32 @@ import json
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 from tacitd.cli.status_lines import list_status_lines
 from tacitd.cli.terminal_size import measure_terminal
 from tacitd.cli.terminal_text import layout_lines, wants_colour
 from tacitd.errors import UNAVAILABLE
-from tacitd.state.paths import SNAPSHOT, Paths, find_file_in_the_way
+from tacitd.statusline import find_state_dir
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ABSENT = "no daemon runs; `tacitd run` starts one"
+SNAPSHOT_FILE = "status.json"
+"""`state.paths.SNAPSHOT`; that module imports pathlib, which takes half as long as Python takes to start."""
 
 
 def print_last_status() -> int | None:
-    """Print what the command prints if no daemon runs, and return its exit code; None if the full program must run.
+    """Print what the command prints if no daemon ran since it ended; None if the full program must look for one.
 
-    Raises ConfigError if the environment names no usable socket.
+    Returns the exit code.
     """
-    places = Paths.from_env(os.environ)
-    if places.socket.exists() or find_file_in_the_way(places.state_dir) is not None:
+    state = find_state_dir(os.environ)
+    if _is_in_the_way(state) or _may_have_daemon(state, os.environ):
         return None
-    document = read_last_status(places.state_dir / SNAPSHOT)
+    document = read_last_status(f"{state}/{SNAPSHOT_FILE}")
     columns = measure_terminal(os.environ)[0] if sys.stdout.isatty() else None
     colours = columns is not None and wants_colour(os.environ)
     lines = layout_lines(list_status_lines(document, time.time()), columns, colours=colours)
@@ -42,13 +47,38 @@ def print_last_status() -> int | None:
     return UNAVAILABLE
 
 
-def read_last_status(path: Path) -> dict[str, Any]:
+def _is_in_the_way(state: str) -> bool:
+    """Whether a file is in place of the state directory or of one of its parents."""
+    while state and not os.access(state, os.F_OK):
+        state = os.path.dirname(state)  # noqa: PTH120
+    return os.path.isfile(state)  # noqa: PTH113
+
+
+def _may_have_daemon(state: str, environ: Mapping[str, str]) -> bool:
+    """Whether something is where `state.paths` looks for a socket, or where only that module can look. It may be a leftover."""
+    runtime = environ.get("XDG_RUNTIME_DIR", "")
+    places = [
+        f"{state}/socket",
+        f"{state}/tacitd.sock",
+        f"{runtime}/tacitd/tacitd.sock",
+        f"/tmp/tacitd-{os.getuid()}",
+    ]
+    is_named = "TACITD_SOCKET" in environ or (runtime and "TACITD_STATE_DIR" in environ)
+    return bool(is_named) or any(map(os.path.lexists, places))
+
+
+def read_last_status(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
     never: dict[str, Any] = {"schema": 1}
     gone = {"running": False, "pid": None, "state": "stopped"}
     try:
-        document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
+        document: dict[str, Any] = {**json.loads(_read_bytes(path)), **gone}
         list_status_lines(document, 0.0, verbose=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return never | gone  # missing, or of another version
     return document
+
+
+def _read_bytes(path: str | os.PathLike[str]) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()

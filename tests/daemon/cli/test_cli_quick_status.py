@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 from test_cli_status_lines import BUSY, QUIET  # pyright: ignore[reportMissingImports]
 
 from support_cli import Cli
-from tacitd.cli.quick_status import print_last_status
+from tacitd.cli.quick_status import SNAPSHOT_FILE, print_last_status
 from tacitd.errors import UNAVAILABLE
+from tacitd.state.paths import SNAPSHOT, Paths
+from tacitd.statusline import find_state_dir
 
 NOW = 1_750_000_000.0
 
 
-@pytest.mark.parametrize("document", [None, QUIET, BUSY])
+@pytest.mark.parametrize("document", [None, {}, QUIET, BUSY])
 @pytest.mark.parametrize("columns", [None, "46"])
 def test_the_text_is_that_of_the_command(
     cli: Cli,
@@ -40,13 +44,31 @@ def test_the_text_is_that_of_the_command(
 
 
 def test_what_may_be_a_daemon_is_left_to_the_full_command(
-    cli: Cli, capsys: pytest.CaptureFixture[str]
+    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A socket, which may be a leftover, and a file in place of the state directory. Nothing is printed."""
-    cli.state.parent.mkdir(parents=True)
-    cli.state.write_text("")
-    assert print_last_status() is None
-    cli.state.unlink()
-    cli.set(TACITD_SOCKET="/dev/null")
+    """A socket, which may be a leftover, in each place where the daemon's may be. Nothing is printed."""
+    cli.state.parent.parent.mkdir(parents=True)
+    cli.state.parent.write_text("")
+    assert print_last_status() is None, "a file is in the way"
+    cli.state.parent.unlink()
+    cli.state.mkdir(parents=True)
+    runtime = tmp_path / "runtime" / "tacitd"
+    runtime.mkdir(parents=True)
+    cli.set(XDG_RUNTIME_DIR=str(runtime.parent))
+    for place in (cli.state / "socket", cli.state / "tacitd.sock", runtime / "tacitd.sock"):
+        place.touch()
+        assert print_last_status() is None
+        place.unlink()
+    cli.set(TACITD_STATE_DIR=str(cli.state))
+    assert print_last_status() is None, "its name in the runtime directory is a digest"
+    cli.set(XDG_RUNTIME_DIR="", TACITD_SOCKET="/s")
     assert print_last_status() is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_places_are_those_of_the_full_command(cli: Cli) -> None:
+    """The quick path does not import `state.paths`."""
+    for variables in ({}, {"XDG_STATE_HOME": "/x"}, {"TACITD_STATE_DIR": "~/s"}, {"TACITD_STATE_DIR": "/s"}):
+        cli.set(**variables)
+        assert find_state_dir(os.environ) == str(Paths.from_env(os.environ).state_dir)
+    assert SNAPSHOT_FILE == SNAPSHOT
