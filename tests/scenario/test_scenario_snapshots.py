@@ -1,0 +1,66 @@
+"""What was done two months ago, when only the archives have it: a start that compacts all logs, in a real daemon."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_scenario_archive import DAY, EARLIER, RULES
+
+from support_daemon import Daemon, MakeDaemon
+
+pytestmark = pytest.mark.scenario
+
+OLD, OTHER, NEW = "Use topaz77 for jewels", "Use opal33 for rings", "Use ruby11 for crowns"
+
+
+def lengthen(log: Path, size: int, record: dict[str, Any]) -> None:
+    """Make a log so long that a start compacts it."""
+    line = json.dumps(record) + "\n"
+    with log.open("a") as file:
+        file.write(line * (size // len(line) + 1))
+
+
+def ask(daemon: Daemon) -> list[Any]:
+    """What commands say of the old line and of all changes."""
+    asked = (["why", OLD], ["log", "--since", "100d"], ["history"], ["learned"])
+    return [json.loads(daemon.cli(*each, "--json", cwd=daemon.project).stdout) for each in asked]
+
+
+def test_what_is_in_the_archives_is_shown_undone_and_purged(make: MakeDaemon) -> None:
+    """Compacting changes no answer of a command, and a purge blanks the words in snapshots and archives too."""
+    daemon = make(RULES, EXTRACTION__SETTLE="0s")
+    daemon.before = [sys.executable, "-c", EARLIER, str(60 * DAY)]
+    daemon.start()
+    for session, words in (("s1", OLD), ("s2", OTHER)):
+        daemon.type_(session, words)
+        assert daemon.synthesize() == []
+    daemon.stop()
+    daemon.before = []
+    daemon.start()
+    daemon.type_("s3", NEW)
+    assert daemon.synthesize() == []
+    daemon.stop()
+    before = ask(daemon)
+    assert len(before[0]) == 1 and [row["line"] for row in before[3]] == [OLD, OTHER, NEW]
+    (made,) = (row["id"] for row in before[2] if row["lines"] and row["lines"][0]["added"] == OTHER)
+    for home in (daemon.state / "handlers").iterdir():
+        lengthen(home / "log.jsonl", 1 << 20, {"k": "job", "at": 1.0, "s": "x" * 200})
+    lengthen(daemon.state / "history.jsonl", 300 << 10, {"id": "x", "state": "dropped", "reason": "x" * 200})
+
+    daemon.start()
+    assert (daemon.state / "handlers/learning/log.jsonl").stat().st_size < 1 << 14
+    archives = [daemon.state / "handlers/learning/archive.jsonl", daemon.state / "history-archive.jsonl"]
+    assert all(OLD in each.read_text() for each in archives)
+    assert ask(daemon) == before
+    assert daemon.cli("undo", made, cwd=daemon.project).returncode == 0
+    assert daemon.learned == [OLD, NEW]
+    done = daemon.cli("forget", OLD, "--purge", "--yes", cwd=daemon.project)
+    assert done.returncode == 0 and daemon.learned == [NEW], done.stderr
+    daemon.restart()
+    files = [path for path in daemon.state.rglob("*") if path.is_file()]
+    assert [path for path in files if OLD.encode() in path.read_bytes()] == []
+    assert [row["line"] for row in ask(daemon)[3]] == [NEW]
