@@ -1,4 +1,5 @@
-"""Every disk of the process, failing on demand. `tacitd.testing.FaultyDisk` is one disk that fails."""
+"""Every disk of the process, failing on demand, and one that knows what a power cut would take. `tacitd.testing.FaultyDisk` is one
+disk that fails."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tacitd.files.disk import RealDisk
-from tacitd.testing import Crash
+from tacitd.testing import Crash, FaultyDisk
 
 CHANGES = (
     "open_append",
@@ -30,6 +32,66 @@ CHANGES = (
     "unlink",
 )
 """The methods of `Disk` that change something."""
+
+
+class PowerCutDisk(FaultyDisk):
+    """Knows what a power cut now would take. A temporary file that comes back is no loss, so its removal is not counted."""
+
+    def __init__(self, *, can_swap: bool = True, crash_at: int = 0) -> None:
+        super().__init__(crash_at=crash_at)
+        self.can_swap = can_swap
+        self.lost_bytes: set[int] = set()
+        """The inodes of files with bytes that are not synced."""
+        self.lost_names: set[Path] = set()
+        """The directories with names that are not synced."""
+
+    def write(self, fd: int, data: bytes) -> int:
+        self.lost_bytes.add(self.fstat(fd).st_ino)
+        return super().write(fd, data)
+
+    def sync(self, fd: int) -> None:
+        super().sync(fd)
+        self.lost_bytes.discard(self.fstat(fd).st_ino)
+
+    def sync_data(self, fd: int) -> None:
+        super().sync_data(fd)
+        self.lost_bytes.discard(self.fstat(fd).st_ino)
+
+    def sync_dir(self, directory: Path) -> None:
+        super().sync_dir(directory)
+        self.lost_names.discard(directory)
+
+    def open_append(self, path: Path, mode: int) -> int:
+        if not path.exists():
+            self.lost_names.add(path.parent)
+        return super().open_append(path, mode)
+
+    def mkdir(self, path: Path, mode: int) -> None:
+        super().mkdir(path, mode)
+        self.lost_names.add(path.parent)
+
+    def replace(self, source: Path, target: Path) -> None:
+        self._name(source)
+        super().replace(source, target)
+
+    def place(self, source: Path, target: Path) -> None:
+        self._name(source)
+        super().place(source, target)
+
+    def exchange(self, one: Path, other: Path) -> bool:
+        if not self.can_swap:
+            return False
+        self._name(one)
+        return super().exchange(one, other)
+
+    def unlink(self, path: Path) -> None:
+        super().unlink(path)
+        if not path.name.startswith(".tacitd-"):
+            self.lost_names.add(path.parent)
+
+    def _name(self, source: Path) -> None:
+        assert self.stat(source).st_ino not in self.lost_bytes, "renamed before its bytes were synced"
+        self.lost_names.add(source.parent)
 
 
 @dataclass(slots=True)

@@ -141,9 +141,14 @@ def _archive_commits(consumer: Consumer, now: float) -> None:
     oldest = min(map(_get_time, _list_unarchived(consumer, now)), default=now)
     # A compaction that did not reach its end, such as on a full disk, has archived some of them.
     known = {identify_record(each) for each in archive.read() if _get_time(each) >= oldest}
+    is_again = False
     for record in _list_unarchived(consumer, now):
-        if identify_record(record) not in known:
+        if identify_record(record) in known:
+            is_again = True
+        else:
             archive.append(_strip_commit(record, "kept"))
+    if is_again:  # what a crash or a failed sync left is perhaps in the kernel's memory only
+        archive.compact(archive.read())
     archive.close()
 
 

@@ -75,7 +75,9 @@ class HistoryArchive:
             self._log.compact(age_record(one, now) for one in self._log.read())
 
     def close(self) -> None:
-        """Make what was added durable. Raises OSError."""
+        """Make what was added durable, also by a compaction before. Raises OSError."""
+        if self._known:  # what a crash or a failed sync left is perhaps in the kernel's memory only
+            self._log.compact(self._log.read())
         self._log.close()
         self._known = None
 

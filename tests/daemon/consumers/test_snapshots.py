@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from support_disk import PowerCutDisk
 from tacitd.consumers import opening
 from tacitd.consumers.compaction import KEEP_DATA, KEEP_SHOWN, LATE, compact_log
 from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
@@ -171,6 +172,28 @@ def test_a_crash_or_an_error_at_any_call_loses_nothing(
             assert at > 20
             return
     raise AssertionError("two compactions take more calls than were tried")
+
+
+def test_what_an_interrupted_compaction_archived_is_synced_by_the_next(tmp_path: Path) -> None:
+    """RELIABILITY row 2: after a crash the archive's last records may be in the kernel's memory only. They are on the drive
+    before the log no longer has them."""
+    for at in range(1, 120):
+        folder, clock = tmp_path / str(at), FakeClock()
+        consumer, _, _ = start(folder, clock)
+        for number in range(4):
+            commit(consumer, number)
+            clock.advance(2 * DAY)
+        disk = PowerCutDisk(crash_at=at)
+        try:
+            compact_log(start(folder, clock, disk)[0], lambda path: True, large=0)
+        except Crash:
+            disk.crash_at, disk.dead = 0, False
+        compact_log(start(folder, clock, disk)[0], lambda path: True, large=0)
+        assert numbers(folder) == list(range(4)) and (folder / ARCHIVE).stat().st_ino not in disk.lost_bytes
+        if len(disk.trail) < at:
+            assert at > 10
+            return
+    raise AssertionError("a compaction takes more calls than were tried")
 
 
 def test_two_starts_with_a_clock_that_is_a_century_ahead_drop_nothing(tmp_path: Path) -> None:
