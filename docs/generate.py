@@ -135,7 +135,7 @@ COMMANDS_PAGE = """# Commands
 
 Data goes to standard output and messages to standard error, so every command can be used in a pipe. The `--json` output is a contract.
 Read-only commands (`prompts`, `scan --dry-run`, `learned`, `why`, `history`, `show`, `spend`, `context`, `config`, `doctor`) need neither a daemon
-nor `claude`. Every command has `--help`.
+nor `claude`. While a daemon runs, it answers them, which is faster, and prints the same. Every command has `--help`.
 """
 
 

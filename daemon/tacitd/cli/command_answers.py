@@ -18,7 +18,7 @@ import click
 
 from tacitd.cli.caller import AnsweredCommand, RemoteCaller, run_for
 from tacitd.cli.program import load_command
-from tacitd.cli.quick_answer import METHOD, SENT, identify_directory, identify_program, select_same
+from tacitd.cli.quick_answer import METHOD, SENT, identify_places, identify_program, select_same
 from tacitd.control.protocol import encode_result
 from tacitd.service.heap import return_memory
 
@@ -46,7 +46,7 @@ class CommandAnswers:
         Raises KeyError, TypeError if the parameters are not those of `quick_answer`.
         """
         arguments = [str(word) for word in params["arguments"]]
-        caller = self._describe_caller(params)
+        caller = self._describe_caller(arguments, params)
         if caller is None or not self._slots.acquire(blocking=False):
             return DECLINED
         try:
@@ -56,15 +56,11 @@ class CommandAnswers:
         finally:
             self._slots.release()
 
-    def _describe_caller(self, params: Mapping[str, Any]) -> RemoteCaller | None:
+    def _describe_caller(self, arguments: Sequence[str], params: Mapping[str, Any]) -> RemoteCaller | None:
         """The other process; None if it differs from this one in what matters."""
         directory, columns = str(params["directory"]), params["columns"]
-        try:
-            seen = identify_directory(directory)
-        except (OSError, ValueError):
-            return None
-        mine = (self._program, select_same(os.environ), seen)
-        if mine != (params["program"], params["same"], params["identity"]):
+        mine = (self._program, select_same(os.environ), identify_places(directory, arguments))
+        if mine != (params["program"], params["same"], params["places"]):
             return None
         environ = {name: value for name, value in os.environ.items() if name not in SENT}
         environ |= {str(name): str(value) for name, value in dict(params["sent"]).items()}

@@ -1,7 +1,7 @@
 """A command that the running daemon answers, without click: arguments and surroundings out, what to print in.
 
 The daemon answers only if this process would print the same: if both are the same version of the same program, with the same
-values of the variables that matter, and see the same current directory. It leaves errors and unknown options to the full
+values of the variables that matter, and see the same files under the same names. It leaves errors and unknown options to the full
 program, which runs then, also if no daemon answers soon. What the daemon does is in `command_answers.py`.
 
 As in `tacitd.statusline`, only what the interpreter has loaded already is imported, and modules of C.
@@ -58,9 +58,19 @@ def identify_program() -> str:
     return f"{__version__} {sys.prefix} {__file__} {os.stat(__file__).st_mtime_ns}"  # noqa: PTH116  importing pathlib takes too long
 
 
-def identify_directory(path: str) -> str:
-    """What differs between two directories of one name, such as in two mount namespaces. Raises OSError."""
-    found = os.stat(path)  # noqa: PTH116
+def identify_places(directory: str, arguments: Sequence[str]) -> list[str]:
+    """What the current directory and the arguments are as files; "" for one that is none.
+
+    The same name is another file in another mount namespace, and `/dev/fd/63` is in each process.
+    """
+    return [_identify_place(os.path.join(directory, one)) for one in ("", *arguments)]  # noqa: PTH118
+
+
+def _identify_place(path: str) -> str:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except (OSError, ValueError):  # ValueError: a NUL
+        return ""
     return f"{found.st_dev} {found.st_ino}"
 
 
@@ -108,7 +118,7 @@ def _make_request(arguments: Sequence[str], environ: Mapping[str, str]) -> bytes
         "arguments": list(arguments),
         "program": identify_program(),
         "directory": here,
-        "identity": identify_directory(here),
+        "places": identify_places(here, arguments),
         "same": select_same(environ),
         "sent": sent,
         "columns": columns,

@@ -84,7 +84,8 @@ def test_what_fails_or_changes_something_is_declined(
     [
         {"program": "9.9.9 /elsewhere"},
         {"same": {}},
-        {"identity": "1 1"},
+        {"places": ["1 1", ""]},
+        {"places": []},
         {"directory": "/nowhere"},
         {"directory": "\0"},
     ],
@@ -141,11 +142,25 @@ def test_relative_names_are_below_the_other_process_s_directory(
     here = tmp_path / "here"
     told = cli.run("learned", "app", cwd=here)
     asked = request(
-        "learned", "app", directory=str(here), identity=quick_answer.identify_directory(str(here))
+        "learned",
+        "app",
+        directory=str(here),
+        places=quick_answer.identify_places(str(here), ["learned", "app"]),
     )
     assert answers.answer(asked)["printed"] == ["", "err", told.err] and told.err
     monkeypatch.chdir(here)
     assert answers.answer(request("learned", "app"))["printed"] == ["", "err", told.err]
+
+
+def test_a_name_of_another_file_is_declined(answers: CommandAnswers, tmp_path: Path) -> None:
+    """`prompts <(zcat old.gz)` names `/dev/fd/63`, which in the daemon is a file of its own."""
+    file = tmp_path / "s.jsonl"
+    file.write_text("")
+    asked = request("prompts", str(file))
+    assert answers.answer(asked)["printed"] == [""]
+    os.replace(file, tmp_path / "other")
+    file.write_text("")
+    assert answers.answer(asked) == DECLINED
 
 
 def test_too_much_and_what_takes_long_is_declined(
