@@ -51,6 +51,12 @@ print(*sys.modules, file=sys.stderr)
 TACITD, LESSON = "entry_point", "lessons.cli"
 
 
+@pytest.fixture
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a short name: the socket of a long one has a digest for its name, which takes more modules."""
+    return tmp_path_factory.mktemp("f")
+
+
 @pytest.mark.parametrize(
     ("program", "arguments", "heavy", "most"),
     [
@@ -72,24 +78,22 @@ TACITD, LESSON = "entry_point", "lessons.cli"
     ],
 )
 def test_commands_import_only_what_they_use(
-    program: str, arguments: str, heavy: frozenset[str], most: int, tmp_path: Path
+    program: str, arguments: str, heavy: frozenset[str], most: int, folder: Path
 ) -> None:
     """DESIGN "The tree", `cli/`: nothing heavy, and at most so many modules of tacitd's own.
 
     The first run writes the table of the plugins' hooks, for which it scans the entry points.
     """
-    list_loaded(program, arguments, tmp_path)
-    check_loaded(list_loaded(program, arguments, tmp_path), heavy, most)
+    list_loaded(program, arguments, folder)
+    check_loaded(list_loaded(program, arguments, folder), heavy, most)
 
 
 @pytest.mark.parametrize("arguments", ["status", "learned", "why something", "config show", "doctor --quick"])
-def test_commands_that_the_daemon_answers_import_next_to_nothing(arguments: str, tmp_path: Path) -> None:
+def test_commands_that_the_daemon_answers_import_next_to_nothing(arguments: str, folder: Path) -> None:
     """They ask, and print the answer."""
-    (tmp_path / "state").mkdir()
-    (tmp_path / "state" / "socket").write_text(
-        "s\n"
-    )  # below the current directory, because a path may be too long
-    with contextlib.chdir(tmp_path), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+    (folder / "state").mkdir()
+    (folder / "state" / "socket").write_text("s\n")
+    with contextlib.chdir(folder), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
         listening.bind("s")
         listening.listen()
 
@@ -101,7 +105,7 @@ def test_commands_that_the_daemon_answers_import_next_to_nothing(arguments: str,
 
         thread = threading.Thread(target=answer)
         thread.start()
-        loaded = list_loaded(TACITD, arguments, tmp_path)
+        loaded = list_loaded(TACITD, arguments, folder)
         thread.join()
     check_loaded(loaded, LIBRARIES | {"json", "pathlib", "re", "signal"}, 7)
 

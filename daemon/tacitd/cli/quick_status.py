@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 ABSENT = "no daemon runs; `tacitd run` starts one"
 SNAPSHOT_FILE = "status.json"
-"""`state.paths.SNAPSHOT`; that module imports pathlib, which takes half as long as Python takes to start."""
+LONGEST_SOCKET = 100
+"""`SNAPSHOT` and `LONGEST` of `state.paths`, which imports pathlib: that takes half as long as Python takes to start."""
 
 
 def print_last_status() -> int | None:
@@ -31,7 +32,7 @@ def print_last_status() -> int | None:
 
     Returns the exit code.
     """
-    state = find_state_dir(os.environ)
+    state = os.path.abspath(find_state_dir(os.environ))  # noqa: PTH100
     if _is_in_the_way(state) or _may_have_daemon(state, os.environ):
         return None
     document = read_last_status(f"{state}/{SNAPSHOT_FILE}")
@@ -57,14 +58,10 @@ def _is_in_the_way(state: str) -> bool:
 def _may_have_daemon(state: str, environ: Mapping[str, str]) -> bool:
     """Whether something is where `state.paths` looks for a socket, or where only that module can look. It may be a leftover."""
     runtime = environ.get("XDG_RUNTIME_DIR", "")
-    places = [
-        f"{state}/socket",
-        f"{state}/tacitd.sock",
-        f"{runtime}/tacitd/tacitd.sock",
-        f"/tmp/tacitd-{os.getuid()}",
-    ]
+    places = [f"{state}/socket", f"{state}/tacitd.sock", f"{runtime}/tacitd/tacitd.sock"]
     is_named = "TACITD_SOCKET" in environ or (runtime and "TACITD_STATE_DIR" in environ)
-    return bool(is_named) or any(map(os.path.lexists, places))
+    is_long = any(len(os.fsencode(place)) > LONGEST_SOCKET for place in places)
+    return bool(is_named) or is_long or any(map(os.path.lexists, places))
 
 
 def read_last_status(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -11,18 +11,27 @@ import pytest
 from test_cli_status_lines import BUSY, QUIET  # pyright: ignore[reportMissingImports]
 
 from support_cli import Cli
-from tacitd.cli.quick_status import SNAPSHOT_FILE, print_last_status
+from tacitd.cli.quick_status import LONGEST_SOCKET, SNAPSHOT_FILE, print_last_status
 from tacitd.errors import UNAVAILABLE
-from tacitd.state.paths import SNAPSHOT, Paths
+from tacitd.state.paths import LONGEST, SNAPSHOT, Paths
 from tacitd.statusline import find_state_dir
 
 NOW = 1_750_000_000.0
+
+
+@pytest.fixture
+def state(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state directory, which is not made yet. Its name is short: see LONGEST_SOCKET."""
+    made = tmp_path_factory.mktemp("s") / "s"
+    cli.set(TACITD_STATE_DIR=str(made))
+    return made
 
 
 @pytest.mark.parametrize("document", [None, {}, QUIET, BUSY])
 @pytest.mark.parametrize("columns", [None, "46"])
 def test_the_text_is_that_of_the_command(
     cli: Cli,
+    state: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     document: dict[str, Any] | None,
@@ -30,8 +39,8 @@ def test_the_text_is_that_of_the_command(
 ) -> None:
     """Where no daemon ran, and after a quiet and a busy one; in a pipe and on a narrow terminal."""
     if document is not None:
-        cli.state.mkdir(parents=True)
-        (cli.state / "status.json").write_text(json.dumps(document))
+        state.mkdir()
+        (state / "status.json").write_text(json.dumps(document))
     monkeypatch.setattr("time.time", lambda: NOW)
     if columns is not None:
         monkeypatch.setattr("tacitd.cli.quick_status.sys.stdout.isatty", lambda: True)
@@ -44,26 +53,38 @@ def test_the_text_is_that_of_the_command(
 
 
 def test_what_may_be_a_daemon_is_left_to_the_full_command(
-    cli: Cli, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    cli: Cli, state: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A socket, which may be a leftover, in each place where the daemon's may be. Nothing is printed."""
-    cli.state.parent.parent.mkdir(parents=True)
-    cli.state.parent.write_text("")
+    state.write_text("")
     assert print_last_status() is None, "a file is in the way"
-    cli.state.parent.unlink()
-    cli.state.mkdir(parents=True)
-    runtime = tmp_path / "runtime" / "tacitd"
-    runtime.mkdir(parents=True)
-    cli.set(XDG_RUNTIME_DIR=str(runtime.parent))
-    for place in (cli.state / "socket", cli.state / "tacitd.sock", runtime / "tacitd.sock"):
-        place.touch()
+    state.unlink()
+    state.mkdir()
+    assert print_last_status() == UNAVAILABLE and capsys.readouterr().err
+    for name in ("socket", "tacitd.sock"):
+        (state / name).touch()
         assert print_last_status() is None
-        place.unlink()
-    cli.set(TACITD_STATE_DIR=str(cli.state))
+        (state / name).unlink()
+    cli.set(XDG_RUNTIME_DIR=str(tmp_path))
     assert print_last_status() is None, "its name in the runtime directory is a digest"
-    cli.set(XDG_RUNTIME_DIR="", TACITD_SOCKET="/s")
+    cli.set(XDG_RUNTIME_DIR="", TACITD_STATE_DIR=f"/{'s' * LONGEST_SOCKET}")
+    assert print_last_status() is None, "its name in /tmp is a digest too"
+    cli.set(TACITD_STATE_DIR=str(state), TACITD_SOCKET="/s")
     assert print_last_status() is None
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_socket_in_the_runtime_directory_is_left_to_the_full_command(
+    cli: Cli, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The usual place, without a state directory that a variable names."""
+    short = tmp_path_factory.mktemp("r")
+    cli.set(XDG_RUNTIME_DIR=str(short), XDG_STATE_HOME=str(short / "s"))
+    assert print_last_status() == UNAVAILABLE
+    (short / "tacitd").mkdir()
+    assert print_last_status() == UNAVAILABLE
+    (short / "tacitd" / "tacitd.sock").touch()
+    assert print_last_status() is None
 
 
 def test_the_places_are_those_of_the_full_command(cli: Cli) -> None:
@@ -71,4 +92,4 @@ def test_the_places_are_those_of_the_full_command(cli: Cli) -> None:
     for variables in ({}, {"XDG_STATE_HOME": "/x"}, {"TACITD_STATE_DIR": "~/s"}, {"TACITD_STATE_DIR": "/s"}):
         cli.set(**variables)
         assert find_state_dir(os.environ) == str(Paths.from_env(os.environ).state_dir)
-    assert SNAPSHOT_FILE == SNAPSHOT
+    assert (SNAPSHOT_FILE, LONGEST_SOCKET) == (SNAPSHOT, LONGEST)
