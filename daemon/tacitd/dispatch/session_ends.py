@@ -5,6 +5,7 @@ Lines are made at a session's end. Only sessions with prompts or facts that wait
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ def open_sessions(
     end alone brings no line of it.
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
-    parked = [item for item, _ in engine.dispatcher.work_queue.list_parked()]
+    stopped = _index_parked(item for item, _ in engine.dispatcher.work_queue.list_parked())
     rows = []
     for ending in engine.sessions.list_endings():
         project = engine.project_of(ending.cwd)
@@ -36,10 +37,8 @@ def open_sessions(
             continue
         if engine.pauses.find_pause(project.root, ending.session) is not None:
             continue
-        stopped = {item.consumer.name for item in parked if _is_about(item, ending.path, project)}
-        if _awaits_end(
-            engine, ending.path, {name for name, root in gathered if root == str(project.root)}, stopped
-        ):
+        names = {name for name, root in gathered if root == str(project.root)}
+        if _awaits_end(engine, ending.path, names, stopped[ending.path] | stopped[project.root]):
             about = utc_seconds(ending.at)
             rows.append({"session": ending.session, "project": str(project.root), "lines_about": about})
     return rows
@@ -60,11 +59,16 @@ def _awaits_end(engine: Engine, path: Path, gathered: Collection[str], stopped: 
     return False
 
 
-def _is_about(item: WorkItem, path: Path, project: Project) -> bool:
-    """Whether work is about this transcript or, if it belongs to no transcript, about the whole project."""
-    if isinstance(item.event, SessionStarted):
-        return False  # it contains no prompts: `status` does not list it as parked either
-    if item.cursor is not None:
-        return item.cursor.path == path
-    other = getattr(item.event, "project", None)
-    return isinstance(other, Project) and other.root == project.root
+def _index_parked(parked: Iterable[WorkItem]) -> Mapping[Path, set[str]]:
+    """The handlers with parked work by its transcript or, if it belongs to none, by the root of its project. Thousands of items
+    may be parked while thousands of sessions are open."""
+    found: defaultdict[Path, set[str]] = defaultdict(set)
+    for item in parked:
+        if isinstance(item.event, SessionStarted):
+            continue  # it contains no prompts: `status` does not list it as parked either
+        project = getattr(item.event, "project", None)
+        if item.cursor is not None:
+            found[item.cursor.path].add(item.consumer.name)
+        elif isinstance(project, Project):
+            found[project.root].add(item.consumer.name)
+    return found

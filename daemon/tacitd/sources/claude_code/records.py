@@ -10,6 +10,7 @@ The format is internal to Claude Code and changes (S-05). A field with an unexpe
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -201,11 +202,10 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
 
 def decode_damaged(raw: bytes) -> TranscriptLine | None:
     """Given the bytes of a record, return it with invalid UTF-8 replaced; None if it is not a record."""
-    for attempt in (raw, raw.decode("utf-8", "replace").encode()):
-        try:
-            return decode_line(attempt)
-        except (ValueError, RecursionError):
-            continue
+    with suppress(ValueError, RecursionError):
+        return decode_line(raw)
+    with suppress(ValueError, RecursionError):
+        return decode_line(raw.decode("utf-8", "replace").encode())
     return None
 
 
