@@ -73,7 +73,7 @@ def encode_state(state: LearningState) -> dict[str, Any]:
 
 def decode_state(data: Mapping[str, Any]) -> LearningState:
     """Return the state that `encode_state` was given. Raises ValueError if it is not one."""
-    stored = msgspec.convert(dict(data), _StoredState, dec_hook=_read_path)
+    stored = msgspec.convert(_share_texts(dict(data), {}), _StoredState, dec_hook=_read_path)
     state = LearningState(
         **{name: _by_path(getattr(stored, name)) for name in _BY_PROJECT},
         synthesised=stored.synthesised,
@@ -107,6 +107,19 @@ _BY_PROJECT = (
     "conflicts",
 )
 """The fields that are dictionaries by project, and otherwise as they are stored."""
+
+
+def _share_texts(value: Any, known: dict[str, str]) -> Any:
+    """The same JSON with equal texts as one object: a line is in five of the fields, and a year has thousands of them."""
+    match value:
+        case str():
+            return known.setdefault(value, value)
+        case dict():
+            return {known.setdefault(key, key): _share_texts(each, known) for key, each in value.items()}
+        case list():
+            return [_share_texts(each, known) for each in value]
+        case _:
+            return value
 
 
 def _by_path(stored: Mapping[str, V]) -> dict[Path, V]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 
 def _words(text: str) -> frozenset[str]:
@@ -43,8 +44,12 @@ _OUR = re.compile(r"(behavi|col|fav|hon|lab|neighb|flav)our")
 _ISE = re.compile(r"(\w{4,})is(e|ed|es|ing|er|ers|ation|ations)")
 
 
+@lru_cache(maxsize=8192)
 def fold_word(word: str) -> str:
-    """Given one word, return the form under which its spellings, plural and third person meet."""
+    """Given one word, return the form under which its spellings, plural and third person meet.
+
+    Remembered, because thousands of lines are folded at a start and have few words; equal words are then one object.
+    """
     low = word.casefold()
     if low in _SAME:
         return _SAME[low]

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from tacitd.files.disk import Disk
-from tacitd.files.log import Log
+from tacitd.files.log import Log, encode_record
 from tacitd.files.operations import PutLine, TakeLine
 from tacitd.files.transaction import History
+from tacitd.files.transaction_records import StoredCause
 from tacitd.testing import FakeClock, FaultyDisk
 
 
@@ -113,3 +114,14 @@ def test_a_list_is_not_changed_by_a_later_transaction(root: Path) -> None:
     lines, transactions = running.list_lines(root), running.list_transactions(root)
     running.run_transaction(root, [TakeLine(root / "LEARNED.md", "line 0")], {}, "k")
     assert [each.taken_at for each in lines.values()] == [None] and len(transactions) == 1
+
+
+def test_the_cause_of_a_finished_transaction_is_small_and_whole() -> None:
+    """A year has thousands: the ids of sessions and prompts, and the lines, twice and three times each."""
+    prompts = [f"0000{number}-0000-4000-8000-111111111111" for number in range(5)]
+    lines = {"Use tabs, also in generated files": {"prompts": prompts, "said": 1}}
+    cause = {"by": "learning", "what": "synthesis", "prompts": prompts, "lines": lines}
+    stored = StoredCause(cause)
+    assert dict(stored) == cause and repr(stored) == repr(cause)
+    assert len(stored._data) < len(encode_record(cause)) / 2.5
+    assert stored["by"] == "learning" and "undo" not in stored and len(stored) == 4

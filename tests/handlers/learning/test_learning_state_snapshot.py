@@ -119,3 +119,14 @@ def test_the_form_is_raised_with_the_rules() -> None:
     ]
     said = "\n".join(map(normalise_text, lines))
     assert (FORM, blake2b(said.encode(), digest_size=8).hexdigest()) == (1, "e0ec985cf8efe089")
+
+
+def test_a_line_is_in_memory_once() -> None:
+    """It is in several fields, and a year has 6,000 of them."""
+    put = {"kind": "synthesis", "project": "/p", "put": ["Use tabs"], "again": ["Use tabs"]}
+    data = json.loads(json.dumps(encode_state(fold_commits([Commit(1.0, "Due", "", "s", -1, put)]))))
+    state = decode_state(data)
+    (line,) = state.normals
+    (places,) = (table.keys() for table in state.line_confidences.values())
+    assert line == "Use tabs" and all(each is line for each in places)
+    assert len(places) == 1
