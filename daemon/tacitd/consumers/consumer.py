@@ -37,7 +37,7 @@ from tacitd.consumers.cursor_table import Cursor, CursorTable
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
 from tacitd.consumers.snapshots import FOLDED, SNAPSHOT
 from tacitd.errors import LogDamagedError
-from tacitd.events import Due, Message, Prompt, Record, SessionEnded
+from tacitd.events import Due, Message, Prompt, SessionEnded
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
 from tacitd.sources.dedupe import SeenPrompts
@@ -262,12 +262,17 @@ class Consumer(Struct):
         """The offset up to which a transcript is handled. Creates no cursor."""
         return self.cursors.get_offset(path)
 
-    def is_too_old(self, one: Prompt | Record, stream: Cursor) -> bool:
-        """Whether a handler that calls the model must skip this: it is older than the first start or the scan asks."""
-        if not self.plugin.uses_model or one.time is None:
-            return False
-        floor = stream.scan_since if stream.scan_since is not None else self._new_since
-        return one.time < floor
+    def find_floor(self, stream: Cursor) -> float | None:
+        """The time before which a handler that calls the model must skip everything, because it is older than the first start or
+        the scan asks: seconds since 1970, UTC. None for a handler that calls no model."""
+        if not self.plugin.uses_model:
+            return None
+        return stream.scan_since if stream.scan_since is not None else self._new_since
+
+    def is_too_old(self, one: Prompt, stream: Cursor) -> bool:
+        """Whether a prompt is older than that."""
+        floor = self.find_floor(stream)
+        return floor is not None and one.time is not None and one.time < floor
 
     def is_outside_scan(self, prompt: Prompt, stream: Cursor, root: str) -> bool:
         """Whether a prompt is older than the first start, and no `scan` asked for its project."""

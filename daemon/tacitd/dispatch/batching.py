@@ -29,7 +29,7 @@ class Batch(Struct, frozen=True):
     @property
     def prompts(self) -> tuple[Prompt, ...]:
         """The prompts of all its records, in order."""
-        return tuple(p for r in self.records for p in r.prompts)
+        return tuple([p for r in self.records if r.prompts for p in r.prompts])
 
     def clamp_offset(self, upto: int | None) -> int:
         """Given `Done.upto`, return the offset that the position may take: at most the end, and never inside a record."""
@@ -41,7 +41,7 @@ class Batch(Struct, frozen=True):
 
     def prompts_before(self, upto: int) -> tuple[Prompt, ...]:
         """The prompts of the records that end at or before `upto`."""
-        return tuple(p for r in self.records if r.end <= upto for p in r.prompts)
+        return tuple([p for r in self.records if r.prompts and r.end <= upto for p in r.prompts])
 
 
 def make_batch(
@@ -53,27 +53,32 @@ def make_batch(
     limit: int | None = None,
     is_taken: Callable[[Prompt], bool] = lambda prompt: False,
 ) -> Batch:
-    """Given the records after a position and the offset that they reach, return the next batch.
+    """Given the records after a position, none of them empty, and the offset that they reach, return the next batch.
 
     `is_wanted` says whether a prompt is new to the handler and may be paid for; `is_taken`, whether another transcript has
     it in flight: the batch ends before it. `cwd` is the session's newest working directory, for batches without a prompt.
     `limit` is the maximum number of records, if a larger batch failed.
     """
-    fresh = [_drop_unwanted(record, is_wanted) for record in records]
-    kept = [r for r in fresh if not r.is_empty]
+    kept: list[Record] = []
+    for record in records:
+        # Few records have prompts, and thousands are offered when much is caught up.
+        fresh = _drop_unwanted(record, is_wanted) if record.prompts else record
+        if fresh is record or not fresh.is_empty:
+            kept.append(fresh)
     project: Project | NoProject | None = None
     for i, record in enumerate(kept):
         if i == limit:
             return Batch(tuple(kept[:i]), kept[i - 1].end, project or project_of(cwd))
+        if not record.prompts:
+            continue
         if any(is_taken(prompt) for prompt in record.prompts):
             return Batch(tuple(kept[:i]), record.start, project or project_of(cwd))
-        if record.prompts:
-            # The first prompt decides for the whole record. A damaged line can contain two records of different projects; it
-            # has one byte range, so it could otherwise never be offered.
-            found = project_of(record.prompts[0].cwd or cwd)
-            if project is not None and found != project:
-                return Batch(tuple(kept[:i]), record.start, project)
-            project = found
+        # The first prompt decides for the whole record. A damaged line can contain two records of different projects; it
+        # has one byte range, so it could otherwise never be offered.
+        found = project_of(record.prompts[0].cwd or cwd)
+        if project is not None and found != project:
+            return Batch(tuple(kept[:i]), record.start, project)
+        project = found
     return Batch(tuple(kept), end, project or project_of(cwd))
 
 

@@ -19,7 +19,7 @@ from tacitd.events import SessionEnded
 
 CHECK_EVERY = 0.1
 """Seconds between two checks of what changed, while handlers work."""
-FULL_CHECK_EVERY = 1.0
+FULL_CHECK_EVERY = 5.0
 """Seconds."""
 
 
@@ -56,7 +56,7 @@ class SyncWaiters:
         """Answer the callers for which everything is settled.
 
         A transcript is checked only until it is settled. While handlers work, a caller may wait for thousands of transcripts:
-        then only those are checked whose state changed since the last check, ten times a second, and all of them once a second.
+        then only those are checked whose state changed since the last check, ten times a second, and all of them every few seconds.
         """
         now, is_working = self._clock.monotonic(), self._is_working()
         if self._waiters and is_working and now < self._next_check:

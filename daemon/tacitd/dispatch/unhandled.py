@@ -5,11 +5,10 @@ Moves no position and starts nothing. `make_next_batch` notes which other transc
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
@@ -86,12 +85,14 @@ class UnhandledRecords(Struct, frozen=True):
         records = self._list_new_records(item.consumer, cursor, tail)
         return [prompt for record in records for prompt in record.prompts if is_wanted(prompt)]
 
-    def _list_new_records(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> list[Record]:
+    def _list_new_records(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Sequence[Record]:
         """The records that the handler has not handled, and that are not too old to be paid for."""
         records = tail.list_records(cursor.offset)
+        floor = consumer.find_floor(cursor)
+        if floor is None:
+            return records
         pairs = zip(records, infer_times(records), strict=True)
-        dated = ((r, r if time == r.time else replace(r, time=time)) for r, time in pairs)
-        return [record for record, judged in dated if not consumer.is_too_old(judged, cursor)]
+        return [record for record, time in pairs if time is None or time >= floor]
 
     def _make_prompt_filter(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Callable[[Prompt], bool]:
         """Return the function that says whether a prompt is new to the handler and may be paid for."""

@@ -42,7 +42,7 @@ class RecordBuffer:
 
     def add_record(self, record: Record) -> None:
         """Insert a record at its place. Two records of one damaged line at the same offset become one."""
-        if record.start < self._start:
+        if record.start < self._start or record.is_empty:
             return
         if not self._records or self._records[-1].start < record.start:  # nearly always
             self.held_bytes += _size(record)
@@ -57,14 +57,18 @@ class RecordBuffer:
             self._records.insert(at, record)
 
     def list_records(self, after: int, upto: int) -> tuple[Record, ...]:
-        """The kept records with start >= after and end <= upto. Decodes the assistant's lines among them."""
+        """The kept records with start >= after and end <= upto. Decodes the assistant's lines among them, once."""
         first, last = self._between(after, upto)
-        for at in range(first, last):
-            spoken = self._records[at]
-            if isinstance(spoken, HeldLine):
-                self._records[at] = self._decode(spoken)
-        held = (one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto)
-        return tuple(one for one in held if not one.is_empty)
+        made: list[Record] = []
+        for one in self._records[first:last]:
+            if isinstance(one, Record):
+                made.append(one)
+            elif (record := self._decode(one)).is_empty:
+                self.held_bytes -= _size(one)
+            else:
+                made.append(record)
+        self._records[first:last] = made
+        return tuple([one for one in made if one.end <= upto])
 
     def list_prompts(self, after: int, upto: int) -> tuple[Prompt, ...]:
         """The prompts of these records. Does not decode the assistant's lines."""

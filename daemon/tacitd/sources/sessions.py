@@ -101,6 +101,8 @@ class Sessions:
         self._looked = -math.inf
         self._next_check = -math.inf
         """When `take_ended` looks at every session again; before that none can end."""
+        self._next_due = -math.inf
+        """When `take_ended` may have a result, at the earliest; found anew once it has passed."""
 
     def note_growth(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
@@ -127,7 +129,7 @@ class Sessions:
         # Its growth may be read later, so a session that is not known yet is kept too.
         now = self._clock.monotonic()
         self._sessions.setdefault(session_id, _Session(ended=True, grown=now)).left = now
-        self._next_check = min(self._next_check, now + LEFT_FOR)
+        self._next_check, self._next_due = min(self._next_check, now + LEFT_FOR), -math.inf
 
     def note_returned(self, session_id: str) -> None:
         """The session's client said that it goes on, for example because a person resumed it."""
@@ -161,6 +163,7 @@ class Sessions:
             self._check_clients(now)
         ended = [one for name, session in self._sessions.items() if (one := self._end(name, session, now))]
         self._forget(now)
+        self._next_due = -math.inf
         until_look = max(0.0, self._looked + LOOK_AT_MOST_EVERY - now)
         self._next_check = now + min(self.next_in(), until_look, CHECK_AT_LEAST_EVERY)
         return ended
@@ -168,6 +171,12 @@ class Sessions:
     def next_in(self) -> float:
         """Seconds until `take_ended` may have a result; infinity while no session is live."""
         now = self._clock.monotonic()
+        # Called in each pass of the engine. Growth only makes an end later, so what was found is still not too late.
+        if now >= self._next_due:
+            self._next_due = self._find_next_due(now)
+        return max(0.0, self._next_due - now)
+
+    def _find_next_due(self, now: float) -> float:
         quiet = [
             session.grown + self.idle if session.left is None else _leaves_at(session)
             for session in self._live_ones()
@@ -181,7 +190,7 @@ class Sessions:
         if not quiet:
             return math.inf
         ahead = [at for at in gone if at > now]
-        return max(0.0, min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY]) - now)
+        return min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY])
 
     def is_live(self, session_id: str) -> bool:
         """Whether the session grew within the idle time, or a client that was seen alive still runs it.
@@ -248,7 +257,8 @@ class Sessions:
 
     def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
-        session.ended = False
+        if session.ended:
+            session.ended, self._next_due = False, -math.inf
         self._next_check = min(self._next_check, session.grown + self.idle)
         if session.left is not None and session.grown > session.left + LAST_RECORDS:
             session.left = None

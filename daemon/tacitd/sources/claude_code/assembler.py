@@ -17,7 +17,7 @@ from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.assistant import (
     RecentSpeech,
-    decode_spoken,
+    make_record,
     spoken_record,
 )
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
@@ -55,7 +55,7 @@ class RecordAssembler:
         self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
-        self.buffer = RecordBuffer(start, partial(decode_spoken, own=own))
+        self.buffer = RecordBuffer(start, partial(make_record, own=own))
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
         self._seen = SeenPrompts()

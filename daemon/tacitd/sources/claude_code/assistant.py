@@ -15,9 +15,10 @@ from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.records import (
     HeaderBlock,
     LineMessage,
+    SpokenLine,
     TranscriptLine,
     called_tools,
-    decode_damaged,
+    decode_spoken,
     spoken_text,
 )
 from tacitd.sources.record_buffer import HeldLine
@@ -40,16 +41,26 @@ def has_text(content: str | list[HeaderBlock] | None) -> bool:
     return False
 
 
-def decode_spoken(spoken: HeldLine, own: OwnCalls) -> Record:
+def is_thinking(content: str | list[HeaderBlock] | None) -> bool:
+    """Whether a message of this content is nothing but thinking."""
+    if type(content) is not list:
+        return False
+    for block in content:  # noqa: SIM110  see `has_text`
+        if block.type != "thinking":
+            return False
+    return True
+
+
+def make_record(spoken: HeldLine, own: OwnCalls) -> Record:
     """Given a kept line, which contains its session and directory, return its record; an empty one if the daemon or the
     client wrote the message.
     """
-    line = decode_damaged(spoken.raw) or TranscriptLine()
+    line = decode_spoken(spoken.raw)
     return spoken_record(spoken.start, spoken.end, line, line.session_id or "", line.cwd or "", own)
 
 
 def spoken_record(
-    start: int, end: int, line: TranscriptLine, session: str, cwd: str, own: OwnCalls
+    start: int, end: int, line: SpokenLine | TranscriptLine, session: str, cwd: str, own: OwnCalls
 ) -> Record:
     """Given an assistant's line, return its text and tool calls, at most `TEXT_LIMIT` characters."""
     text = ""
@@ -65,7 +76,7 @@ def spoken_record(
     return Record(start, end, "assistant", line.uuid or "", session, time, cwd, (), text, tools)
 
 
-def _synthetic(line: TranscriptLine, message: LineMessage) -> bool:
+def _synthetic(line: SpokenLine | TranscriptLine, message: LineMessage) -> bool:
     """Whether the client wrote this in the assistant's name, as it does for API errors."""
     return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
 
@@ -107,9 +118,9 @@ class RecentSpeech:
         return end[-CONTEXT_LIMIT:]
 
     def _text(self, raw: bytes) -> str:
-        line = decode_damaged(raw)
-        message = line.message if line is not None else None
-        if line is None or not isinstance(message, LineMessage) or _synthetic(line, message):
+        line = decode_spoken(raw)
+        message = line.message
+        if not isinstance(message, LineMessage) or _synthetic(line, message):
             return ""
         own = self._own.is_own_record(line.session_id or "", line.cwd or "")
         return "" if own else spoken_text(message)[-CONTEXT_LIMIT:]

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from tacitd.sources import lines
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import SPEAKING, RecordAssembler
-from tacitd.sources.claude_code.assistant import HELD, has_text
+from tacitd.sources.claude_code.assistant import HELD, has_text, is_thinking
 from tacitd.sources.claude_code.prompts import is_plain_tool_result
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
@@ -80,11 +80,13 @@ class LineReader(RecordAssembler):
             elif kind == "assistant":
                 if end - start <= HELD:
                     if not line.is_sidechain:
-                        if keeps:
-                            spoken.append(HeldLine(start, end, raw))
                         message = line.message
-                        if type(message) is HeaderMessage and has_text(message.content):
+                        content = message.content if type(message) is HeaderMessage else None
+                        if has_text(content):
                             said.append(raw)
+                        # Of thinking alone, a third of these lines, no record is made.
+                        if keeps and not is_thinking(content):
+                            spoken.append(HeldLine(start, end, raw))
                     passed = line
                     continue
             elif kind == "user":

@@ -140,6 +140,18 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     command_uuid: str | None = None
 
 
+class SpokenLine(Struct, gc=False, rename="camel"):
+    """The fields of a `TranscriptLine` that make a record of an assistant's line."""
+
+    uuid: str | None = None
+    session_id: str | None = None
+    timestamp: str | None = None
+    cwd: str | None = None
+    agent_id: str | None = None
+    is_api_error_message: bool | None = None
+    message: LineMessage | str | None = None
+
+
 class HeaderBlock(Struct, gc=False):
     """The kind of a block."""
 
@@ -168,7 +180,7 @@ class HeaderAttachment(Struct, gc=False):
 class LineHeader(Struct, gc=False, rename="camel"):
     """The fields that are enough for most lines. A `TranscriptLine` is decoded only if a person may have said something in it.
 
-    Two structs, because each field of a struct costs a comparison with every unknown key of every line.
+    Structs of their own, because each field of a struct costs a comparison with every unknown key of every line.
     """
 
     is_sidechain: bool | None = None
@@ -186,6 +198,7 @@ decode_header = msgspec.json.Decoder(LineHeader).decode
 """Given a line, return its header. Raises ValueError or RecursionError; then `decode_line` it."""
 
 _DECODER = msgspec.json.Decoder(TranscriptLine)
+_SPOKEN = msgspec.json.Decoder(SpokenLine)
 
 
 def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
@@ -198,6 +211,14 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
         return _DECODER.decode(raw)
     except msgspec.ValidationError:
         return _tolerant(raw)
+
+
+def decode_spoken(raw: bytes) -> SpokenLine | TranscriptLine:
+    """Given the bytes of an assistant's line, return it, with invalid UTF-8 replaced; an empty one if it is not a record."""
+    try:
+        return _SPOKEN.decode(raw)
+    except (ValueError, RecursionError):
+        return decode_damaged(raw) or TranscriptLine()
 
 
 def decode_damaged(raw: bytes) -> TranscriptLine | None:
@@ -213,14 +234,16 @@ def spoken_text(message: LineMessage) -> str:
     """Given an assistant's message, return its text blocks, without thinking."""
     if isinstance(message.content, str):
         return message.content
-    return "\n".join(block.text for block in message.content or () if block.type == "text" and block.text)
+    # A list, because a generator takes three times as long for the one block that nearly every message has.
+    said = [block.text for block in message.content or () if block.type == "text" and block.text]
+    return "\n".join(said)
 
 
 def called_tools(message: LineMessage) -> tuple[ToolUse, ...]:
     """Given an assistant's message, return its tool calls, with inputs that no longer refer to the line."""
     if isinstance(message.content, str):
         return ()
-    return tuple(_called(block) for block in message.content or () if block.type == "tool_use")
+    return tuple([_called(block) for block in message.content or () if block.type == "tool_use"])
 
 
 def _called(block: Block) -> ToolUse:

@@ -166,3 +166,22 @@ def test_the_context_of_a_prompt_reaches_back_over_blocks(tmp_path: Path) -> Non
     while tail.read_next_slice(700).more:
         pass
     assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("this one", "Which one?")]
+
+
+def test_of_thinking_alone_nothing_is_kept() -> None:
+    """A third of the assistant's lines contains nothing else. They still name the directory and the time."""
+    reader = LineReader(Path("x.jsonl"), OWN)
+    thought = spoken(
+        "", {"content": [{"type": "thinking", "thinking": "hm", "signature": "x"}]}, cwd="/other"
+    )
+    empty, call = spoken(""), spoken("", {"content": [{"type": "tool_use", "id": "t", "name": "Bash"}]})
+    reader.read_lines(0, thought, len(thought))
+    assert (reader.buffer.held_bytes, reader.cwd) == (0, "/other")
+    data = thought + empty + call + spoken("done") + spoken("", {"content": "as text"})
+    reader.read_lines(len(thought), data, len(data))
+    made = reader.buffer.list_records(0, 2 * len(data))
+    assert [(r.text, len(r.tools)) for r in made] == [("", 1), ("done", 0), ("as text", 0)]
+    again = reader.buffer.list_records(0, 2 * len(data))
+    assert list(map(id, again)) == list(map(id, made)), "decoded once for all handlers"
+    reader.buffer.forget_before(2 * len(data))
+    assert reader.buffer.held_bytes == 0, "also those of which no record was made"

@@ -14,11 +14,14 @@ from support_examples import examples
 from tacitd.sources.claude_code.records import (
     Block,
     LineMessage,
+    SpokenLine,
     ToolResult,
     TranscriptLine,
     called_tools,
+    decode_damaged,
     decode_header,
     decode_line,
+    decode_spoken,
     never_matters,
     text_of,
 )
@@ -94,6 +97,25 @@ def test_tool_inputs_are_cut_loose_and_bounded() -> None:
     assert isinstance(made.message, LineMessage)
     one, two = called_tools(made.message)
     assert (one.name, json.loads(one.input), two.input) == ("Bash", {"command": "ls"}, b"{}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"message":{"content":[{"type":"text","text":"said"}],"model":"m"},"uuid":"u","cwd":"/w","agentId":"a"}',
+        b'{"isApiErrorMessage":true,"sessionId":"s","timestamp":"t","message":"as text"}',
+        b'{"uuid":5,"message":{"content":[{"type":"text","text":7},{"type":"text","text":"said"}]}}',
+        b'{"message":{"content":[{"type":"text","text":"half \\ud83d"}]}}',
+        b'{"message":{"content":"\xff"},"uuid":"u"}',
+        b'["no object"]',
+        b'{"torn":',
+    ],
+)
+def test_a_spoken_line_has_the_fields_of_a_transcript_line(line: bytes) -> None:
+    """It is decoded with fewer fields, because each costs time for every line; a damaged one falls back to all of them."""
+    made, expected = decode_spoken(line), decode_damaged(line) or TranscriptLine()
+    for name in SpokenLine.__struct_fields__:
+        assert getattr(made, name) == getattr(expected, name)
 
 
 def test_text_of_strings_and_blocks() -> None:
