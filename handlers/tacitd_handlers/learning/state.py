@@ -152,7 +152,7 @@ class LearningState(Struct):
     """Number of prompts put to the model since the last fact. A known fact counts as one too."""
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: dict[Path, dict[str, LeftOutFact]] = field(default_factory=dict)
-    """Facts from which no line was made, by their normalised text, the oldest first."""
+    """Facts from which no line was made, by `digest_normal`, the oldest first."""
     repeated: dict[Path, set[str]] = field(default_factory=dict)
     """Lines that were said again since the last synthesis."""
     reworded: dict[Path, set[str]] = field(default_factory=dict)
@@ -197,11 +197,10 @@ class LearningState(Struct):
         return Counter(text for texts in by_project for text in texts)
 
     def find_normal(self, line: str) -> str:
-        """A digest that lines which say the same share. To normalise a line takes 0.1 ms, so it is kept."""
+        """The line's `digest_normal`. To normalise a line takes 0.1 ms, so it is kept."""
         found = self.normals.get(line)
         if found is None:
-            text = normalise_text(line).encode(errors="replace")
-            found = self.normals[line] = blake2b(text, digest_size=12).hexdigest()
+            found = self.normals[line] = digest_normal(line)
         return found
 
     def _count(self, commit: Commit) -> None:
@@ -386,9 +385,9 @@ class LearningState(Struct):
     def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:
         kept = self.left_out.setdefault(root, {})
         for text in (*data.get("put", ()), *data.get("used", ())) if kept else ():
-            kept.pop(normalise_text(text), None)
+            kept.pop(digest_normal(text), None)
         for one in data.get("left_out_facts", ()):
-            key = normalise_text(one["fact"])
+            key = digest_normal(str(one["fact"]))
             kept.pop(key, None)
             kept[key] = LeftOutFact(
                 str(one["fact"]),
@@ -423,6 +422,11 @@ class LearningState(Struct):
         withheld = self.withheld.get(root, {})
         for line in [line for line in withheld if find_equal(line, restored) is not None]:
             del withheld[line]
+
+
+def digest_normal(text: str) -> str:
+    """A digest that texts which say the same share. The state is stored, and no words may be in it that a purge cannot find."""
+    return blake2b(normalise_text(text).encode(errors="replace"), digest_size=12).hexdigest()
 
 
 def _count_origin(before: LineConfidence | None, at: float, origin: Mapping[str, Any]) -> LineConfidence:

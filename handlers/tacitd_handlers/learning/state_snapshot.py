@@ -18,6 +18,7 @@ from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
 from tacitd.logging_setup import logger
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.rule_life import RuleLife
 from tacitd_handlers.learning.state import (
@@ -26,11 +27,13 @@ from tacitd_handlers.learning.state import (
     LeftOutFact,
     LineSnapshot,
     SetAsideFacts,
+    digest_normal,
 )
 from tacitd_handlers.shared.equality import FORM
 from tacitd_handlers.shared.line_table import LineTable
 
 V = TypeVar("V")
+_DIGEST = compile_lazily("[0-9a-f]{24}")
 
 
 class _StoredState(msgspec.Struct):
@@ -87,6 +90,10 @@ def decode_state(data: Mapping[str, Any]) -> LearningState:
     )
     state.line_confidences = _make_tables(stored.line_confidences)
     state.archived = _make_tables(stored.archived)
+    state.left_out = {
+        root: {_digest_key(key if stored.form == FORM else "", one.text): one for key, one in facts.items()}
+        for root, facts in state.left_out.items()
+    }
     return state
 
 
@@ -120,6 +127,11 @@ def _share_texts(value: Any, known: dict[str, str]) -> Any:
             return [_share_texts(each, known) for each in value]
         case _:
             return value
+
+
+def _digest_key(key: str, text: str) -> str:
+    """The key of a fact that was left out. Earlier snapshots have its words there."""
+    return key if _DIGEST.fullmatch(key) else digest_normal(text)
 
 
 def _by_path(stored: Mapping[str, V]) -> dict[Path, V]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
+from tacitd.files.purge import blank_value
 from tacitd.handler import Commit
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import decode_state, encode_state, fold_commits
@@ -101,6 +102,29 @@ def test_what_lines_say_is_only_known_to_those_who_find_the_same() -> None:
     assert decode_state(data).normals == {line: state.find_normal(line) for line in put["put"]}
     assert decode_state(data | {"form": 0}).normals == {}
     assert state.find_normal("Use spaces") != state.find_normal("Use tabs") == state.find_normal("use tabs.")
+
+
+@pytest.mark.parametrize("is_earlier", [False, True])
+def test_a_purge_finds_the_words_of_a_fact_that_was_left_out(*, is_earlier: bool) -> None:
+    """They are in the snapshot as they were said, and in no other form. One of an earlier version is read too."""
+    fact = "Prefer Topaz77 over the Jewels."
+    data = {
+        "kind": "synthesis",
+        "project": "/w",
+        "batches": [],
+        "left_out_facts": [{"fact": fact, "said": 2}],
+    }
+    state = fold_commits([Commit(1.0, "Due", "", "synthesize", -1, data)])
+    stored = json.loads(json.dumps(encode_state(state)))
+    if is_earlier:
+        stored["left_out"]["/w"] = {normalise_text(fact): one for one in stored["left_out"]["/w"].values()}
+    again = decode_state(stored)
+    assert known(again) == known(state)
+    purged = json.dumps(blank_value(json.loads(json.dumps(encode_state(again))), [fact])).casefold()
+    assert "topaz77" not in purged and '"said": 2' in purged
+    later = Commit(2.0, "Due", "", "synthesize", -1, data | {"left_out_facts": [], "used": [fact]})
+    again.fold_commit(later)
+    assert not any(again.left_out.values())
 
 
 def test_the_form_is_raised_with_the_rules() -> None:
