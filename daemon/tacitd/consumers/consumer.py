@@ -128,7 +128,7 @@ class Consumer(Struct):
     def _load_handled(self) -> None:
         try:
             load_handled(self.handled_file, self.seen)
-        except (OSError, ValueError, TypeError) as error:
+        except (OSError, ValueError) as error:
             self.has_all_handled = not isinstance(error, OSError)
             self.skipped_records += 1
             logger.warning("{} cannot be used: {}", self.handled_file, error)

@@ -1,7 +1,7 @@
 """The file of the handled prompts beside a handler's log: sorted digests that are looked up where they are.
 
 A year has 100,000 prompts, and each handler knows each of them. A compaction moves them from the log into `handled.bin`:
-one line of JSON with the name, the width and the number of entries of each table of `SeenPrompts`, and then their entries.
+one line of JSON with the name, the width and the bytes of each table of `SeenPrompts`, and then their entries.
 The file is written before the log that no longer has them, so a crash between leaves them in both.
 """
 
@@ -10,6 +10,9 @@ from __future__ import annotations
 import json
 import mmap
 from pathlib import Path
+from typing import Annotated
+
+import msgspec
 
 from tacitd.files.disk import Disk
 from tacitd.files.replaced import write_file
@@ -17,6 +20,17 @@ from tacitd.sources.dedupe import SeenPrompts
 
 HANDLED = "handled.bin"
 FORM = 1
+_Size = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class _Head(msgspec.Struct):
+    """The first line: by table, the width and the bytes of its entries."""
+
+    form: int
+    tables: dict[str, tuple[_Size, _Size]]
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
 
 
 def write_handled(path: Path, seen: SeenPrompts, disk: Disk | None = None) -> None:
@@ -36,13 +50,13 @@ def load_handled(path: Path, seen: SeenPrompts) -> bool:
     except FileNotFoundError:
         return False
     begin = mapped.find(b"\n") + 1
-    head = json.loads(mapped[:begin])
-    if not isinstance(head, dict) or head.get("form") != FORM or not isinstance(head.get("tables"), dict):
+    head = _decode_head(mapped[:begin])
+    if head.form != FORM:
         raise ValueError(f"{path} has another form")
     whole, tables = memoryview(mapped), seen.tables
-    if begin + sum(int(size) for _, size in head["tables"].values()) != len(whole):
+    if begin + sum(size for _, size in head.tables.values()) != len(whole):
         raise ValueError(f"{path} is not whole")
-    for name, (width, size) in head["tables"].items():
+    for name, (width, size) in head.tables.items():
         if name in tables and width == tables[name].width:
             tables[name].attach_base(whole[begin : begin + size])
         begin += size

@@ -46,7 +46,18 @@ def test_a_later_time_of_a_text_counts(tmp_path: Path) -> None:
     assert seen.has_prompt(Prompt("typed", "yes", "s", "u1", 9000.0, "/w"))
 
 
-@pytest.mark.parametrize("spoil", [lambda data: data[:-1], lambda data: b"{}\n" + data, lambda data: b"x"])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: b"",
+        lambda data: data[:-1],
+        lambda data: b"{}\n" + data,
+        lambda data: b"x",
+        lambda data: b'{"form":1,"tables":{"id":7}}\n',
+        lambda data: b'{"form":1,"tables":{"id":[0,1e999]}}\n',
+        lambda data: b'{"form":1,"tables":{"id":[0,-8],"bare":[8,8]}}\n',
+    ],
+)
 def test_a_damaged_file_is_not_used(tmp_path: Path, spoil: Callable[[bytes], bytes]) -> None:
     """Digests at wrong places would make prompts unknown, so the file counts as unreadable."""
     path, seen = tmp_path / HANDLED, SeenPrompts()
