@@ -33,7 +33,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from tacitd.clock import Clock, local_date
+from tacitd.clock import Clock, find_latest_time, local_date
 from tacitd.errors import TacitdError, describe_failure
 from tacitd.model.port import NoAnswer, PurposeLimit, Tier, Why
 from tacitd.model.spend_totals import SpendTotals
@@ -305,8 +305,8 @@ class Budget:
     def prune_records(self) -> Iterator[dict[str, Any]]:
         """The records that a compaction leaves: one total for calls older than 62 days, then the younger records.
 
-        The age is measured from the newest record or from now, whichever is earlier. So neither a clock that is ahead nor one
-        that is behind makes this month's records old. The log is read when this is consumed, which is under the log's own
+        The age is measured as `find_latest_time` says. So neither a clock that is ahead nor one that is behind makes this
+        month's records old. The log is read when this is consumed, which is under the log's own
         lock. So this must not take the budget's lock, because `begin_call` takes the two in the opposite order.
         """
         records = [dict(record) for record in self._log.read()]
@@ -379,8 +379,7 @@ def next_month(now: float) -> float:
 
 
 def _cutoff_time(records: Sequence[Mapping[str, Any]], now: float) -> float:
-    newest = max((at for r in records if (at := _record_time(r)) is not None), default=0.0)
-    return min(newest, now) - KEPT
+    return find_latest_time(now, (at for r in records if (at := _record_time(r)) is not None)) - KEPT
 
 
 def _old_calls(records: Sequence[Mapping[str, Any]], now: float) -> set[str]:

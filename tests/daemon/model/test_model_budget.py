@@ -371,6 +371,8 @@ def test_a_wrong_clock_does_not_make_this_month_old() -> None:
         call(one)
         clock.at = wrong
         assert not one.compact_log() and [r["state"] for r in log.records] == ["planned", "begun", "ended"]
+        call(one, "b")  # and then starts once more with this clock
+        assert not one.compact_log() and len(log.records) == 6
 
 
 def test_a_damaged_id_stops_no_compaction() -> None:
