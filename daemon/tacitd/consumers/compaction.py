@@ -135,8 +135,7 @@ def _compacted_records(
 def _archive_commits(consumer: Consumer, now: float) -> None:
     """Move the commits of the log into the archive, and drop what is too old there. Durable when this returns."""
     archive = Log(consumer.log.path.with_name(ARCHIVE), consumer.log.disk)
-    first = next(iter(archive.read()), None)
-    if first is not None and _get_time(first) < now - KEEP_DATA - LATE:
+    if min(map(_get_time, archive.read()), default=now) < now - KEEP_DATA - LATE:
         archive.compact(each for each in archive.read() if _is_kept(each, now))
     oldest = min(map(_get_time, _list_unarchived(consumer, now)), default=now)
     # A compaction that did not reach its end, such as on a full disk, has archived some of them.

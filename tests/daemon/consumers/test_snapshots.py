@@ -215,6 +215,21 @@ def test_two_starts_with_a_clock_that_is_a_century_ahead_drop_nothing(tmp_path: 
     assert numbers(tmp_path) == [0, 1, 2, 3, 4, 5] == start(tmp_path, clock)[1].numbers
 
 
+def test_a_commit_of_a_clock_that_was_ahead_keeps_no_old_ones_in_the_archive(tmp_path: Path) -> None:
+    """It is the archive's first record, and will not be old for a century."""
+    clock = FakeClock()
+    clock.jump(75 * 366 * DAY)
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 0)
+    clock.jump(-75 * 366 * DAY)
+    for number in range(1, 16):
+        commit(consumer, number)
+        clock.advance(40 * DAY)
+        consumer = start(tmp_path, clock)[0]
+        compact_log(consumer, lambda path: True, large=0, grown=0)
+    assert [number for number in numbers(tmp_path) if number < 4] == [0]
+
+
 class Unable(Adder):
     """Its snapshot cannot be taken, or not be read again."""
 
