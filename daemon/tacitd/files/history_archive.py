@@ -70,8 +70,8 @@ class HistoryArchive:
 
     def prune_old(self, now: float) -> None:
         """Leave only a digest of transactions of more than 400 days, once a month. Raises OSError."""
-        first = next((one for one in self._log.read() if one.get("ops")), None)
-        if first is not None and (parse_utc(first.get("at")) or now) < now - KEEP_WHOLE - LATE:
+        limit = now - KEEP_WHOLE - LATE
+        if any(one.get("ops") and (parse_utc(one.get("at")) or now) < limit for one in self._log.read()):
             self._log.compact(age_record(one, now) for one in self._log.read())
 
     def close(self) -> None:

@@ -428,8 +428,14 @@ def test_without_the_archive_nothing_is_done_twice(root: Path) -> None:
     assert {place for place, line in before.items() if line.taken_at is None} <= again.list_lines(root).keys()
 
 
-def test_after_400_days_the_archive_has_a_digest(root: Path) -> None:
-    """A digest says what was done when, why, and where its lines came from; facts and operations are gone."""
+@pytest.mark.parametrize("is_ahead", [False, True])
+def test_after_400_days_the_archive_has_a_digest(root: Path, *, is_ahead: bool) -> None:
+    """A digest says what was done when, why, and where its lines came from; facts and operations are gone. A clock that was
+    ahead at the first transaction changes nothing."""
+    if is_ahead:
+        step = records("ahead", NOW + 75 * 366 * 86400.0, put("ahead"))
+        for record in step:
+            Log(root.parent / "state" / "history-archive.jsonl").append(record)
     learned, past = root / "LEARNED.md", history(root, now=NOW - KEEP_WHOLE - LATE - 1)
     cause = {
         "what": "synthesis",
@@ -446,7 +452,7 @@ def test_after_400_days_the_archive_has_a_digest(root: Path) -> None:
         log = Log(root.parent / "state" / "history.jsonl")
         assert shorten_history(log, now, large=-log.size)
         assert ("secret" in path.read_text()) is kept
-    first, second, _ = history(root).list_all_transactions()[:3]
+    first, second, _ = history(root).list_all_transactions()[is_ahead:][:3]
     assert (first.key, first.cause["prompts"], first.operations) == ("1", ["u1"], ())
     assert first.cause["lines"] == {"one": {"prompts": ["u1"]}} and second.cause == {"what": "archive"}
 
