@@ -164,6 +164,10 @@ class Dispatcher(Struct):
         try:
             if not item.may_run(self.clock.monotonic()):
                 return None
+            if item.event is not None or item.pending_write is not None:
+                busy = self.work_queue.lanes.close(item.lane)
+                if busy is not None:
+                    return busy
             if (pending := item.pending_write) is not None:
                 # What was done and could not be written comes before anything else of the item.
                 self.outcomes.start(pending.assignment, pending)
@@ -216,6 +220,8 @@ class Dispatcher(Struct):
         lane = self.work_queue.find_lane(consumer, batch.project, cursor.path)
         if lane != item.lane:
             return lane
+        if batch.prompts and (busy := self.work_queue.lanes.close(lane)) is not None:
+            return busy
         item.declined_while_due, item.offered_upto = False, batch.end
         if not batch.records:
             self._skip_batch(item, cursor, batch.end)

@@ -1,7 +1,8 @@
 """The lanes of all handlers: which item is examined next, and where a handler is busy.
 
 A lane is one handler's work for one project, or all its work if it keeps a single store (`Plugin.single_store`). A lane runs
-one item at a time, in the order in which items came. The lanes of a handler take turns, and at most `Plugin.lanes` of them
+one item at a time, in the order in which items came; a worker may be given several that have no prompt, which it runs one after
+the other. The lanes of a handler take turns, and at most `Plugin.lanes` of them
 are busy at once, so a slow project or a long backlog does not keep the others waiting. An item is only examined when its lane
 could run it. Nothing here decides what an item does.
 """
@@ -16,6 +17,8 @@ from msgspec import Struct, field
 from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.work_item import LaneKey, WorkItem
 
+JOINING = 32
+"""How many items may be in work in a lane, one after the other, if none of them has a prompt."""
 MAX_ROUNDS = 100
 """How many items of one lane are examined in one call of `run_ready`; the loop then reads again."""
 
@@ -28,12 +31,22 @@ class Lane(Struct):
     due: dict[WorkItem, None] = field(default_factory=dict)
     """The transcripts that are due and whose newest record belongs to the lane's project."""
     busy_since: float | None = None
-    """Monotonic seconds; None: not busy."""
+    """Monotonic seconds at which it became busy, or the newest outcome came; None: not busy."""
+    running: int = 0
+    """How many items are in work. A worker runs them one after the other."""
+    may_join: bool = False
+    """Whether further items may be given to its worker, so that thousands of transcripts without a prompt cost no change of
+    threads for each."""
 
     @property
     def is_empty(self) -> bool:
         """Whether it can be forgotten."""
-        return not self.queue and not self.due and self.busy_since is None
+        return not self.queue and not self.due and not self.running
+
+    @property
+    def can_begin(self) -> bool:
+        """Whether one more item may be given to a worker."""
+        return not self.running or (self.may_join and self.running < JOINING)
 
 
 class Lanes:
@@ -45,6 +58,8 @@ class Lanes:
         self._lanes: dict[LaneKey, Lane] = {}
         self._runnable: dict[str, dict[LaneKey, None]] = {name: {} for name in consumers}
         """By handler, the lanes that have an item and are not busy, in the order in which they take turns."""
+        self._joinable: dict[str, dict[LaneKey, None]] = {name: {} for name in consumers}
+        """By handler, the busy lanes that have an item which may be given to their worker."""
         self._busy_counts = dict.fromkeys(consumers, 0)
         self._serial = 0
 
@@ -76,17 +91,23 @@ class Lanes:
             if not self.has_ready:
                 return
             for handler, runnable in self._runnable.items():
+                joinable = self._joinable[handler]
+                for _ in range(len(joinable)):
+                    if joinable:
+                        self._examine_first(joinable, try_offer)
                 # A lane that can run again is put at the end, so in one round each lane has one turn.
                 for _ in range(len(runnable)):
                     if not self._has_worker(handler):
                         break
-                    key = next(iter(runnable))
-                    del runnable[key]
-                    self._examine_first(key, self._lanes[key], try_offer)
+                    if runnable:
+                        self._examine_first(runnable, try_offer)
 
     def _examine_first(
-        self, key: LaneKey, lane: Lane, try_offer: Callable[[WorkItem], LaneKey | None]
+        self, ready: dict[LaneKey, None], try_offer: Callable[[WorkItem], LaneKey | None]
     ) -> None:
+        key = next(iter(ready))
+        del ready[key]
+        lane = self._lanes[key]
         _, number, item = heapq.heappop(lane.queue)
         item.is_queued = False
         try:
@@ -100,9 +121,9 @@ class Lanes:
             self._list_runnable(key, lane)
 
     def _list_runnable(self, key: LaneKey, lane: Lane) -> None:
-        """Give the lane a turn after the others if it has an item and is not busy."""
-        if lane.queue and lane.busy_since is None:
-            self._runnable[key[0]][key] = None
+        """Give the lane a turn after the others if it has an item and may begin it."""
+        if lane.queue and lane.can_begin:
+            (self._joinable if lane.running else self._runnable)[key[0]][key] = None
         elif lane.is_empty:
             self._lanes.pop(key, None)
 
@@ -112,23 +133,40 @@ class Lanes:
     @property
     def has_ready(self) -> bool:
         """Whether an item can be examined now."""
-        return any(runnable and self._has_worker(handler) for handler, runnable in self._runnable.items())
+        return any(self._joinable.values()) or any(
+            runnable and self._has_worker(handler) for handler, runnable in self._runnable.items()
+        )
 
     # busy lanes
 
-    def begin(self, key: LaneKey) -> None:
-        """A handler begins to work in a lane."""
+    def begin(self, key: LaneKey, *, may_join: bool = False) -> None:
+        """A worker gets an item of a lane. `may_join`: it may get more of them before the outcome comes."""
         lane = self._lanes.setdefault(key, Lane())
-        assert lane.busy_since is None, f"{key} is busy already"
-        lane.busy_since = self._monotonic()
+        assert lane.can_begin, f"{key} is busy already"
+        if not lane.running:
+            lane.busy_since = self._monotonic()
+            self._busy_counts[key[0]] += 1
+        lane.running, lane.may_join = lane.running + 1, may_join
         self._runnable[key[0]].pop(key, None)
-        self._busy_counts[key[0]] += 1
+        self._list_runnable(key, lane)
+
+    def close(self, key: LaneKey) -> LaneKey | None:
+        """Given the lane of an item that must not join others: if it is busy, let nothing more join, and return it; the item
+        waits in it. Otherwise None."""
+        lane = self._lanes.get(key)
+        if lane is None or not lane.running:
+            return None
+        lane.may_join = False
+        return key
 
     def release(self, key: LaneKey) -> None:
-        """Its outcome was received."""
+        """The outcome of an item was received."""
         lane = self._lanes[key]
-        lane.busy_since = None
-        self._busy_counts[key[0]] -= 1
+        lane.running -= 1
+        lane.busy_since = self._monotonic() if lane.running else None
+        if not lane.running:
+            self._busy_counts[key[0]] -= 1
+            self._joinable[key[0]].pop(key, None)
         self._list_runnable(key, lane)
 
     def list_busy(self) -> dict[LaneKey, float]:

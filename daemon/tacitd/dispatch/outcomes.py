@@ -55,7 +55,9 @@ class Outcomes(Struct):
         started."""
         item = assignment.item
         item.busy, item.woken_while_busy, item.gather_until = True, False, 0.0
-        self.work_queue.lanes.begin(item.lane)
+        # What has no prompt is done in a moment, and no other transcript can have it.
+        is_light = pending is None and assignment.batch is not None and not assignment.batch.prompts
+        self.work_queue.lanes.begin(item.lane, may_join=is_light)
         try:
             self.runner.start_assignment(assignment, self.apply_outcome, pending)
         except RuntimeError:

@@ -6,6 +6,7 @@ Nothing here decides what is offered, or what follows from an outcome.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 
 from loguru import logger
@@ -15,8 +16,8 @@ from tacitd.clock import SystemClock
 from tacitd.consumers.consumer import MESSAGES_KEY, Consumer
 from tacitd.dispatch.event_keys import name_of_event
 from tacitd.dispatch.faults import explain_fault, explain_unwritten
-from tacitd.dispatch.work_item import Assignment, FileBusy, PendingWrite
-from tacitd.dispatch.workers import ThreadPool, WorkerPool
+from tacitd.dispatch.work_item import Assignment, FileBusy, LaneKey, PendingWrite
+from tacitd.dispatch.workers import ThreadPool, Work, WorkerPool
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Due, Message, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Later, Outcome, Rejected, Tools
@@ -73,7 +74,10 @@ class HandlerRunner:
         self._workers_for = workers_for
         self._pools: dict[str, WorkerPool] = {}
         self._gate = threading.Lock()
-        self._closed = False
+        self._closed = self._stopping = False
+        self._given: dict[LaneKey, deque[Work]] = {}
+        """By lane, what its worker was given and has not begun; a key for each lane that has a worker."""
+        self._given_lock = threading.Lock()
 
     def start_assignment(
         self, assignment: Assignment, settle: Settle, pending: PendingWrite | None = None
@@ -84,11 +88,27 @@ class HandlerRunner:
         pool = self._pools.get(consumer.name)
         if pool is None:
             pool = self._pools[consumer.name] = self._workers_for(consumer.name, consumer.plugin.lanes)
-        pool.submit(lambda: self._run_assignment(assignment, settle, pending))
+        lane = assignment.item.lane
+
+        def run() -> None:
+            self._run_assignment(assignment, settle, pending)
+
+        with self._given_lock:
+            given = self._given.get(lane)
+            if given is not None:
+                given.append(run)
+                return
+            self._given[lane] = deque()
+        try:
+            pool.submit(lambda: self._run_lane(lane, run))
+        except RuntimeError:
+            del self._given[lane]
+            raise
 
     def stop(self, grace: float = GRACE) -> None:
         """Start nothing more, and give running handlers `grace` seconds, all together. Later outcomes are dropped, as
         after a crash."""
+        self._stopping = True
         clock = SystemClock()
         end = clock.monotonic() + grace
         late = [
@@ -101,6 +121,20 @@ class HandlerRunner:
             logger.warning("stopped while {} was still busy", ", ".join(late))
 
     # in a worker
+
+    def _run_lane(self, lane: LaneKey, run: Work) -> None:
+        """Run this, and what is given for the lane meanwhile, one after the other."""
+        run()
+        while (more := self._take_given(lane)) is not None:
+            more()
+
+    def _take_given(self, lane: LaneKey) -> Work | None:
+        with self._given_lock:
+            if self._given[lane] and not self._stopping:
+                return self._given[lane].popleft()
+            # Under the lock: what is given from now on gets a worker of its own.
+            del self._given[lane]
+            return None
 
     def _run_assignment(self, assignment: Assignment, settle: Settle, pending: PendingWrite | None) -> None:
         """Run the handler and commit what it did. An exception becomes a `Later` with an attempt count."""

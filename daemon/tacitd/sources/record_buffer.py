@@ -78,6 +78,8 @@ class RecordBuffer:
 
     def forget_before(self, before: int) -> None:
         """Drop the records that begin before this offset."""
+        if not self._records or self._records[0].start >= before:
+            return  # called after each move of each handler, and only the last of them to come this far frees something
         last = bisect_left(self._records, before, key=_start)
         self.held_bytes -= sum(map(_size, self._records[:last]))
         del self._records[:last]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_engine import Scene, done, grew
+from support_engine import Scene, done, grew, prompts_of
 from support_examples import examples
 from tacitd.consumers.consumer import Consumer
-from tacitd.dispatch.lanes import Lanes
+from tacitd.dispatch.lanes import JOINING, Lanes
 from tacitd.dispatch.work_item import LaneKey, WorkItem
 from tacitd.events import Due, TranscriptGrew
 from tacitd.handler import Later, Plugin
@@ -66,6 +66,86 @@ def test_a_lane_runs_one_item_at_a_time_in_order(seed: int, limit: int, single_s
         lanes.release(busy.pop())
         lanes.run_ready(try_offer)
     assert began == queued and len(lanes) == 0 and len(queued) <= (1 if single_store else 4)
+
+
+@examples(100)
+@given(st.integers(0, 1 << 30), st.integers(1, 3))
+def test_only_light_items_join_others_and_none_overtakes(seed: int, limit: int) -> None:
+    """A lane begins its items in order, also if some may join what is in work; one that may not has the lane to itself."""
+    chance = random.Random(seed)
+    lanes, consumer = make_lanes(limit)
+    names: dict[WorkItem, int] = {}
+    light: set[WorkItem] = set()
+    queued: dict[LaneKey, list[int]] = {}
+    began: dict[LaneKey, list[int]] = {}
+    working: dict[LaneKey, list[WorkItem]] = {}
+
+    def try_offer(item: WorkItem) -> LaneKey | None:
+        if item not in light and (busy := lanes.close(item.lane)) is not None:
+            return busy
+        others = working.setdefault(item.lane, [])
+        assert not others or {item, *others} <= light
+        others.append(item)
+        assert len(others) <= JOINING and sum(map(bool, working.values())) <= limit
+        began.setdefault(item.lane, []).append(names[item])
+        lanes.begin(item.lane, may_join=item in light)
+        return None
+
+    def release(key: LaneKey) -> None:
+        working[key].pop(0)
+        lanes.release(key)
+
+    for number in range(200):
+        if chance.random() < 0.7:
+            key = lanes.make_key("a", chance.choice("pqrs"))
+            item = WorkItem(consumer, None, key, key, Due("j"))
+            names[item] = number
+            if chance.random() < 0.8:
+                light.add(item)
+            queued.setdefault(key, []).append(number)
+            lanes.push(item)
+        elif busy := [key for key, items in working.items() if items]:
+            release(chance.choice(sorted(busy)))
+        lanes.run_ready(try_offer)
+        assert lanes.list_busy().keys() == {key for key, items in working.items() if items}
+        assert not lanes.has_ready and lanes.is_busy == any(working.values())
+    while busy := [key for key, items in working.items() if items]:
+        release(chance.choice(sorted(busy)))
+        lanes.run_ready(try_offer)
+    assert began == queued and len(lanes) == 0
+
+
+def test_transcripts_without_a_prompt_are_given_to_a_worker_together(tmp_path: Path) -> None:
+    """A change of threads for each of thousands of transcripts costs more than handling them. A prompt waits for them, so that no
+    two batches of a project are handled at once."""
+    scene = Scene(tmp_path, held=True, lanes=2)
+    sessions = [f"s{number}" for number in range(JOINING + 8)]
+    scene.type("typed", "use pnpm")
+    for session in sessions:
+        scene.append(session, scene.said(session, "hello"))
+    scene.settle()
+    while scene.pool.works:
+        scene.work()
+        scene.settle()
+    handled = len(scene.handler.events)
+    for session in sessions:
+        scene.append(session, scene.said(session, "done"))
+    scene.settle()
+    scene.type("typed", "use ruff")
+    scene.settle(0.0)
+    assert len(scene.pool.works) == 1
+    scene.work()
+    taken = [event for event in scene.handler.events[handled:] if isinstance(event, TranscriptGrew)]
+    assert len(taken) == JOINING and scene.handler.words == [["use pnpm"]]
+    scene.settle(0.0)
+    while scene.pool.works:
+        scene.work()
+        scene.settle(0.0)
+    taken = [event for event in scene.handler.events[handled:] if isinstance(event, TranscriptGrew)]
+    assert len(taken) == JOINING + 9 and len({event.transcript for event in taken}) == JOINING + 9
+    assert scene.handler.did == [*scene.handler.did[:1], *prompts_of(taken[-1])], (
+        "in the order in which they came"
+    )
 
 
 def test_an_item_whose_lane_changed_while_it_was_queued_keeps_its_number() -> None:
