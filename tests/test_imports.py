@@ -69,6 +69,13 @@ def test_parts_import_only_what_they_may() -> None:
     assert find_wrong(limited, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
 
 
+def test_text_has_no_clock() -> None:
+    """docs/testing.md "On any date": that is why `make dates` leaves out the tests of `tacitd.text`."""
+    clocks = {"time", "datetime", "zoneinfo", "calendar", "tacitd.clock"}
+    texts = [module for module in engine() if module.part == "text"]
+    assert texts and find_wrong(texts, lambda m: m.imports & clocks) == {}
+
+
 RULES = frozenset(
     f"tacitd_handlers.{name}"
     for name in [

@@ -14,6 +14,9 @@ import pytest
 from tacitd.cli import quick_help
 from tacitd.cli.plugin_table import HELP_WIDTHS
 
+pytestmark = pytest.mark.undated
+
+
 SCRIPT = """
 import sys
 from tacitd_handlers.entry_point import main

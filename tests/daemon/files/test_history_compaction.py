@@ -457,6 +457,7 @@ def test_after_400_days_the_archive_has_a_digest(root: Path, *, is_ahead: bool) 
     assert first.cause["lines"] == {"one": {"prompts": ["u1"]}} and second.cause == {"what": "archive"}
 
 
+@pytest.mark.undated
 def test_a_compaction_of_years_takes_little_memory(root: Path) -> None:
     """A log that an earlier version never shortened is read without having its records in memory."""
     log = Log(root.parent / "state" / "history.jsonl")

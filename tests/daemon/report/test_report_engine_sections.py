@@ -10,6 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tacitd.clock import utc_millis
 from tacitd.config.model_settings import BudgetSettings
 from tacitd.files.log import Log
@@ -83,6 +85,7 @@ def records(number: int) -> Iterator[dict[str, Any]]:
         yield {"id": str(n), "state": "done", "at": at, "written": ["/app/LEARNED.md"], "did": [["put"]]}
 
 
+@pytest.mark.undated
 def test_memory_does_not_grow_with_the_history(tmp_path: Path) -> None:
     """100,000 transactions: all are counted, and at most 1 MB is in use at any time."""
     scope = make_scope(tmp_path)

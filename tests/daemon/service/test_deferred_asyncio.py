@@ -7,6 +7,9 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.undated
+
+
 BEGIN = """
 import sys
 from tacitd.service.deferred_asyncio import defer_asyncio

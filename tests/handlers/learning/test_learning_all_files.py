@@ -148,6 +148,7 @@ def test_the_summary_has_what_was_said_most_often_first() -> None:
     assert bullets[:3] == ["- Use tool3x for job3y", "- Use tool1x for job1y", "- Use tool79x for job79y"]
 
 
+@pytest.mark.undated
 def test_many_folders_with_lines_fit_into_the_prompt(bench: Bench) -> None:
     """S-36: the budget is for all files together; every line is still compared."""
     for number in range(6):

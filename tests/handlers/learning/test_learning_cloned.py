@@ -228,6 +228,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     assert cloned.bullets == [PNPM] and not aside.exists()
 
 
+@pytest.mark.undated
 def test_ten_thousand_committed_files_cost_one_question(cloned: Bench) -> None:
     """Git is asked once for all files, and again only when the index changes."""
     names = [f"tmp/learning-raw.{number}.processing.jsonl" for number in range(10_000)]
@@ -342,6 +343,7 @@ def test_a_new_file_in_its_place_is_another_tools(bench: Bench) -> None:
     assert bench.bullets == [TABS, SHORT] and not path.exists()
 
 
+@pytest.mark.undated
 def test_a_crash_at_every_call_while_appended_lines_are_taken(tmp_path: Path) -> None:
     """RELIABILITY 2: 0 lost, 0 twice, and the file that came with the project is unchanged."""
     for number in range(1, 200):

@@ -18,6 +18,9 @@ from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 
+pytestmark = pytest.mark.undated
+
+
 TABS = "Prefers tabs"
 
 

@@ -105,6 +105,7 @@ def stored(bench: Bench) -> str:
     return "\n".join(path.read_bytes().decode("utf-8", "replace") for path in files)
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_fact_is_refused_and_its_words_are_kept(bench: Bench, text: str) -> None:
     """SPEC S-67: an invented text reaches no file that a session loads, and no later prompt."""
@@ -116,6 +117,7 @@ def test_a_hostile_fact_is_refused_and_its_words_are_kept(bench: Bench, text: st
     assert one["text"] and one["reason"] and one["verdict"] in ("refused", "waits")
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_line_is_refused_and_its_words_are_kept(bench: Bench, text: str) -> None:
     """SPEC S-67: the facts are grounded, and the second model invents a line."""
@@ -129,6 +131,7 @@ def test_a_hostile_line_is_refused_and_its_words_are_kept(bench: Bench, text: st
     assert one["kind"] == "line" and one["words"] == [NEUTRAL]
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_profile_value_is_refused(bench: Bench, text: str) -> None:
     """SPEC S-67: the rule applies to the findings of prompt extensions too."""
@@ -140,6 +143,7 @@ def test_a_hostile_profile_value_is_refused(bench: Bench, text: str) -> None:
     assert {one["kind"] for one in log_of(bench)} <= {"profile"}
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_lesson_is_refused(bench: Bench, text: str) -> None:
     """SPEC S-67: the rule applies to lessons, because every session reads them."""

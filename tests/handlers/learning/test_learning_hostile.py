@@ -122,6 +122,7 @@ def test_a_bad_raw_line_is_kept_without_half_a_secret(bench: Bench) -> None:
     assert "ghp_" not in kept and "zzz [secret]" in kept
 
 
+@pytest.mark.undated
 def test_many_long_files_do_not_make_the_prompt_too_long(bench: Bench) -> None:
     """RELIABILITY 16, SPEC S-23: the prompt stays below the client's limit; otherwise good facts would be put aside."""
     folders = [f"part{number}" for number in range(9)]

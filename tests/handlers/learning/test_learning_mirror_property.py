@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -19,6 +20,9 @@ from tacitd.files.worktrees import worktree_list
 from tacitd_handlers.learning.mirrors.mirror_names import PROJECT_MIRROR
 from tacitd_handlers.learning.mirrors.own_lines import find_own_lines
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
+
+pytestmark = pytest.mark.undated
+
 
 LEARNED = ["Use pnpm, never npm", "Prefers short answers", "Run ruff before a commit"]
 MINE = ["Never push on a Friday", "See @docs/style.md first"]

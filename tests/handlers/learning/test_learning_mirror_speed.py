@@ -13,6 +13,9 @@ from tacitd_handlers.learning.mirrors.mirror_edits import find_edit, find_lost_l
 from tacitd_handlers.learning.mirrors.mirror_text import map_shown_bullets, render_mirror
 from tacitd_handlers.learning.mirrors.mirror_units import parse_source
 
+pytestmark = pytest.mark.undated
+
+
 HOSTILE = [
     "- ab\n",
     "- number {} of many\n",

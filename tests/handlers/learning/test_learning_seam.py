@@ -51,6 +51,7 @@ def calm(bench: Bench, *bullets: str) -> None:
     assert len(bench.asked(SYNTHESIS)) <= 2
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize(
     ("answer", "bullets"), [(lines(PNPM, TABS), (PNPM, TABS)), ("NONE", ())], ids=["two lines", "none"]
 )
@@ -76,6 +77,7 @@ def test_a_crash_before_every_call_of_the_seam(tmp_path: Path, answer: str, bull
     raise AssertionError("the synthesis never ended")
 
 
+@pytest.mark.undated
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failure_of_every_call_of_the_seam(tmp_path: Path, code: int) -> None:
     """RELIABILITY 3: one call fails, and the same process continues: 0 lost, 0 twice."""
@@ -97,6 +99,7 @@ def test_a_failure_of_every_call_of_the_seam(tmp_path: Path, code: int) -> None:
     raise AssertionError("the synthesis never ended")
 
 
+@pytest.mark.undated
 def test_a_crash_before_every_call_while_facts_are_put_aside(tmp_path: Path) -> None:
     """SPEC S-23: after three unusable answers the facts are put aside as a whole, wherever it was interrupted."""
     for number in numbers():

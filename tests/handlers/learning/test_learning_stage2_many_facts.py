@@ -6,11 +6,16 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from support_learning import SYNTHESIS, Bench
 from support_steps import count_steps
 from tacitd.events import Due
 from tacitd.model.port import ModelRequest
 from tacitd.text.markdown import arrange_lines
+
+pytestmark = pytest.mark.undated
+
 
 FEW, MANY = 15, 150
 TIMES = 12

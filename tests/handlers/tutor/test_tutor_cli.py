@@ -14,6 +14,8 @@ from tacitd.files.locks import acquire_lock
 from tacitd_handlers.tutor.store import TutorStore
 from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
 
+pytestmark = pytest.mark.undated
+
 
 @pytest.fixture
 def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Cli:
