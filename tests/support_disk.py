@@ -33,6 +33,18 @@ CHANGES = (
 )
 """The methods of `Disk` that change something."""
 
+each_fault = pytest.mark.parametrize(
+    "disk_for",
+    [
+        lambda at: FaultyDisk(crash_at=at),
+        lambda at: FaultyDisk(crash_at=at, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
+        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
+    ],
+    ids=["crash", "torn", "full", "broken"],
+)
+"""Runs a test with each disk that crashes or fails at the change `at`: `disk_for(at)`."""
+
 
 class PowerCutDisk(FaultyDisk):
     """Knows what a power cut now would take. A temporary file that comes back is no loss, so its removal is not counted."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from support_disk import PowerCutDisk
+from support_disk import PowerCutDisk, each_fault
 from tacitd.consumers import opening
 from tacitd.consumers.compaction import KEEP_DATA, KEEP_SHOWN, LATE, compact_log
 from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
@@ -131,15 +130,7 @@ def test_a_damaged_snapshot_is_not_taken_for_an_empty_state(tmp_path: Path) -> N
         start(tmp_path, clock)
 
 
-@pytest.mark.parametrize(
-    "disk_for",
-    [
-        lambda at: FaultyDisk(crash_at=at),
-        lambda at: FaultyDisk(crash_at=at, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
-    ],
-)
+@each_fault
 def test_a_crash_or_an_error_at_any_call_loses_nothing(
     tmp_path: Path, disk_for: Callable[[int], FaultyDisk]
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import tracemalloc
 from collections.abc import Callable
@@ -14,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_disk import PowerCutDisk
+from support_disk import PowerCutDisk, each_fault
 from support_examples import examples
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk
@@ -301,15 +300,7 @@ def test_a_long_log_becomes_short_at_the_start(root: Path) -> None:
     assert "kept 0" not in (root / "LEARNED.md").read_text() and "kept 1" in (root / "LEARNED.md").read_text()
 
 
-@pytest.mark.parametrize(
-    "disk_for",
-    [
-        lambda at: FaultyDisk(crash_at=at),
-        lambda at: FaultyDisk(crash_at=at, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.ENOSPC, torn=True),
-        lambda at: FaultyDisk(fail_at=at, code=errno.EIO),
-    ],
-)
+@each_fault
 def test_a_crash_or_an_error_at_any_call_loses_nothing(
     root: Path, disk_for: Callable[[int], FaultyDisk]
 ) -> None:
