@@ -29,7 +29,7 @@ from tacitd.cli.watch_view import fit_lines, list_watch_lines
 from tacitd.methods import build_methods, take_status
 from tacitd.model.budget import Budget
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
-from tacitd.report.engine_sections import build_engine_sections
+from tacitd.report.engine_sections import build_changes, build_spending
 from tacitd.report.page import STYLE, render_page
 from tacitd.report.sections import ReportScope
 from tacitd.testing import FakeClock
@@ -98,7 +98,7 @@ def run_demo(directory: Path) -> Seen:
         state_dir = app.paths.state_dir
     now = clock.now()
     scope = ReportScope(state_dir, os.environ, project, now - DAYS * 86_400, now)
-    sections = [*build_sections(scope), *build_engine_sections(scope)]
+    sections = [*build_sections(scope), build_spending(scope), build_changes(scope)]
     return Seen(document, recent, render_page("What tacitd learned", describe_scope(scope), sections), now)
 
 

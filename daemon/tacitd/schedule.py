@@ -80,11 +80,6 @@ class Schedule:
         now = self._now()
         return min((time_left(planned.due, now) for planned in self._planned), default=float("inf"))
 
-    def seconds_left(self) -> dict[str, float]:
-        """Seconds until each job is due, by `plugin.job`; below 0 if it is overdue."""
-        now = self._now()
-        return {f"{one.plugin_name}.{one.job.name}": time_left(one.due, now) for one in self._planned}
-
     def _now(self) -> Instant:
         return Instant(self._clock.now(), self._clock.monotonic())
 

@@ -261,10 +261,6 @@ class TranscriptPool:
         """Whether nothing of it is in memory, and `read_slices` will read it."""
         return path in self._unread and path not in self._open
 
-    def is_evicted(self, path: Path) -> bool:
-        """Whether it was evicted, so that `get_tail` would read it again."""
-        return path in self._evicted
-
     def get_position(self, path: Path, offset: int) -> Position:
         """The position at an offset of a transcript as it is now, or was when another handler moved there."""
         known = self._positions.get(path)

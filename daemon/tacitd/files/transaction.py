@@ -175,14 +175,6 @@ class History:
         if self._guards.busy_files is not None:
             self._guards.busy_files.check_editors(self._disk.resolve(path))
 
-    def drop_transaction(self, id: str, reason: str) -> None:
-        """Give up a transaction that can never be finished. Raises UsageError if none with this id is open, and OSError."""
-        with self._lock:
-            if id not in self._fold().pending:
-                raise UsageError(f"no unfinished transaction {id}", "history.jsonl lists the ids")
-            self._append({"id": id, "state": "dropped", "at": self._now(), "reason": reason}, sync=True)
-            self._folded.drop(id)
-
     def undo_transaction(self, id: str, *, dry_run: bool = False) -> Transaction:
         """Undo a transaction's changes of lines in a new transaction; later changes by others are kept.
 

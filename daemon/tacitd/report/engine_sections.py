@@ -24,12 +24,6 @@ KNOWN_STATES = {"intent", "part", "done", "dropped"}
 NOON = "T12:00:00"
 
 
-def build_engine_sections(scope: ReportScope) -> Iterator[ReportSection]:
-    """Yield the sections on cost and on changes of files. Raises OSError."""
-    yield build_spending(scope)
-    yield build_changes(scope)
-
-
 def build_spending(scope: ReportScope) -> ReportSection:
     """What the model calls cost, by week and by purpose. Raises OSError."""
     log = Log(scope.state_dir / "budget.jsonl", terminated=True)

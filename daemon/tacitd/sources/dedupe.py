@@ -52,13 +52,6 @@ class SeenPrompts:
         self._ids = DigestTable()
         self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in (*_SAME_AS, "copy")}
 
-    @classmethod
-    def from_keys(cls, ids: Iterable[str]) -> SeenPrompts:
-        """Given what `dump_keys` returned before, or plain `Prompt.id`s from a log, return an instance that has seen them."""
-        seen = cls()
-        seen.load_keys(ids)
-        return seen
-
     def load_keys(self, ids: Iterable[str]) -> None:
         """Add what `dump_keys` returned before, or plain `Prompt.id`s."""
         for item in ids:

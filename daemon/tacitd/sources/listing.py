@@ -50,16 +50,6 @@ class Listing(Struct):
     """What could not be read: path to reason. What is below is unknown, which does not mean gone."""
 
 
-def scan_root(root: str | os.PathLike[str], is_transcript: IsTranscript) -> Listing:
-    """Given a root, return all transcripts below it. A missing directory gives an empty listing.
-
-    The root may be a link, because people move it to another disk. Links below it are not followed. Takes about 100 ms
-    for 20,000 files. Raises nothing: what cannot be read is in `.unreadable`.
-    """
-    top = os.fspath(root)
-    return scan_below([top], is_transcript, top=top)
-
-
 def scan_below(
     directories: Iterable[str],
     is_transcript: IsTranscript,
@@ -68,6 +58,9 @@ def scan_below(
     known: Mapping[str, Stamp] = MappingProxyType({}),
 ) -> Listing:
     """Given directories at or below `top`, return what is in them and below. Each directory is listed once.
+
+    A missing directory gives an empty listing. `top` may be a link, because people move it to another disk. Links below it
+    are not followed. Takes about 100 ms for 20,000 files. Raises nothing: what cannot be read is in `.unreadable`.
 
     Of `known` stamps, those that are still the same are in the result, and not a copy of each.
     """

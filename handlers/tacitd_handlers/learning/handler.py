@@ -54,8 +54,6 @@ from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, 
 SILENCE_LIMIT = 50
 """Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""
 
-RECOVER = "recover"
-INIT = "init"
 RETRY = "retry"
 MIRROR = "mirror"
 RESTORE = "restore"

@@ -121,10 +121,6 @@ class ProfileStore:
         """Return which values of documents that were read already are the person's. Raises OSError."""
         return self._judge(profile, meta, self._read_memory())
 
-    def find_own_paths(self) -> frozenset[str]:
-        """Return the leaves that are the person's as a whole. Raises OSError, NotUnderstoodError."""
-        return self.find_ownership().paths
-
     def list_kept(self) -> Mapping[str, KeptValue]:
         """Return the person's values that were kept against a finding, by path. Raises OSError."""
         return self._read_memory().kept

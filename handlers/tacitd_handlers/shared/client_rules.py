@@ -15,8 +15,6 @@ PATHS_SINCE: Version = (2, 1, 20)
 """The first version that knows `paths:` in list form. Before that such a rule is loaded at start."""
 ATTACHED_SINCE: Version = (2, 1, 110)
 """The first version that attaches rules for paths in the main session of `-p` too."""
-EXCLUDES_SINCE: Version = (2, 1, 63)
-"""The first version that knows `claudeMdExcludes`."""
 LINKS_UNTIL: Version = (2, 1, 197)
 """The last version that loads rules through a `.claude` that is a link out of the project."""
 NESTED_AGENTS_SINCE: Version = (2, 1, 328)

@@ -17,6 +17,7 @@ def prompt(number: int) -> Prompt:
     return Prompt("typed", f"words {number}", "s", f"u{number}", 5.0 + number, "/w")
 
 
+@pytest.mark.undated
 def test_what_was_written_is_known_again_and_can_grow(tmp_path: Path) -> None:
     """Ids and texts, also after prompts were added to those of the file, and after it was written again."""
     path, seen = tmp_path / HANDLED, SeenPrompts()
@@ -68,9 +69,11 @@ def test_a_damaged_file_is_not_used(tmp_path: Path, spoil: Callable[[bytes], byt
         load_handled(path, SeenPrompts())
 
 
+@pytest.mark.undated
 def test_the_prompts_of_years_take_no_memory(tmp_path: Path) -> None:
     """RELIABILITY "memory": the file is mapped, and a lookup reads a few of its pages."""
-    seen = SeenPrompts.from_keys(f"u{number}" for number in range(200_000))
+    seen = SeenPrompts()
+    seen.load_keys(f"u{number}" for number in range(200_000))
     write_handled(tmp_path / HANDLED, seen)
     tracemalloc.start()
     try:

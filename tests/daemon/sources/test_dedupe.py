@@ -75,10 +75,13 @@ def test_a_log_brings_it_back() -> None:
         prompt("d", time=None),
     ):
         seen.add_prompt(one, copies=True)
-    again = SeenPrompts.from_keys(list(seen.dump_keys()))
+    again = SeenPrompts()
+    again.load_keys(list(seen.dump_keys()))
     assert set(again.dump_keys()) == set(seen.dump_keys())
     assert again.has_prompt(prompt("A", time=1001.0))
-    assert SeenPrompts.from_keys(["u"]).has_prompt(prompt("anything", uuid="u"))
+    plain = SeenPrompts()
+    plain.load_keys(["u"])
+    assert plain.has_prompt(prompt("anything", uuid="u"))
 
 
 @examples(60)

@@ -18,9 +18,14 @@ from tacitd.clock import SystemClock
 from tacitd.sources import stamps
 from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.follow import ALL_EVERY, HINT_EVERY, HINT_FOR, HOT_EVERY, Follower
-from tacitd.sources.listing import Stamp, scan_below, scan_root
+from tacitd.sources.listing import Listing, Stamp, scan_below
 from tacitd.sources.stamps import FileChanges
 from tacitd.sources.watch import WatchdogWatcher
+
+
+def list_all(top: str | Path) -> Listing:
+    """All transcripts below a root."""
+    return scan_below([str(top)], SOURCE.is_transcript, top=str(top))
 
 
 @pytest.fixture
@@ -232,7 +237,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     assert scene.follower.poll().created == (target,)
     (problem,) = scene.follower.list_degradations()
     assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
-    assert scan_root(scene.root / "projects", SOURCE.is_transcript).odd.keys() == {
+    assert list_all(scene.root / "projects").odd.keys() == {
         str(scene.folder / "f.jsonl"),
         str(scene.folder / "l.jsonl"),
         str(scene.root / "projects/linked"),
@@ -301,7 +306,7 @@ def test_a_listing_holds_no_second_copy_of_what_is_known(scene: Scene) -> None:
     """Every minute all stamps are compared, and 20,000 of them take 4 MB."""
     same, grown = scene.write("a.jsonl"), scene.write("b.jsonl")
     top = str(scene.root / "projects")
-    before = scan_root(top, SOURCE.is_transcript).stamps
+    before = list_all(top).stamps
     scene.write("b.jsonl")
     after = scan_below([top], SOURCE.is_transcript, top=top, known=before).stamps
     assert after[str(same)] is before[str(same)] and after[str(grown)].size == 2 * before[str(grown)].size

@@ -27,7 +27,7 @@ def test_undoing_what_was_learned_is_the_persons(box: Box) -> None:
     box.clock.advance(200 * DAY)
     box.store.apply_decay()
     assert box.profile["tools"] == {"editor": "vim"}
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
 
 
 def test_a_command_without_effect_notes_what_was_edited(box: Box) -> None:
@@ -69,7 +69,7 @@ def test_an_older_buffer_with_an_edit_of_the_same_path(box: Box) -> None:
     box.store.finish_pending()
     assert box.profile["tools"] == {"editor": "emacs"}
     assert box.profile["work"] == {"role": "dev"}
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
 
 
 def test_an_older_buffer_that_is_saved_twice(box: Box) -> None:
@@ -155,7 +155,7 @@ def test_no_longer_without_a_name_leaves_the_persons_element(box: Box) -> None:
     assert plan is not None
     assert (plan.kept, plan.removed) == (("interests",), ("interests",))
     assert box.profile["interests"] == ["tea"]
-    assert box.store.find_own_paths() == {"interests"}
+    assert box.store.find_ownership().paths == {"interests"}
 
 
 def test_an_element_removed_by_hand_leaves_the_others_learned(box: Box) -> None:
@@ -209,7 +209,7 @@ def test_without_a_state_the_changelog_tells(box: Box) -> None:
     box.learn(tools__editor="helix")
     box.edit(tools__editor="vim", interests=["chess", "tea"])
     shutil.rmtree(box.root / "state")
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
     assert box.store.find_ownership().elements == {"interests": ("tea",)}
     (box.directory / "changelog.jsonl").unlink()
     assert box.store.find_ownership().paths == frozenset()  # only the meta file is left, and names both
@@ -225,9 +225,9 @@ def test_a_state_of_the_earlier_form_is_read(box: Box) -> None:
     state["values"] = {"tools.editor": [hash_value("vim")], "interests": [hash_value(["chess"])]}
     state["seen"] = {name: sighting_key(one) for name, one in box.meta.items()}
     path.write_text(json.dumps({key: value for key, value in state.items() if key != "learned"}))
-    assert box.store.find_own_paths() == frozenset()
+    assert box.store.find_ownership().paths == frozenset()
     box.edit(tools__editor="emacs")
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
 
 
 # --- races and crashes ---------------------------------------------------------------------------------------------
@@ -256,7 +256,7 @@ def test_a_save_in_the_middle_is_the_persons(box: Box, saved: str) -> None:
     at.learn_finding(PartialProfile({"tools.editor": "helix", "work.role": "dev"}), "s", "x")
     assert box.profile["tools"] == {"editor": saved}
     assert box.profile["work"] == {"role": "dev"}
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
     assert list(box.meta) == ["work.role"]
     assert box.changelog[-1]["changes"] == {"work": {"role": "dev"}}
     box.learn(tools__editor="nano")

@@ -122,7 +122,7 @@ def test_an_edit_by_hand_makes_a_learned_value_a_persons(box: Box) -> None:
     box.store.apply_decay()
     assert box.profile["tools"] == {"editor": "helix"}
     assert "codePreferences" not in box.profile
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
 
 
 def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
@@ -132,7 +132,7 @@ def test_what_another_program_keeps_is_not_taken_for_a_hand(box: Box) -> None:
     found = box.read("profile-meta.json")
     found["preferences"][0] |= {"seenCount": 2, "lastSeen": "2026-11-20T06:00:00Z"}
     box.put("profile-meta.json", found)
-    assert box.store.find_own_paths() == frozenset()
+    assert box.store.find_ownership().paths == frozenset()
 
 
 def test_what_is_set_by_command_is_a_persons(box: Box) -> None:

@@ -20,12 +20,12 @@ def test_two_machines_learn_from_each_other(box: Box, other: Box) -> None:
     """P-17: what the changelog names as learned is learned, whoever wrote it; a hand edit is the person's for both."""
     box.learn(tools__editor="vim", work__languages=("Go",))
     other.learn(tools__editor="helix", work__languages=("Rust",))
-    assert box.store.find_own_paths() == frozenset()
+    assert box.store.find_ownership().paths == frozenset()
     assert box.store.find_ownership().elements == {}
     # Vim is what the first machine wrote last.
     box.edit(tools__editor="vim", work__languages=["Go", "Rust", "Zig"])
     for one in (box, other):
-        assert one.store.find_own_paths() == {"tools.editor"}
+        assert one.store.find_ownership().paths == {"tools.editor"}
         assert one.store.find_ownership().elements == {"work.languages": ("Zig",)}
     box.learn(tools__editor="emacs")
     other.learn(tools__editor="emacs")
@@ -205,7 +205,7 @@ def test_a_finding_while_a_sync_is_under_way(box: Box, tmp_path: Path) -> None:
     box.clock.advance(2 * DAY)
     box.store.finish_pending()
     assert "tools.editor" not in box.meta  # it never came: the value is the person's
-    assert box.store.find_own_paths() == {"tools.editor"}
+    assert box.store.find_ownership().paths == {"tools.editor"}
 
 
 # --- crashes ---------------------------------------------------------------------------------------------------------
@@ -250,7 +250,9 @@ def test_a_late_intent_does_not_replace_what_was_set_meanwhile(
         box.clock.advance(1)
         box.store.finish_pending()
         assert box.profile["tools"] == {"editor": "vim"}, step
-        assert box.store.find_own_paths() == other.store.find_own_paths() == {"tools.editor"}, step
+        assert box.store.find_ownership().paths == other.store.find_ownership().paths == {"tools.editor"}, (
+            step
+        )
         assert "tools.editor" not in box.meta, step
 
 
@@ -305,7 +307,7 @@ def test_the_newer_finding_wins_over_a_late_intent(box: Box, other: Box) -> None
         other.learn(tools__editor="vim", work__role="dev")
         box.store.finish_pending()
         assert written or box.profile["tools"] == {"editor": "vim"}, step
-        assert written or box.store.find_own_paths() == frozenset(), step
+        assert written or box.store.find_ownership().paths == frozenset(), step
 
 
 def test_a_late_intent_that_was_written_is_not_written_again(box: Box, other: Box) -> None:
@@ -322,7 +324,7 @@ def test_a_late_intent_that_was_written_is_not_written_again(box: Box, other: Bo
         other.learn(work__role="dev")
         box.store.finish_pending()
         assert box.profile["tools"] == {"editor": "vim"}, step
-        assert box.store.find_own_paths() == {"tools.editor"}, step
+        assert box.store.find_ownership().paths == {"tools.editor"}, step
         assert {"tools": {"editor": "helix"}} in [one["changes"] for one in box.changelog], step
 
 
@@ -337,7 +339,7 @@ def test_what_is_finished_late_is_known_to_the_other_machine(box: Box, other: Bo
         box.store.finish_pending()
         other.learn(tools__editor="helix")
         assert box.profile["tools"] == {"editor": "helix"}, step
-        assert box.store.find_own_paths() == frozenset(), step
+        assert box.store.find_ownership().paths == frozenset(), step
 
 
 def test_what_a_person_put_back_after_a_crash_stays(box: Box, other: Box) -> None:
@@ -382,7 +384,7 @@ def test_a_command_with_the_value_of_a_late_intent_is_the_persons(box: Box, othe
         other.store.add_element("interests", "tea")
         box.store.finish_pending()
         box.store.finish_pending()
-        assert box.store.find_own_paths() == {"tools.editor", "interests"}, step
+        assert box.store.find_ownership().paths == {"tools.editor", "interests"}, step
         assert set(box.meta) == {"work.role"}, step
 
 
@@ -440,7 +442,7 @@ def test_a_late_decay_leaves_what_was_heard_again(box: Box, other: Box) -> None:
         other.learn(tools__editor="vim")
         box.store.finish_pending()
         assert box.profile["tools"] == {"editor": "vim"}, (step, gone)
-        assert box.store.find_own_paths() == other.store.find_own_paths() == frozenset(), step
+        assert box.store.find_ownership().paths == other.store.find_ownership().paths == frozenset(), step
 
 
 def test_an_intent_that_is_finished_late_keeps_what_the_other_machine_wrote(box: Box, other: Box) -> None:

@@ -26,8 +26,6 @@ class Proof(Struct, frozen=True):
     proved: bool
     why: str = ""
     """What is missing, if it does not hold."""
-    contradicted_by: str = ""
-    """The stamp of a row that shows the gap within the streak; then the ledger wins."""
 
 
 _HOLDS = Proof(True)
@@ -44,7 +42,8 @@ def prove_resolution(
     """
     within = [stamp for stamp in failures if weakness.streak and weakness.streak <= stamp <= weakness.tested]
     if within:
-        return Proof(False, f"the ledger shows it on {max(within)}", max(within))
+        # The ledger wins over the streak.
+        return Proof(False, f"the ledger shows it on {max(within)}")
     if weakness.clean < LIMIT:
         return _TOO_FEW
     begin, end = time_of(weakness.streak), time_of(weakness.tested)
