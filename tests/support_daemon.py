@@ -206,17 +206,17 @@ class Daemon:
         """The status document."""
         return dict(self.call("status"))
 
-    def sync(self) -> list[dict[str, Any]]:
+    def sync(self, timeout: float = PATIENCE) -> list[dict[str, Any]]:
         """Wait until everything is handled, and return what is parked."""
-        said = self.call("sync")
+        said = self.call("sync", timeout=timeout)
         assert said["done"]
         return list(said["parked"])
 
-    def synthesize(self, project: Path | None = None) -> list[dict[str, Any]]:
+    def synthesize(self, project: Path | None = None, timeout: float = PATIENCE) -> list[dict[str, Any]]:
         """Make lines of all facts now, and return what is parked."""
-        self.sync()
+        self.sync(timeout)
         self.call("due", job="synthesize", project=str(project or self.project))
-        return self.sync()
+        return self.sync(timeout)
 
     def wait_until(
         self, condition: Callable[[dict[str, Any]], object], what: str = "", seconds: float = PATIENCE

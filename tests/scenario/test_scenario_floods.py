@@ -31,6 +31,8 @@ UNKNOWN = int(os.environ.get("TACITD_UNKNOWN_LINES", "20000"))
 EMPTY = int(os.environ.get("TACITD_EMPTY_FILES", "300"))
 """Empty transcripts. Asked: 5,000."""
 FACTS = int(os.environ.get("TACITD_WAITING_FACTS", "60"))
+LONG = PATIENCE + FACTS / 5
+"""Seconds for the extraction or the synthesis of so many facts, which starts a process for each ten prompts."""
 """Facts that wait when the daemon is told to end. Asked: 5,000."""
 SYNC = os.environ.get("TACITD_SYNC_SECONDS", "0.03")
 """Seconds that a sync of the slow disk takes. Asked: 0.5."""
@@ -179,14 +181,14 @@ def test_sigterm_in_the_middle_of_a_long_synthesis(
     asked = [f"Prefers amber-{number}" for number in range(FACTS)]
     for number, words in enumerate(asked):
         daemon.type_(f"s{number % 5}", words)
-    daemon.sync()
+    daemon.sync(LONG)
     daemon.call("due", job="synthesize", project=str(daemon.project))
-    until(lambda: len(daemon.learned) >= lines, PATIENCE, daemon.said)
+    until(lambda: len(daemon.learned) >= lines, LONG, daemon.said)
     seconds = daemon.stop()
     record_property("reached", f"{seconds:.1f} s with {len(daemon.learned)} of {FACTS} lines")
     assert seconds < 15
     daemon.start()
-    daemon.synthesize()
+    daemon.synthesize(timeout=LONG)
     assert Counter(daemon.learned) == Counter(asked)
 
 
