@@ -7,12 +7,11 @@ Italian, Portuguese, Russian and Chinese.
 
 from __future__ import annotations
 
-import re
-
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.dangerous_kinds import split_clauses
 from tacitd_handlers.shared.word_stems import content_stems, language_of
 
-_FORBIDS = re.compile(
+_FORBIDS = compile_lazily(
     r"\b(?:never|not|cannot|no|nothing|nobody|without|avoid|forbid\w*|forbidden|prohibit\w*|off-limits|read-only|out of|must ask|ask (?:\w+ ){0,3}(?:before|first)|"
     r"confirm\w* (?:\w+ ){0,3}(?:before|first)|(?:backups?|back up|dump) .{0,60}\bbefore|only (?:after|with|once|if|when)|only \w+ (?:may|can)|leave .{0,60}\b(?:alone|untouched|as is|intact)|append-only|immutable|(?:first|always) (?:back up|backup)|"
     r"nicht|nie|niemals|kein\w*|ohne|verboten|vermeid\w*|tabu|(?:frag\w*|bestätig\w*|sicher\w*) .{0,60}\b(?:bevor|vor|vorher)|"
@@ -24,7 +23,7 @@ _FORBIDS = re.compile(
     r"不要(?!な)|不得|不能|不可|不准|不许|勿|别|严禁|绝不|只读|(?:备份|确认|询问|问我).{0,10}(?:再|后)|前.{0,10}(?:备份|确认|询问|问我)|"
     r"ない|ません|禁止|せず|ずに|前に.{0,10}(?:確認|バックアップ)|(?:確認|バックアップ).{0,10}(?:から|前)"
 )
-_DATA = re.compile(
+_DATA = compile_lazily(
     r"\b(?:delet\w*|drop\w*|truncat\w*|wip\w*|purg\w*|eras\w*|destroy\w*|overwrit\w*|discard\w*|force[- ]?push\w*|rewrit\w* history|reset --hard|"
     r"--hard|--force|rm -\w+|mkfs|prod|production|live (?:data\w*|system\w*|db)|backups?|migrations?|customer\w*|personal data|pii|secrets?|"
     r"passwords?|credentials?|tokens?|api keys?|private keys?|e-?mail addresses|patient\w*|payment data|"

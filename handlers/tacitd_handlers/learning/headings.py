@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 GENERAL = "General"
 GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
 """In the order in which files and the summary show them."""
 _TITLE_LIMIT = 40
-_TITLE = re.compile(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
+_TITLE = compile_lazily(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
 
 # Whole words as regular expressions. The group with the most hits wins. On a tie the first one in this order wins,
 # because a line about tests or answers nearly always names some code as well.
@@ -29,7 +31,8 @@ _KEYWORDS: Mapping[str, str] = {
     "postgres\\w*|sqlite|redis|docker|kubernetes|deploy\\w*|backend|frontend|hexagonal|coupl\\w*|rest|graphql",
 }
 _PATTERNS = {
-    group: re.compile(rf"(?<![\w-])(?:{words})(?!\w)", re.IGNORECASE) for group, words in _KEYWORDS.items()
+    group: compile_lazily(rf"(?<![\w-])(?:{words})(?!\w)", re.IGNORECASE)
+    for group, words in _KEYWORDS.items()
 }
 _ALIASES = {"code": "Coding", "code style": "Coding", "coding style": "Coding", "tests": "Testing"}
 

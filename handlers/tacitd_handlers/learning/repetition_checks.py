@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.prompt_templates import PromptMessage
 from tacitd_handlers.shared.dangerous_kinds import is_odd, split_clauses
 from tacitd_handlers.shared.equality import is_reversal
@@ -29,24 +30,24 @@ from tacitd_handlers.shared.word_stems import (
     text_stems,
 )
 
-_WORD = re.compile(r"[^\W\d_]+")
-_COMPLAINT = re.compile(
+_WORD = compile_lazily(r"[^\W\d_]+")
+_COMPLAINT = compile_lazily(
     r"\b(?:again|still|wieder|immer noch|otra vez|de nuevo|todavía|encore|toujours|(?:second|third) time)\b|また|まだ",
     re.IGNORECASE,
 )
-_REMINDER = re.compile(
+_REMINDER = compile_lazily(
     r"\b(?:(?:as|like|what) i(?:'ve| have)? (?:\w+ )?said|(?:i(?:'ve| have)? (?:\w+ )?)told you|how (?:often|many times) (?:do|must|should) i|"
     r"for the \w+ time|wie (?:ich )?(?:schon )?gesagt|como (?:ya )?(?:te )?dije|comme je l[’']ai dit)\b",
     re.IGNORECASE,
 )
-_DESCRIPTION = re.compile(
+_DESCRIPTION = compile_lazily(
     r"^\W*(?:(?:but|and|no|nope|oh|hey|wait|don[’']t)\b\W*)*"
     r"(?:there(?:[’']s| is| are| was| were)|i (?:see|saw|found|notice\w*)|you(?:[’'](?:re|ve))?|your|(?:the|this|that|these|those)(?! (?:project|repo\w*|team|code ?base|app)\b)|"
     r"it|hay|has|da (?:ist|sind|steht|stehen)|ich sehe)\b",
     re.IGNORECASE,
 )
 """A sentence that describes a state or an action: "there is a commit on main"."""
-_RULING = re.compile(
+_RULING = compile_lazily(
     r"\b(?:should|must|may|can|could|ha(?:ve|s) to|from now|now|instead|no longer|any ?more|fine|ok|okay|allowed|ahora|debes?|puedes?)\b",
     re.IGNORECASE,
 )

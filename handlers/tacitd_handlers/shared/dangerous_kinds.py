@@ -16,6 +16,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text
 
 Scope = Literal["clause", "to the end", "to the start"]
@@ -213,8 +214,8 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         r"|指示に従|命令に従|に従って|従いなさい|従う|指示を無視|無視して|(?:human|assistant|system)\s*:",
     ),
 )  # fmt: skip
-_COMPILED = tuple((kind, odd, re.compile(pattern)) for kind, odd, pattern in _KINDS)
-_NEGATION = re.compile(
+_COMPILED = tuple((kind, odd, compile_lazily(pattern)) for kind, odd, pattern in _KINDS)
+_NEGATION = compile_lazily(
     r"\b(?:never|not|cannot|no|none|nothing|nobody|without|neither|nor|avoid\w*|skip\w*|stop\w*|refrain\w*|disabl\w*|bypass\w*|forb[ia]d\w*|forbidden|"
     r"prohibit\w*|ban(?:s|ned)?|disallow\w*|refus\w*|hesitat\w*|forget\w*|fail|fails|neglect\w*|omit\w*|ignor\w*|prevent\w*|reject\w*|dislikes?|hates?|against|"
     r"suppress\w*|circumvent\w*|off|deactivat\w*|unless|except|w/o|dont|doesnt|mustnt|shouldnt|wont|cant|annoy\w*|instead of|rather than|unnecessary|"
@@ -223,20 +224,20 @@ _NEGATION = re.compile(
     r"nunca|jamás|sin|evit\w*|desactiv\w*|prohibi\w*|salt\w*|tampoco|dej\w+ de)\b|n't\b|"
     r"--no-|ない|なし|せず|ずに|ません|禁止|スキップ|無効|省略|無視|やめ|避け|回避"
 )
-_AFTER_NEGATION = re.compile(r"\b(?:before|until|till|bevor|bis|avant|jusqu\w*|antes|hasta)\b")
-_CLAUSE = re.compile(
+_AFTER_NEGATION = compile_lazily(r"\b(?:before|until|till|bevor|bis|avant|jusqu\w*|antes|hasta)\b")
+_CLAUSE = compile_lazily(
     r"->|→|[!?;:\n。！？；、]|\.(?=\s|$)|,|\s[–—-]{1,2}\s|(?<!\w)(?:and|but|then|when|whenever|while|if|because|so that|und|aber|dann|wenn|weil|et|mais|puis|quand|si|car"
     r"|y|pero|luego|cuando|porque)(?!\w)"
 )
-_INTERJECTION = re.compile(r"^\s*(?:no|nope|nein|non|never mind|not again|いや|いいえ)\s*[,!.;:–—-]+\s*")
-_PROTECTED = re.compile(
+_INTERJECTION = compile_lazily(r"^\s*(?:no|nope|nein|non|never mind|not again|いや|いいえ)\s*[,!.;:–—-]+\s*")
+_PROTECTED = compile_lazily(
     r"\b(?:ask\w*|confirm\w*|check with|get \w* ?(?:approval|permission|confirmation|sign-?off)|require\w*|wait\w* for|frag\w*|bestätig\w*|demander?|demandez|confirmer?|pregunta\w*|confirma\w*)\b.{0,40}"
     r"\b(?:before|prior to|first|when|bevor|vor|avant|antes)\b"
 )
 _PROTECTABLE = frozenset(
     {"deleting", "permissions", "downloading and running", "what to do at the start of a session"}
 )
-_PREDICATE = re.compile(
+_PREDICATE = compile_lazily(
     r"\W*(?:\w+\W+){0,3}?(?:must|should|shall|may|can|are|is|do|does|will|be|dürfen|sollen|werden|doivent|deben)?\s*"
     r"(?:not|never|no longer|n't|nie|niemals|nicht|jamais|nunca)\b"
 )

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text
 
 _MONTHS = (
@@ -64,7 +65,7 @@ _VAGUE = frozenset(
     ]
 )
 """Names in the tables above that mean no day, or that are words of another language too."""
-_NEXT_SPAN = re.compile(
+_NEXT_SPAN = compile_lazily(
     r"\b(?:next|last|this|coming|nächste\w?|letzte\w?|diese\w?|kommende\w?|próxim[oa]|est[ea]|prochaine?|cette|ce) "
     r"(?:week|month|year|quarter|sprint|release|woche|monat|jahr|quartal|semana|mes|año|semaine|mois|année)\b"
     r"|(?:semana|mes|año|semaine|mois|année) (?:próxim[oa]|pasad[oa]|que viene|prochaine?|dernière?)\b"
@@ -75,18 +76,18 @@ _MONTH_NUMBERS = {
 }
 _NAMES = "|".join(sorted(_MONTH_NUMBERS, key=len, reverse=True))
 _FORMS = (
-    re.compile(r"(?<![\d.])(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?![\dT-])"),
-    re.compile(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?:\s?(?P<y>\d{4}))?(?![\d])"),
-    re.compile(r"(?<![\d/])(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?![\d/])"),
-    re.compile(
+    compile_lazily(r"(?<![\d.])(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})(?![\dT-])"),
+    compile_lazily(r"(?<![\d.])(?P<d>\d{1,2})\.\s?(?P<m>\d{1,2})\.(?:\s?(?P<y>\d{4}))?(?![\d])"),
+    compile_lazily(r"(?<![\d/])(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})(?![\d/])"),
+    compile_lazily(
         rf"(?<!\w)(?P<d>\d{{1,2}})(?:st|nd|rd|th|\.|er)?\s+(?:of\s+|de\s+)?(?P<n>{_NAMES})\.?(?!\w)(?:,?\s+(?:de\s+)?(?P<y>\d{{4}}))?",
         re.IGNORECASE,
     ),
-    re.compile(
+    compile_lazily(
         rf"(?<!\w)(?P<n>{_NAMES})\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?!\w)(?:,?\s+(?P<y>\d{{4}}))?",
         re.IGNORECASE,
     ),
-    re.compile(r"(?:(?P<y>\d{4})年)?(?P<m>\d{1,2})月(?P<d>\d{1,2})日"),
+    compile_lazily(r"(?:(?P<y>\d{4})年)?(?P<m>\d{1,2})月(?P<d>\d{1,2})日"),
 )
 
 

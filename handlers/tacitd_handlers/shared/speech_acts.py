@@ -6,27 +6,26 @@ Languages: those of `word_stems.JUDGED`.
 
 from __future__ import annotations
 
-import re
-
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text
 
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
+_SENTENCE = compile_lazily(r"(?<=[.!?])\s+|\n+|(?<=[。！？])")
 _OPENING = r"^\W*(?:(?:but|and|so|hey|hi|wait|wtf|oh|no|nope|ok|okay|please|pls|also|then|again|claude|aber|und|bitte|mais|et|pero|y)\b\W*)*"
-_REQUEST = re.compile(
+_REQUEST = compile_lazily(
     _OPENING
     + r"(?:(?:can|could|would|will|may|might) (?:you|we|i|u|it)\b|why (?:not|don't|dont) |(?:how|what) about |let's |shall we "
     r"|(?:kannst|könntest|würdest|magst|willst) du\b|können (?:sie|wir)\b|könnten sie\b|(?:peux|pourrais|veux)-?\s?tu\b|(?:pouvez|pourriez)-?\s?vous\b"
     r"|(?:puedes|podrías|quieres|podemos)\b)"
 )
-_TAG = re.compile(
+_TAG = compile_lazily(
     r"(?:\b(?:ok|okay|k|please|pls|right|alright|yes|yeah|thx|thanks|will you|would you|bitte|ja|d'accord|s'il (?:te|vous) plaît|vale|por favor)"
     r"|してください|して|くれる|くれますか|もらえますか|くださいませんか)\s*[?？]+\W*$"
 )
-_ASKS = re.compile(
+_ASKS = compile_lazily(
     _OPENING
     + r"(?:why|how come|did|does|has|had|were|was|warum|wieso|weshalb|hast du|haben sie|pourquoi|est-ce que|as-tu|avez-vous|por qué|porqué)\b(?! (?:geht|gilt)\b)"
 )
-_REPORTS = re.compile(
+_REPORTS = compile_lazily(
     _OPENING + r"(?:(?:you|u|he|she|it|they|somebody|someone|claude)(?:'ve|'d| have| has| had)? "
     r"(?:(?:just|also|again|already|even|simply|always|still|have|had|accidentally|wrongly) )*"
     r"(?:(?!need|exceed|proceed|embed|feed|seed|speed)[^\W\d_]{2,}ed|did|didn't|broke|wrote|ran|took|gave|sent|put|threw|forgot|lost|made|went|got|left|kept|read|done|reset)\b"
