@@ -23,6 +23,7 @@ from tacitd.config.model_settings import BudgetSettings
 from tacitd.consumers.compaction import compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.dead_letters import DeadLetters
+from tacitd.consumers.snapshots import read_commits
 from tacitd.events import Event, Message, Prompt, SessionEnded
 from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
@@ -36,7 +37,6 @@ from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
 from tacitd.state.layout import StateLayout
 from tacitd.testing import FakeClock
-from tacitd_handlers.learning.inventory import read_commits
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText
 from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 

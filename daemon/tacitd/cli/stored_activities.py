@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import SystemClock
-from tacitd.consumers.commits import parse_commit
-from tacitd.consumers.snapshots import read_commit_records
+from tacitd.consumers.snapshots import parse_commit, read_commit_records
 from tacitd.dispatch.activities import Activity, describe_call, describe_change, describe_commit
 from tacitd.files.log import Log
 from tacitd.files.transaction import History

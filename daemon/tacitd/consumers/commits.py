@@ -1,4 +1,4 @@
-"""Writing commits to a handler's log and parsing them. What a commit contains and changes is in `consumer.py`.
+"""Writing commits to a handler's log. What a commit contains and changes is in `consumer.py`.
 
 A record may be in the log although its commit failed: the write succeeded, and the sync after it did not. A retry must
 not append it again, because readers would count it twice.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tacitd.consumers.snapshots import parse_commit
 from tacitd.files.log import Log, encode_record
 from tacitd.handler import Commit
 
@@ -31,13 +32,3 @@ class Commits:
             self._unsure[key] = record
         log.flush()
         return parse_commit(self._unsure.pop(key))
-
-
-def parse_commit(record: Mapping[str, Any]) -> Commit:
-    """Given a record of the log, return the commit. Raises KeyError, TypeError, ValueError if it is not one."""
-    data = record.get("d", {})
-    if not isinstance(data, Mapping):
-        raise ValueError("data is an object")
-    return Commit(
-        float(record["at"]), str(record["ev"]), str(record["t"]), str(record["s"]), int(record["o"]), data
-    )

@@ -102,7 +102,7 @@ def _compacted_records(
     if state is not None:
         yield {"k": "state", "at": now, "ev": SNAPSHOT, "t": "", "s": "", "o": -1, "d": dict(state)}
     for record in consumer.log.read():
-        if record.get("k") not in _OURS:
+        if str(record.get("k")) not in _OURS:
             yield record
         elif is_commit(record) and (_is_shown(record, now) if state is not None else _is_kept(record, now)):
             yield _strip_commit(record, "kept" if state is None else "past")

@@ -32,10 +32,10 @@ from loguru import logger
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
-from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.consumers.commits import Commits
 from tacitd.consumers.cursor_table import Cursor, CursorTable
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
-from tacitd.consumers.snapshots import FOLDED, SNAPSHOT
+from tacitd.consumers.snapshots import FOLDED, SNAPSHOT, parse_commit
 from tacitd.errors import LogDamagedError
 from tacitd.events import Due, Message, Prompt, SessionEnded
 from tacitd.files.log import Log

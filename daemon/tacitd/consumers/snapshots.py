@@ -8,10 +8,12 @@ The archive is written before the log, so a crash between leaves a commit in bot
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from tacitd.files.log import Log
+from tacitd.handler import Commit
 
 ARCHIVE = "archive.jsonl"
 LOG = "log.jsonl"
@@ -40,7 +42,7 @@ def read_commit_records(home: Path) -> Iterator[dict[str, Any]]:
     """
     known = set[int]()
     for record in Log(home / ARCHIVE).read():
-        if (key := identify_record(record)) not in known:
+        if is_commit(record) and (key := identify_record(record)) not in known:
             known.add(key)
             yield record
     for record in Log(home / LOG).read():
@@ -48,10 +50,29 @@ def read_commit_records(home: Path) -> Iterator[dict[str, Any]]:
             yield record
 
 
+def read_commits(log: Log) -> Iterator[Commit]:
+    """Yield what a handler with this log is opened with: the snapshot, if there is one, and the commits with data since,
+    oldest first. Damaged and foreign records are left out. Raises OSError."""
+    for record in log.read():
+        if str(record.get("k")) in FOLDED and record.get("d"):
+            with suppress(KeyError, TypeError, ValueError):
+                yield parse_commit(record)
+
+
+def parse_commit(record: Mapping[str, Any]) -> Commit:
+    """Given a record of the log, return the commit. Raises KeyError, TypeError, ValueError if it is not one."""
+    data = record.get("d", {})
+    if not isinstance(data, Mapping):
+        raise ValueError("data is an object")
+    return Commit(
+        float(record["at"]), str(record["ev"]), str(record["t"]), str(record["s"]), int(record["o"]), data
+    )
+
+
 def is_commit(record: Mapping[str, Any]) -> bool:
     """Whether a record of a handler's log is a commit with data."""
     data = record.get("d")
-    return record.get("k") in COMMITS and isinstance(data, dict) and bool(data)
+    return str(record.get("k")) in COMMITS and isinstance(data, dict) and bool(data)
 
 
 def identify_record(record: Mapping[str, Any]) -> int:

@@ -130,8 +130,7 @@ def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:
 
 def read_part(record: Mapping[str, Any]) -> tuple[Effect, ...]:
     """The effects of the operations that are done; () if the record has none."""
-    did = record.get("did")
-    return tuple(read_effect(each) for each in did) if isinstance(did, list) else ()
+    return tuple(map(read_effect, _read_list(record, "did")))
 
 
 def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
@@ -152,10 +151,16 @@ def read_intent(record: Mapping[str, Any]) -> Transaction | PendingTransaction:
 
 def complete_transaction(begun: Transaction, record: Mapping[str, Any]) -> Transaction:
     """Given an intent and its done record, return the finished transaction."""
-    written = tuple(share_path(str(each)) for each in record.get("written", ()))
+    written = tuple(share_path(str(each)) for each in _read_list(record, "written"))
     return replace(begun, state="done", effects=_effects(record, begun.operations), written=written)
 
 
 def _effects(record: Mapping[str, Any], operations: tuple[Operation, ...]) -> tuple[Effect, ...]:
-    did = [read_effect(each) for each in record.get("did", ())][: len(operations)]
+    did = [read_effect(each) for each in _read_list(record, "did")][: len(operations)]
     return (*did, *(NOTHING for _ in operations[len(did) :]))
+
+
+def _read_list(record: Mapping[str, Any], name: str) -> list[Any]:
+    """The list under this key; an empty one if a damaged or foreign record has something else there."""
+    found = record.get(name)
+    return found if isinstance(found, list) else []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -139,11 +140,15 @@ def _read_prompts(home: Path) -> SaidPrompts:
     found = SaidPrompts()
     for record in read_commit_records(home):
         data = record["d"]
-        if data.get("kind") != "batch":
-            continue
-        ids, words = data.get("prompts", ()), data.get("words", ())
-        times = [*data.get("times", ()), *[None] * len(ids)]  # batches of older versions have no times
-        for id, text, at in zip(ids, words, times, strict=False):
-            found.words[str(id)] = (str(text), utc_seconds(at) if isinstance(at, int | float) else "")
-            found.calls[str(id)] = f"extraction:{ids[0]}"
+        if data.get("kind") == "batch":
+            with suppress(TypeError, ValueError, KeyError, IndexError, OverflowError):  # damaged or foreign
+                _add_batch(found, data)
     return found
+
+
+def _add_batch(found: SaidPrompts, data: Mapping[str, Any]) -> None:
+    ids, words = data.get("prompts", ()), data.get("words", ())
+    times = [*data.get("times", ()), *[None] * len(ids)]  # batches of older versions have no times
+    for id, text, at in zip(ids, words, times, strict=False):
+        found.words[str(id)] = (str(text), utc_seconds(at) if isinstance(at, int | float) else "")
+        found.calls[str(id)] = f"extraction:{ids[0]}"

@@ -10,13 +10,12 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock, utc_seconds
-from tacitd.consumers.snapshots import FOLDED, LOG
+from tacitd.consumers.snapshots import LOG, read_commits
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
 from tacitd.files.provenance import LineHistory
 from tacitd.files.transaction import History
-from tacitd.handler import Commit
 from tacitd.text.markdown import lines_of
 from tacitd_handlers.learning.confidence import (
     LineConfidence,
@@ -243,16 +242,6 @@ def _is_ours(past: LineHistory) -> bool:
 
 def _relative(path: Path, root: Path) -> str:
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
-
-
-def read_commits(log: Log) -> Iterator[Commit]:
-    """Yield the snapshot, if there is one, and the commits with data since, oldest first. Raises OSError."""
-    for record in log.read():
-        data = record.get("d")
-        if record.get("k") in FOLDED and isinstance(data, dict) and data:
-            event, transcript, session = (str(record.get(key, "")) for key in ("ev", "t", "s"))
-            at, upto = float(record.get("at", 0.0)), int(record.get("o", -1))
-            yield Commit(at, event, transcript, session, upto, data)
 
 
 def _read_lines(path: Path) -> list[tuple[str, str]]:

@@ -10,12 +10,11 @@ from typing import Any
 from msgspec import Struct, field
 
 from tacitd.clock import local_date
-from tacitd.consumers.snapshots import LOG, read_commit_records
+from tacitd.consumers.snapshots import LOG, read_commit_records, read_commits
 from tacitd.files.log import Log
 from tacitd.handler import Commit
 from tacitd.report.buckets import make_buckets
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
-from tacitd_handlers.learning.inventory import read_commits
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
 from tacitd_handlers.learning.state import LearningState

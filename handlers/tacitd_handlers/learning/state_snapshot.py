@@ -192,6 +192,12 @@ def fold_commits(
             continue
         try:
             state.fold_commit(commit)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:  # it may be a newer version's
+        except (
+            KeyError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            OverflowError,
+        ) as error:  # a newer version's, or damaged
             on_unread(commit, error)
     return state

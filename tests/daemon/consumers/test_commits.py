@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from support_engine import Scene, Scripted
-from tacitd.consumers.commits import Commits, parse_commit
+from tacitd.consumers.commits import Commits
+from tacitd.consumers.snapshots import parse_commit
 from tacitd.files.log import Log
 from tacitd.handler import Done
 

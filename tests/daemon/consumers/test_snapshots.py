@@ -221,6 +221,19 @@ def test_a_commit_of_a_clock_that_was_ahead_keeps_no_old_ones_in_the_archive(tmp
     assert [number for number in numbers(tmp_path) if number < 4] == [0]
 
 
+def test_odd_records_of_the_archive_are_left_out(tmp_path: Path) -> None:
+    """They are damaged, or another program's."""
+    clock = FakeClock()
+    consumer, _, _ = start(tmp_path, clock)
+    commit(consumer, 1)
+    compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+    for name in (ARCHIVE, "log.jsonl"):
+        with (tmp_path / name).open("a") as file:
+            file.write('{"k":["kept"],"d":{"n":2}}\n{"k":"kept","d":5}\n{"k":"kept"}\n[]\n{"k":"ke\n')
+    assert numbers(tmp_path) == [1] == start(tmp_path, clock)[1].numbers
+    assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0, grown=0)
+
+
 class Unable(Adder):
     """Its snapshot cannot be taken, or not be read again."""
 

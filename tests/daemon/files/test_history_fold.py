@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.files.disk import Disk
+from tacitd.files.history_archive import shorten_history
 from tacitd.files.log import Log, encode_record
 from tacitd.files.operations import PutLine, TakeLine
 from tacitd.files.transaction import History
@@ -125,3 +126,21 @@ def test_the_cause_of_a_finished_transaction_is_small_and_whole() -> None:
     assert dict(stored) == cause and repr(stored) == repr(cause)
     assert len(stored._data) < len(encode_record(cause)) / 2.5
     assert stored["by"] == "learning" and "undo" not in stored and len(stored) == 4
+
+
+@pytest.mark.parametrize("odd", [None, 5, "x", {"a": 1}, [5], [[5]], [{}]])
+@pytest.mark.parametrize("name", ["did", "written", "ops", "also", "cause"])
+def test_a_record_with_odd_values_stops_neither_a_start_nor_a_command(
+    root: Path, name: str, odd: object
+) -> None:
+    """A record may be damaged, a newer version's or edited. Otherwise the daemon would never start again."""
+    running = history(root)
+    running.run_transaction(root, [PutLine(root / "LEARNED.md", "A", "one", "T")], {}, "1")
+    log = Log(root.parent / "state" / "history.jsonl")
+    records = [record | ({name: odd} if name in record else {}) for record in log.read()]
+    log.compact([*records, *(record | {"id": "other", "key": "other"} for record in log.read())])
+    again = history(root)
+    assert "other" in {each.id for each in again.list_all_transactions()}
+    assert again.recover() == [] or name in ("ops", "also")
+    assert shorten_history(log, 1e12, large=-log.size)
+    assert "other" in {each.id for each in history(root).list_all_transactions()}
