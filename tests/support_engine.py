@@ -240,7 +240,7 @@ class Scene:
             self.engine.run_iteration()
             if not (
                 self.engine.inbox
-                or self.engine.pool.unread_paths
+                or (self.engine.pool.unread_paths and not self.dispatcher.must_reading_wait())
                 or self.dispatcher.work_queue.lanes.has_ready
             ):
                 self.dispatcher.outcomes.statuses.renew_all()  # as a person's `status` would see it
