@@ -72,7 +72,7 @@ class LabelScore:
     profile_missed: tuple[str, ...] = ()
     profile: int = 0
     unlabelled: tuple[str, ...] = field(default=())
-    """Lines that no label speaks of. A person has to judge them."""
+    """Lines that no label covers. A person has to judge them."""
 
     @property
     def recall(self) -> float:

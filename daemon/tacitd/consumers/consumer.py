@@ -75,8 +75,6 @@ class Consumer(Struct):
     """`SeenPrompts.encode_id` of rejected prompts that a person asked to try again. They count as new until handled."""
     message_commits: list[Commit] = field(default_factory=list)
     """The commits with messages to other handlers, in the order of the log."""
-    skipped_records: int = 0
-    """The number of records in the log that could not be parsed."""
     record_counts: list[int] = field(default_factory=lambda: [0, 0])
     """How many records and baselines a compaction or the first start wrote, and how many the log has since."""
     moved: deque[Path] = field(default_factory=deque)
@@ -109,7 +107,6 @@ class Consumer(Struct):
             try:
                 commit = self._fold(record)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                self.skipped_records += 1
                 logger.warning("{}: a record is left out: {}", self.log.path, type(error).__name__)
                 continue
             if commit is not None and commit.data:
@@ -130,7 +127,6 @@ class Consumer(Struct):
             load_handled(self.handled_file, self.seen)
         except (OSError, ValueError) as error:
             self.has_all_handled = not isinstance(error, OSError)
-            self.skipped_records += 1
             logger.warning("{} cannot be used: {}", self.handled_file, error)
 
     def _fold(self, record: Mapping[str, Any]) -> Commit | None:

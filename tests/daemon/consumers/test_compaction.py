@@ -33,6 +33,7 @@ def test_a_short_log_is_left_alone(tmp_path: Path) -> None:
     _commit(consumer, Path("/a"), 1)
     before = consumer.log.path.read_bytes()
     assert not compact_log(consumer, lambda path: True)
+    assert not compact_log(consumer, lambda path: True, large=len(before)), "not before it is longer"
     assert consumer.log.path.read_bytes() == before
 
 

@@ -54,6 +54,7 @@ def test_a_later_time_of_a_text_counts(tmp_path: Path) -> None:
         lambda data: data[:-1],
         lambda data: b"{}\n" + data,
         lambda data: b"x",
+        lambda data: data.replace(b'"form": 1,', b'"form": 2,'),
         lambda data: b'{"form":1,"tables":{"id":7}}\n',
         lambda data: b'{"form":1,"tables":{"id":[0,1e999]}}\n',
         lambda data: b'{"form":1,"tables":{"id":[0,-8],"bare":[8,8]}}\n',

@@ -11,8 +11,8 @@ import pytest
 
 from support_disk import PowerCutDisk, each_fault
 from tacitd.consumers import opening
-from tacitd.consumers.compaction import KEEP_DATA, KEEP_SHOWN, LATE, compact_log
-from tacitd.consumers.consumer import MESSAGES_KEY, RESEND_FOR, Consumer
+from tacitd.consumers.compaction import KEEP_DATA, KEEP_GONE, KEEP_MESSAGES, KEEP_SHOWN, compact_log
+from tacitd.consumers.consumer import FREQUENT, GRACE, MESSAGES_KEY, RESEND_FOR, Consumer
 from tacitd.consumers.opening import open_consumer
 from tacitd.consumers.snapshots import ARCHIVE, SNAPSHOT, identify_record, read_commit_records
 from tacitd.errors import FileRefusedError, LogDamagedError
@@ -83,7 +83,8 @@ def test_a_handler_gets_its_snapshot_and_the_commits_since(tmp_path: Path) -> No
         commit(consumer, count - 1)
         consumer, handler, seen = start(tmp_path, clock)
         assert handler.numbers == list(range(count)) == numbers(tmp_path) and handler.read == 2
-        assert len(seen) <= KEEP_SHOWN / DAY + 2, "commits of the last two days are shown at a start"
+        # Those of the two days before the newest record of the compacted log are shown at a start, and those since.
+        assert [one.data["n"] for one in seen] == list(range(count - 4, count))
         for number in range(20):  # enough for another compaction
             consumer.log.append({"k": "job", "at": clock.now(), "s": f"job {number}"})
 
@@ -97,12 +98,22 @@ def test_what_is_too_old_leaves_the_archive(tmp_path: Path) -> None:
     commit(consumer, 2)
     compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
     assert numbers(tmp_path) == [1, 2]
-    clock.advance(KEEP_DATA + LATE - 100 * DAY + 1)
-    consumer, _, _ = start(tmp_path, clock)
-    for number in range(3, 13):
-        commit(consumer, number)
-    assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
-    assert numbers(tmp_path) == list(range(2, 13)) and start(tmp_path, clock)[1].numbers == list(range(1, 13))
+    clock.advance((400 + 30 - 100) * DAY)
+    for last, first_kept in ((13, 1), (43, 2)):  # the first time it is not later than a month
+        consumer, handler, _ = start(tmp_path, clock)
+        for number in range(max(handler.numbers) + 1, last):
+            commit(consumer, number)
+        assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
+        assert numbers(tmp_path) == list(range(first_kept, last))
+        assert start(tmp_path, clock)[1].numbers == list(range(1, last))
+        clock.advance(1)
+
+
+def test_the_limits_are_those_of_the_documents() -> None:
+    """docs/files.md: data is kept for 400 days, positions in deleted transcripts for 60, commits in the log for two. A
+    message comes again for 30 days, so that it was handled must be known longer."""
+    assert (KEEP_DATA, KEEP_GONE, KEEP_SHOWN) == (400 * DAY, 60 * DAY, 2 * DAY)
+    assert (RESEND_FOR, KEEP_MESSAGES, FREQUENT, GRACE) == (30 * DAY, 60 * DAY, 3600.0, 60.0)
 
 
 def test_a_message_that_may_be_posted_again_stays_in_the_log(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def project(box: Path, text: str = GRAPH) -> Path:
 
 
 def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
-    """DESIGN "Project": the graphs are in `tutor/` of the project's root."""
+    """SPEC section T: the graphs are in `tutor/` of the project's root."""
     root = project(tmp_path)
     (root / "src" / "deep").mkdir(parents=True)
     assert find_graph_root(root / "src" / "deep") == root
@@ -162,7 +162,7 @@ def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
 
 
 def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
-    """DESIGN "Privacy": a link out of a cloned repository, a FIFO or a directory is a fault and nothing is read."""
+    """DESIGN "Priorities": a link out of a cloned repository, a FIFO or a directory is a fault and nothing is read."""
     root = project(tmp_path)
     (tmp_path / "outside.yaml").write_text(GRAPH)
     (root / "tutor" / "a.yaml").symlink_to(tmp_path / "outside.yaml")

@@ -131,7 +131,7 @@ def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("id", ["../x", "nothing", "20260101-1200-two-ffff", ""])
 def test_an_unknown_session(id: str, tmp_path: Path) -> None:
-    """DESIGN "Privacy": an id is no path."""
+    """DESIGN "Priorities": an id is no path."""
     with pytest.raises(UsageError, match="no session"), make_store(tmp_path).open_session(id):
         pass
 
