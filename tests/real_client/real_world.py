@@ -133,8 +133,14 @@ class Machine(Daemon):
         self, words: str, *options: str, environ: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """One `claude -p` of the person's in the project."""
+        return self.run_command("-p", words, *options, environ=environ)
+
+    def run_command(
+        self, *arguments: str, environ: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """One run of the client in the project, as a person starts it."""
         return subprocess.run(
-            [str(self.client), "-p", words, *options],
+            [str(self.client), *arguments],
             env=self.person_environ if environ is None else environ,
             cwd=self.project,
             stdin=subprocess.DEVNULL,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -68,22 +67,8 @@ def make_environ(machine: Machine) -> dict[str, str]:
     return passed | {"MCP_CONNECTION_NONBLOCKING": "0", "MCP_TIMEOUT": "60000"}
 
 
-def run_client(machine: Machine, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """One run of the client in the project, as a person starts it."""
-    return subprocess.run(
-        [str(machine.client), *arguments],
-        env=make_environ(machine),
-        cwd=machine.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=4 * PATIENCE,
-        check=False,
-    )
-
-
 def must_run(machine: Machine, *arguments: str) -> str:
-    done = run_client(machine, *arguments)
+    done = machine.run_command(*arguments, environ=make_environ(machine))
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -159,7 +144,7 @@ def test_a_client_goes_on_undisturbed_when_tacitd_is_gone(machine: Machine) -> N
     machine.environ["PATH"] = machine.environ["PATH"].partition(":")[2]
     assert shutil.which("tacitd", path=machine.environ["PATH"]) is None
     shutil.rmtree(machine.state)
-    done = run_client(machine, "-p", "hello")
+    done = machine.run_client("hello", environ=make_environ(machine))
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")
     assert not machine.state.exists()
 
