@@ -181,6 +181,15 @@ def test_too_much_and_what_takes_long_is_declined(
     assert returned == [True, True], "also for one that failed"
 
 
+def test_the_first_run_of_a_command_may_take_long(
+    answers: CommandAnswers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It imports what later runs have, and after an installation without compiled files it compiles that."""
+    monkeypatch.setattr("tacitd.cli.command_answers.MOST_SECONDS", -1.0)
+    found = [answers.answer(request("status")) == DECLINED for _ in range(3)]
+    assert found == [False, False, True]
+
+
 def test_a_daemon_that_is_busy_declines(cli: Cli) -> None:
     """An engine that does not answer, and more commands at once than the daemon runs."""
 
