@@ -98,7 +98,7 @@ def test_what_is_too_old_leaves_the_archive(tmp_path: Path) -> None:
     commit(consumer, 2)
     compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
     assert numbers(tmp_path) == [1, 2]
-    clock.advance((400 + 30 - 100) * DAY)
+    clock.advance((400 + 29 - 100) * DAY)
     for last, first_kept in ((13, 1), (43, 2)):  # the first time it is not later than a month
         consumer, handler, _ = start(tmp_path, clock)
         for number in range(max(handler.numbers) + 1, last):
@@ -106,7 +106,7 @@ def test_what_is_too_old_leaves_the_archive(tmp_path: Path) -> None:
         assert compact_log(start(tmp_path, clock)[0], lambda path: True, large=0)
         assert numbers(tmp_path) == list(range(first_kept, last))
         assert start(tmp_path, clock)[1].numbers == list(range(1, last))
-        clock.advance(1)
+        clock.advance(DAY + 1)
 
 
 def test_the_limits_are_those_of_the_documents() -> None:
