@@ -27,7 +27,7 @@ def limit_heap() -> None:
 def return_memory() -> None:
     """Return what is free at the ends and inside of the heaps to the system, which takes some milliseconds.
 
-    Trigger: a start, much work, a command, and every minute. Why: of what was needed for a moment, single pieces are still in use
+    Trigger: a start, much work, a command, and while the loop runs. Why: of what was needed for a moment, single pieces are still in use
     among the free ones. Outcome: the free pages between them are returned too. Other C libraries have no `malloc_trim`.
     """
     with suppress(OSError, AttributeError):

@@ -18,8 +18,8 @@ from tacitd.service.notify import Notifier
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
-TRIM_EVERY = 60.0
-"""Seconds between two times that free memory is returned to the system."""
+TRIM_EVERY = 5.0
+"""Minimum seconds between two times that free memory is returned to the system. A full comparison needs some for a moment."""
 SAY_EVERY = 5.0
 """Minimum seconds between two status lines."""
 
