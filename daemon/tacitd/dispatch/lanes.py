@@ -2,9 +2,9 @@
 
 A lane is one handler's work for one project, or all its work if it keeps a single store (`Plugin.single_store`). A lane runs
 one item at a time, in the order in which items came; a worker may be given several that have no prompt, which it runs one after
-the other. The lanes of a handler take turns, and at most `Plugin.lanes` of them
-are busy at once, so a slow project or a long backlog does not keep the others waiting. An item is only examined when its lane
-could run it. Nothing here decides what an item does.
+the other. The lanes of a handler take turns, and at most `Plugin.lanes` of them are busy at once, so a slow project or a long
+backlog does not keep the others waiting. An item is only examined when its lane could run it. Nothing here decides what an
+item does.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.sources.claude_code.session_files import read_claims
-from tacitd.sources.sessions import GONE_FOR, EndedSession, Sessions
+from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions
 
 IDLE = 1800.0
 T = Path("/p/s1.jsonl")
@@ -167,6 +167,24 @@ def test_next_in(scene: Scene) -> None:
     assert scene.sessions.next_in() == pytest.approx(3.0)
     scene.later(3)
     assert scene.sessions.next_in() == math.inf
+
+
+def test_next_in_is_never_too_late_while_many_sessions_grow(scene: Scene) -> None:
+    """It is asked for in each pass of the engine, so it is only found anew once it has passed, or if it may be sooner."""
+    for number in range(50):
+        scene.sessions.note_growth(T, f"s{number}", "/w", None)
+    scene.sessions.take_ended()
+    assert scene.sessions.next_in() == pytest.approx(10.0)
+    found, find = [], scene.sessions._find_next_due
+    scene.sessions._find_next_due = lambda now: found.append(now) or find(now)  # type: ignore[method-assign, func-returns-value]
+    for number in range(50):
+        scene.sessions.note_growth(T, f"s{number}", "/w", None)
+        assert scene.sessions.next_in() <= 10.0
+    assert not found
+    scene.sessions.note_left("s7")
+    assert scene.sessions.next_in() == pytest.approx(LEFT_FOR)
+    scene.sessions.note_growth(T, "new", "/w", None)
+    assert scene.sessions.next_in() == pytest.approx(LEFT_FOR) and len(found) == 2
 
 
 def test_forgets_what_ended_long_ago(scene: Scene) -> None:
