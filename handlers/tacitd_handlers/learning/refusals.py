@@ -27,7 +27,7 @@ from tacitd.logging_setup import logger
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_item_id
-from tacitd_handlers.shared.answer_screening import shorten_line
+from tacitd_handlers.shared.answer_screening import shorten_to_sentence
 from tacitd_handlers.shared.equality import normalise_text
 
 REFUSED_LOG = "refused.jsonl"
@@ -102,7 +102,7 @@ class RefusalLog:
         beginnings = [shorten_message(text) for text in words[:_MESSAGES]]
         with self._lock:
             for one in refusals:
-                text = shorten_line(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
+                text = shorten_to_sentence(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
                 key = hashlib.sha256(
                     f"{project}\0{cause}\0{one.kind}\0{text}".encode(errors="replace")
                 ).hexdigest()[:16]
@@ -154,7 +154,7 @@ class RefusalLog:
 
 def shorten_message(text: str) -> str:
     """The beginning of a message as it is kept with a refusal. Idempotent."""
-    return shorten_line(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT)
+    return shorten_to_sentence(redact_secrets(sanitize_line(text))[0], _WORDS_LIMIT)
 
 
 def make_refusal_id(record: Mapping[str, Any]) -> str:

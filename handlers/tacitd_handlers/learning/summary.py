@@ -26,7 +26,7 @@ from tacitd_handlers.shared.answer_screening import (
     is_none,
     is_refusal,
     repeats_prompt,
-    shorten_line,
+    shorten_to_sentence,
     strip_marks,
 )
 from tacitd_handlers.shared.equality import normalise_text
@@ -157,7 +157,7 @@ def _render_groups(lines: Iterable[_SummaryLine]) -> str:
     line_groups: list[str] = []
     seen: set[str] = set()
     for line in lines:
-        text = shorten_line(strip_user(line.text), FACT_LIMIT)
+        text = shorten_to_sentence(strip_user(line.text), FACT_LIMIT)
         key = normalise_text(text)
         secret = has_secret(line.text) or has_secret(text)
         if key and key not in seen and not secret:

@@ -96,16 +96,16 @@ def repeats_prompt(answer: str, sentences: Iterable[str], given: str = "") -> bo
     return any(sentence in said and sentence not in data for sentence in sentences)
 
 
-def shorten_line(text: str, limit: int) -> str:
-    """Given one line, return at most `limit` characters of it, ended at a sentence or else at a word."""
-    if len(text) <= limit:
-        return text
+def shorten_to_sentence(text: str, limit: int) -> str:
+    """Given one sanitised line, return at most `limit` characters of it, ended at a sentence, otherwise at a word."""
+    # Imported here, because commands that only read import this module too.
+    from tacitd.text.shorten import shorten_line
+
     head = text[: limit - 1]
     sentence = max(head.rfind(end) for end in (". ", "! ", "? ", "; ", "。"))
-    if sentence >= limit // 3:
+    if len(text) > limit and sentence >= limit // 3:
         return head[: sentence + 1].rstrip(" ;")
-    word = head.rfind(" ")
-    return sanitize_line(head[:word] if word >= limit // 2 else head).rstrip(" ,;:") + "…"
+    return shorten_line(text, limit)
 
 
 def _one_quotation(text: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.answer_screening import shorten_line, strip_marks
+from tacitd_handlers.shared.answer_screening import shorten_to_sentence, strip_marks
 
 FACT_LIMIT = 300
 """Characters of one fact or one learned line."""
@@ -50,7 +50,7 @@ def strip_user(text: str) -> str:
 def tidy_fact(text: str) -> str:
     """Given one line as a model or another tool wrote it, return the fact in it, at most 300 characters."""
     fact = strip_user(_unlabelled(strip_marks(text)))
-    return shorten_line(_unlabelled(fact).strip(), FACT_LIMIT)
+    return shorten_to_sentence(_unlabelled(fact).strip(), FACT_LIMIT)
 
 
 def _unlabelled(text: str) -> str:

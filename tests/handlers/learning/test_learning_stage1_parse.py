@@ -10,7 +10,7 @@ from support_examples import examples
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.prompt_templates import PromptMessage, extraction_prompt, load_template
 from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
-from tacitd_handlers.shared.answer_screening import Unusable, is_none, shorten_line, strip_marks
+from tacitd_handlers.shared.answer_screening import Unusable, is_none, shorten_to_sentence, strip_marks
 from tacitd_handlers.shared.tidy import strip_user
 
 NONES = [
@@ -171,9 +171,9 @@ def test_secrets_are_kept_nowhere() -> None:
 
 def test_shortened_ends_at_a_sentence_or_a_word() -> None:
     """S-67: a shortened fact is still readable."""
-    assert shorten_line("Use pnpm here. " + "x" * 40, 30) == "Use pnpm here."
-    assert shorten_line("Use pnpm and never npm at all", 20) == "Use pnpm and never…"
-    assert shorten_line("short", 20) == "short"
+    assert shorten_to_sentence("Use pnpm here. " + "x" * 40, 30) == "Use pnpm here."
+    assert shorten_to_sentence("Use pnpm and never npm at all", 20) == "Use pnpm and never…"
+    assert shorten_to_sentence("short", 20) == "short"
 
 
 @given(st.text(max_size=200))
