@@ -25,11 +25,12 @@ def test_the_size_is_that_of_shutil(
     monkeypatch.setenv("COLUMNS", columns)
     monkeypatch.setenv("LINES", lines)
     fd, child = pty.openpty()
-    with os.fdopen(child if is_terminal else os.dup(fd), "w") as stream:
+    with os.fdopen(os.dup(child if is_terminal else fd), "w") as stream:
         if is_terminal:
             termios.tcsetwinsize(fd, (33, 0))
         monkeypatch.setattr(sys, "__stdout__", stream)
         assert measure_terminal(os.environ) == tuple(shutil.get_terminal_size())
     os.close(fd)
+    os.close(child)
     monkeypatch.setattr(sys, "__stdout__", None)
     assert measure_terminal(os.environ) == tuple(shutil.get_terminal_size())
