@@ -8,6 +8,7 @@ with milliseconds. Reading and appending the log is in transaction.py.
 
 from __future__ import annotations
 
+import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -47,31 +48,47 @@ class Transaction(Struct, frozen=True):
 
 
 class StoredCause(Mapping[str, Any]):
-    """The cause of a finished transaction as compressed JSON, which takes a twentieth of the memory. It is decoded at each use,
-    in some microseconds."""
+    """The cause of a finished transaction in little memory: short texts as they are, everything else as compressed JSON, which is
+    decoded at each use.
 
-    __slots__ = ("_data",)
+    The cause of a long synthesis has the origins of all its lines, and each line is asked what it was written for: decoding
+    all for that would take a time that grows with the square of the lines.
+    """
+
+    __slots__ = ("_data", "_names", "_texts")
 
     def __init__(self, cause: Mapping[str, Any]) -> None:
+        # Interned, because nearly all causes have the same names and few have texts of their own.
+        self._names = tuple(map(sys.intern, cause))
+        self._texts = tuple(_intern_short(each) for each in cause.values())
         self._data = zlib.compress(encode_record(cause), 1)
 
     def __getitem__(self, key: str) -> Any:
-        return self._decode()[key]
+        if key not in self._names:
+            raise KeyError(key)
+        text = self._texts[self._names.index(key)]
+        return text if text is not None else _decode(zlib.decompress(self._data))[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._names
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._decode())
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._decode())
+        return len(self._names)
 
     def __repr__(self) -> str:
-        return repr(self._decode())
-
-    def _decode(self) -> dict[str, Any]:
-        return _decode(zlib.decompress(self._data))
+        return repr(_decode(zlib.decompress(self._data)))
 
 
+_SHORT = 64
+"""Characters of a text that is kept as it is."""
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def _intern_short(value: object) -> str | None:
+    return sys.intern(value) if isinstance(value, str) and len(value) <= _SHORT else None
 
 
 class PendingTransaction(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,22 @@ def test_a_record_with_odd_values_stops_neither_a_start_nor_a_command(
     assert again.recover() == [] or name in ("ops", "also")
     assert shorten_history(log, 1e12, large=-log.size)
     assert "other" in {each.id for each in history(root).list_all_transactions()}
+
+
+def test_what_a_cause_is_for_is_known_without_decoding_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of thousands of lines asks that of the cause with the origins of all of them."""
+    cause = {"what": "synthesis", "lines": {f"line {number}": {"prompts": ["u"]} for number in range(1000)}}
+    stored = StoredCause(cause)
+    decoded: list[bytes] = []
+    decompress = zlib.decompress
+
+    def count(data: bytes) -> bytes:
+        decoded.append(data)
+        return decompress(data)
+
+    monkeypatch.setattr(zlib, "decompress", count)
+    assert stored["what"] == "synthesis" and stored.get("by") is None
+    assert "undone" not in stored and list(stored) == ["what", "lines"] and len(stored) == 2
+    assert decoded == []
+    assert stored["lines"] == cause["lines"] and len(decoded) == 1
+    assert dict(stored) == cause and repr(stored) == repr(cause)
