@@ -167,8 +167,8 @@ class TranscriptGrew(Struct, frozen=True):
 class SessionStarted(Struct, frozen=True):
     """A session's working directory became known, by its first record that names one, or changed.
 
-    Comes once each time the session goes to another project. Sessions that begin in one project within a second, as when
-    many transcripts are caught up, come as one event: the newest.
+    Comes once each time the session goes to another project. Sessions that begin in one project before the handler gets to
+    it, as when many transcripts are caught up, come as one event: the newest.
     """
 
     stored_name: ClassVar[str] = "SessionStarted"

@@ -8,7 +8,7 @@ import pytest
 
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
-from tacitd.dispatch.work_queue import BETWEEN_STARTS
+from tacitd.dispatch.event_keys import lane_of_event
 from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
 from tacitd.sources.growth_breaker import LIMIT
 from tacitd.sources.transcript import LOOK_BEHIND
@@ -182,32 +182,17 @@ def begun(scene: Scene) -> list[str]:
     return [event.session for event in scene.handler.events if isinstance(event, SessionStarted)]
 
 
-def test_starts_of_one_project_within_a_second_are_offered_as_one(tmp_path: Path) -> None:
-    """Thousands begin together when transcripts are caught up, and what a handler does then is about the project."""
+def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(tmp_path: Path) -> None:
+    """Thousands begin together when transcripts are caught up, and what a handler does then is about the project: it must be
+    done before a prompt of the session is put to the model."""
     scene = Scene(tmp_path)
     other = scene.project("other")
-    scene.type("s0", "one")
-    scene.settle(0)
-    assert begun(scene) == ["s0"], "the first is offered at once"
-    for number in range(1, 9):
-        scene.type(f"s{number}", "more", cwd=other if number == 5 else None)
-        scene.settle(0)
-    assert begun(scene) == ["s0", "s5"]
-    scene.settle(BETWEEN_STARTS)
-    assert begun(scene) == ["s0", "s5", "s8"], "the newest, when the second is over"
-    scene.settle(BETWEEN_STARTS)
+    for number in range(9):
+        scene.type(f"s{number}", "words", cwd=other if number == 5 else None)
+    scene.settle()
+    assert sorted(starts(scene), key=str) == [scene.root, other]
+    kinds = [type(event) for event in scene.handler.events if lane_of_event(event) == str(scene.root)]
+    assert kinds == [SessionStarted] + [TranscriptGrew] * 8
     scene.type("s9", "later")
     scene.settle(0)
-    assert begun(scene)[3:] == ["s9"]
-
-
-def test_sync_offers_a_start_that_waits_for_the_second_to_end(tmp_path: Path) -> None:
-    """Its caller may look at what handlers do at a start."""
-    scene = Scene(tmp_path)
-    scene.type("s", "words")
-    scene.settle(0)
-    scene.type("t", "words")
-    scene.settle(0)
-    assert begun(scene) == ["s"]
-    scene.type("u", "words")
-    assert scene.sync().done() and begun(scene) == ["s", "u"]
+    assert begun(scene)[2:] == ["s9"] and isinstance(scene.handler.events[-2], SessionStarted)

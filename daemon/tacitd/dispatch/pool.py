@@ -25,6 +25,8 @@ from tacitd.sources.transcript import Tail
 SLICE = 1 << 20
 SLICES = 8
 """Slices that are read in one pass of the engine's loop: 8 MB, some ten milliseconds."""
+FILES = 64
+"""Maximum number of transcripts that are read in one pass, if they grew by less than these slices together."""
 SHOWN = 5
 """Maximum number of unreadable transcripts that are listed one by one."""
 KEPT = 32 << 20
@@ -53,6 +55,11 @@ class TranscriptPool:
         self._kept: dict[Path, int] = {}
         """Bytes of records in memory, of each open transcript, and of all."""
         self._kept_total = 0
+        self._read_total = 0
+        """Bytes that were read since the start."""
+        self.is_filling = False
+        """Whether more reading may soon evict transcripts, to be read again: from half of the memory on, until most of it is free.
+        In between, transcripts would be read by ones and twos."""
         self._positions: dict[Path, Position] = {}
         """The newest position in each open transcript. All handlers move to the same ones."""
         self.unreadable: dict[Path, Degradation] = {}
@@ -115,11 +122,6 @@ class TranscriptPool:
         return [path for path, tail in self._open.items() if tail.session == session]
 
     @property
-    def is_filling(self) -> bool:
-        """Whether more reading may soon evict transcripts, to be read again."""
-        return self._kept_total > KEPT // 2
-
-    @property
     def unread_paths(self) -> Collection[Path]:
         """The transcripts that have bytes that were not read."""
         return self._unread.keys()
@@ -127,7 +129,11 @@ class TranscriptPool:
     def read_slices(self) -> list[tuple[Path, Tail]]:
         """Read a slice of each unread transcript, round robin; return those that were read."""
         found: list[tuple[Path, Tail]] = []
-        for path in list(islice(self._unread, SLICES)):
+        enough = self._read_total + SLICES * SLICE
+        # A pass has its price, and so have the starts of sessions, which come as one event for each project and pass.
+        for path in list(islice(self._unread, FILES)):
+            if len(found) >= SLICES and (self._read_total >= enough or self.is_filling):
+                break
             del self._unread[path]
             if path not in self._open and self._is_unchanged(path):
                 continue
@@ -144,6 +150,7 @@ class TranscriptPool:
         try:
             tail = self._open.get(path) or self._open_tail(path)
             step = tail.read_next_slice(SLICE)
+            self._read_total += step.read
         except FileNotFoundError:
             self.mark_vanished(path)
             return None, False
@@ -286,6 +293,10 @@ class TranscriptPool:
         """Called after each change, because a sum over thousands of transcripts in each pass costs more than reading."""
         self._kept_total += tail.kept_bytes - self._kept.get(path, 0)
         self._kept[path] = tail.kept_bytes
+        if self._kept_total > KEPT // 2:
+            self.is_filling = True
+        elif self._kept_total < KEPT // 8:
+            self.is_filling = False
 
     def evict_idle(self, is_live: Callable[[str], bool]) -> None:
         """Evict handled transcripts whose session is not live, or whose file is gone."""

@@ -1,6 +1,6 @@
 """Callers of `sync`, and the bytes that each waits for: until all of them are handled, parked, or wait for an editor.
 
-Offers nothing. It has one side effect: a transcript that is behind, or the start of a session, is made due.
+Offers nothing. It has one side effect: a transcript that is behind is made due.
 """
 
 from __future__ import annotations
@@ -99,16 +99,10 @@ class SyncWaiters:
             if item.may_run(now) and item.gather_until <= now
         )
         # The end of a session whose transcript is parked counts as parked with it.
-        if not all(
+        return all(
             isinstance(item.event, SessionEnded) and self._unhandled.find_reader(item) is not None
             for item in waiting
-        ):
-            return False
-        # Starts that came while a caller waits are not made due before, because each further one would be offered alone.
-        starts = self._work_queue.list_spaced_starts()
-        for item in starts:
-            self._work_queue.make_due(item)
-        return not starts
+        )
 
     def _is_settled(self, path: Path, size: int) -> bool:
         """Whether the first `size` bytes of a transcript are handled, or parked, for every handler."""

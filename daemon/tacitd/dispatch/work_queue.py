@@ -19,10 +19,7 @@ from tacitd.dispatch.event_keys import lane_of, lane_of_event, make_event_key
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.lanes import Lanes
 from tacitd.dispatch.work_item import LaneKey, WorkItem
-from tacitd.events import Event, NoProject, Project, SessionEnded, SessionStarted
-
-BETWEEN_STARTS = 1.0
-"""Seconds between two starts of sessions that a handler gets in one project."""
+from tacitd.events import Event, NoProject, Project, SessionEnded
 
 
 class WorkQueue:
@@ -47,8 +44,6 @@ class WorkQueue:
         self._in_flight = in_flight
         self._timers: list[tuple[float, int, WorkItem]] = []
         self._serial = 0
-        self._next_starts: dict[tuple[str, str], float] = {}
-        """When a handler may get the next start of a session in a project, in monotonic seconds."""
 
     # items
 
@@ -100,32 +95,7 @@ class WorkQueue:
                 if isinstance(event, SessionEnded) and item.cursor is not None:
                     # Nothing more is typed in this session, so there is nothing to gather.
                     self.make_due(self.get_item(consumer, item.cursor.path))
-                if isinstance(event, SessionStarted):
-                    self._space_starts(item, lane_of_event(event))
                 self.wake(item)
-
-    def _space_starts(self, item: WorkItem, place: str) -> None:
-        """Trigger: a handler got a start in this project less than a second ago. Why: what it does then is about the project, and
-        thousands of sessions start together when transcripts are caught up. Outcome: one event a second stands for them."""
-        now, key = self._monotonic(), (item.consumer.name, place)
-        if item.is_queued or item.gather_until > now:
-            return
-        at = self._next_starts.get(key, now)
-        if at > now:
-            item.gather_until = at
-            self.schedule_wake(item, at)
-        else:
-            self._next_starts = {each: due for each, due in self._next_starts.items() if due > now}
-        self._next_starts[key] = max(at, now) + BETWEEN_STARTS
-
-    def list_spaced_starts(self) -> list[WorkItem]:
-        """Starts of sessions that wait because another one was offered a moment ago."""
-        now = self._monotonic()
-        return [
-            item
-            for item in self.items_by_event.values()
-            if isinstance(item.event, SessionStarted) and item.gather_until > now
-        ]
 
     def _put_event(self, consumer: Consumer, event: Event) -> WorkItem:
         """The item for an event. A second event with the same key replaces one that is not being handled."""
