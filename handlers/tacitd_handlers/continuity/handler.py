@@ -140,7 +140,11 @@ class ContinuityHandler(BaseHandler):
         self, session: str, records: Sequence[Record], event: TranscriptGrew, tools: Tools
     ) -> None:
         with self._lock:
-            before = self._load_progress(session, event.transcript, event.start, tools)
+            known = self._store.load_progress(session)
+            typed = any(one.prompts or one.plan for one in records)
+            if known is None and not typed and not self._store.session_path(session).exists():
+                return  # a program's session, until somebody types in it: then the part before is read
+            before = known or self._read_progress(session, event.transcript, event.start, tools)
             now = fold_records(
                 before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
             )
@@ -150,12 +154,9 @@ class ContinuityHandler(BaseHandler):
         if compacted and isinstance(event.project, Project):
             tools.post(Due(PAUSED, event.project))
 
-    def _load_progress(self, session: str, transcript: Path, start: int, tools: Tools) -> TranscriptProgress:
-        """The progress of a session. Trigger: none is stored, and the transcript is read from its middle. Why: tacitd
-        was installed later, or its state is gone. Outcome: the part before is read once, without a model call."""
-        known = self._store.load_progress(session)
-        if known is not None:
-            return known
+    def _read_progress(self, session: str, transcript: Path, start: int, tools: Tools) -> TranscriptProgress:
+        """The progress of a session of which none is stored. Trigger: the transcript is read from its middle. Why: tacitd was
+        installed later, its state is gone, or nobody typed before. Outcome: the part before is read once, without a model call."""
         before = (
             [one for one in tools.read_records(transcript, 0, start) if one.session in ("", session)]
             if start

@@ -47,7 +47,18 @@ def test_what_may_be_in_a_persons_file_is_durable_before_it_is_there(
     world.type("s1", "one")
     world.say("s2", "nobody typed here")
     world.settle()
-    assert sorted(saves) == [("s1", False, False), ("s1", True, True), ("s2", False, False)]
+    assert sorted(saves) == [("s1", False, False), ("s1", True, True)]
+
+
+def test_of_a_programs_session_nothing_is_stored_until_somebody_types(world: World) -> None:
+    """Thousands of them may grow while transcripts are caught up. What came before the first prompt is read then."""
+    world.say("s1", "hello")
+    world.todos("s1", ("Design", "in_progress"))
+    world.settle()
+    assert world.store.load_progress("s1") is None and world.file("s1") == {}
+    world.type("s1", "go on")
+    world.settle()
+    assert world.tasks("s1") == [("Design", "in_progress")]
 
 
 def test_growth_is_gathered(world: World) -> None:
@@ -361,7 +372,7 @@ def test_what_a_person_put_in_stays(world: World) -> None:
 
 
 def test_what_is_known_can_be_read_again(world: World) -> None:
-    """DESIGN "Data flow": transcripts are the log, so a lost state is restored from them."""
+    """DESIGN "Data flow": transcripts are the log, so a lost state is restored from them at the next prompt."""
     world.type("s1", "go")
     world.todos("s1", ("Design", "pending"))
     world.settle()
@@ -370,7 +381,7 @@ def test_what_is_known_can_be_read_again(world: World) -> None:
     world.forget()
     world.store.session_path("s1").unlink()
     world.start()
-    world.say("s1", "x")
+    world.type("s1", "on")
     world.settle()
     assert world.file("s1")["tasks"] == before["tasks"]
     assert world.file("s1")["startedAt"] == before["startedAt"]
