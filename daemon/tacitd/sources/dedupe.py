@@ -107,8 +107,11 @@ class SeenPrompts:
 
     def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
-        id, key = _digest(prompt.id), _digest(prompt.session, normalise_text(prompt.text))
-        if self._ids.find_value(id) is not None or self._said_once(prompt, key):
+        id = _digest(prompt.id)
+        if self._ids.find_value(id) is not None:
+            return False
+        key = _digest(prompt.session, normalise_text(prompt.text))
+        if self._said_once(prompt, key):
             return False
         self._ids.put(id)
         self._remember(_class(prompt), key, prompt.time)
@@ -116,7 +119,8 @@ class SeenPrompts:
 
     def _said_once(self, prompt: Prompt, key: bytes) -> bool:
         for kind in _SAME_AS[_class(prompt)]:
-            value = self._said[kind].find_value(key)
+            said = self._said[kind]
+            value = said.find_value(key) if said else None
             if value is not None and _near(_decode_time(value), prompt.time):
                 return True
         return False

@@ -74,8 +74,9 @@ class DigestTable:
             return recent
         if self._spilled:
             self._pack()
-        found = self._search(self._packed, digest)
-        return self._search(self._base, digest) if found is None else found
+        # Most tables of a single transcript have no block at all.
+        found = self._search(self._packed, digest) if self._packed else None
+        return self._search(self._base, digest) if found is None and self._base else found
 
     def _search(self, block: bytes | memoryview, digest: bytes) -> bytes | None:
         size = self._size

@@ -29,6 +29,9 @@ memory would be requested from the kernel, and given back, each time."""
 _SLICE = 1 << 20
 """Bytes of a slice, if the caller asks for no other number."""
 
+_LONG_SLICE = 8 << 20
+"""Bytes of a slice for a reader of prompts alone, which keeps little of it. Each slice opens the file."""
+
 _WAITING = 8 << 20
 """Bytes of prompts that `read_prompts` keeps for one undecided message before it; then that message counts as said."""
 
@@ -45,6 +48,8 @@ class ReadStep(Struct, frozen=True):
     """Whether there is more to read now."""
     shrunk: bool
     """Whether the file is shorter than what was read, or is another file. If so, reading starts again at 0."""
+    rest: bool
+    """Whether bytes follow the last newline that was read: a line without its end."""
 
 
 def read_records(source: Source, path: Path, start: int, upto: int) -> list[Record]:
@@ -79,15 +84,17 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
     Raises FileNotFoundError and FileRefusedError.
     """
     tail = Tail(path, 0, source)
-    more = True
-    while more:
+    while True:
         tail.assembler.buffer.keeps_spoken = False  # of another one, if the file was replaced meanwhile
-        more = tail.read_next_slice().more
+        step = tail.read_next_slice(_LONG_SLICE)
         if tail.kept_bytes > _WAITING:
             tail.release_queued()
         yield from tail.list_prompts(0)
         tail.forget_before(tail.safe_end)
-    tail.take_unterminated()
+        if not step.more:
+            break
+    if step.rest:
+        tail.take_unterminated()
     tail.release_queued()
     yield from tail.list_prompts(0)
 
@@ -173,7 +180,7 @@ class Tail:
         try:
             if self._other_file(fd):
                 self._restart()
-                return ReadStep(0, os.fstat(fd).st_size > 0, True)
+                return ReadStep(0, os.fstat(fd).st_size > 0, True, False)
             if self._mark is None:
                 self._look_behind(fd)
             done = self._slice(fd, max(limit, 1))
@@ -267,7 +274,7 @@ class Tail:
             self._read_end = piece.end
             more = piece.size > piece.start + len(piece.data)
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
-                return ReadStep(self._read_end - begin, more, False)
+                return ReadStep(self._read_end - begin, more, False, piece.cut < len(piece.data))
 
     def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
         """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""
@@ -279,4 +286,4 @@ class Tail:
             self._read_end, self._scanned = reached, None
         else:
             self._scanned = reached
-        return ReadStep(reached - at, os.fstat(fd).st_size > reached, False)
+        return ReadStep(reached - at, os.fstat(fd).st_size > reached, False, not found)

@@ -260,8 +260,9 @@ class RecordAssembler:
             return
         context = self._speech.get_context() if context is None else context
         time = parse_utc(line.timestamp)
-        made = tuple(self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words))
-        fresh = tuple(prompt for prompt in made if self._seen.add_if_new(prompt))
+        # Lists, because a generator costs more than the one prompt that nearly every verdict has.
+        made = [self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words)]
+        fresh = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
         if fresh:
             self.copies_history = _copies(line.version or "")
             self._speech.mark_answered()

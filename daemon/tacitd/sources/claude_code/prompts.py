@@ -70,11 +70,12 @@ def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
 
     `raw`: its line. The results themselves are two thirds of a transcript's bytes and are not decoded for this.
     """
+    # `type` and not `isinstance`: this is asked of every fourth line.
     message, result = line.message, line.tool_use_result
-    if isinstance(result, HeaderResult) and is_present(result.answers):
+    if type(result) is HeaderResult and is_present(result.answers):
         return False
-    content = message.content if isinstance(message, HeaderMessage) else None
-    if not isinstance(content, list) or len(content) != 1:
+    content = message.content if type(message) is HeaderMessage else None
+    if type(content) is not list or len(content) != 1:
         return False
     block = content[0]
     return block.type == "tool_result" and not (block.is_error and may_contain_rejection(raw))
@@ -164,7 +165,7 @@ def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
         return _typed([content], line, own)
     blocks = content or []
     texts = [block.text for block in blocks if block.type == "text" and block.text]
-    if any(block.type == "tool_result" for block in blocks):
+    if any([block.type == "tool_result" for block in blocks]):
         return _beside_tools(blocks, texts, line)
     return _typed(texts, line, own)
 
@@ -211,7 +212,7 @@ def _note(annotation: Any) -> str:
 def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
-    if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
+    if own.sentinel and any([text.startswith(own.sentinel) for text in texts]):
         return _no_words(3, "tacitd's own call")
     said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
     if not said:
