@@ -15,6 +15,7 @@ from pathlib import Path
 from tacitd.sources.base import ClientUse
 from tacitd.sources.claude_code.prompts import is_headless
 from tacitd.sources.claude_code.records import TranscriptLine, decode_damaged
+from tacitd.sources.listing import IsTranscript
 
 TAIL = 65536
 """Bytes that are read at the end of a transcript."""
@@ -22,25 +23,41 @@ MOST = 100
 """Transcripts that are read, the newest."""
 
 
-def list_clients(transcripts: Iterable[Path], since: float) -> list[ClientUse]:
-    """Given transcripts, return who wrote last in those that changed after `since`, the newest first.
+def list_clients(roots: Iterable[Path], is_transcript: IsTranscript, since: float) -> list[ClientUse]:
+    """Who wrote last in the transcripts of the projects' folders below `roots` that changed after `since` (seconds since
+    1970, UTC), the newest first.
 
-    A transcript that cannot be read, or whose end names no version, is left out.
+    A transcript that cannot be read, or whose end names no version, is left out. So is a folder that cannot be listed.
     """
-    changed = ((_changed_at(path), path) for path in transcripts)
-    newest = nlargest(MOST, (one for one in changed if one[0] > since))
-    return [use for at, path in newest if (use := _read_last_use(path, at)) is not None]
+    folders = (
+        entry for root in roots for entry in _list_entries(root) if entry.is_dir(follow_symlinks=False)
+    )
+    changed = (
+        (at, entry.path)
+        for folder in folders
+        for entry in _list_entries(folder.path)
+        if is_transcript(entry.path) and (at := _changed_at(entry)) > since
+    )
+    return [use for at, path in nlargest(MOST, changed) if (use := _read_last_use(path, at)) is not None]
 
 
-def _changed_at(path: Path) -> float:
+def _list_entries(folder: Path | str) -> list[os.DirEntry[str]]:
     try:
-        found = path.lstat()
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _changed_at(entry: os.DirEntry[str]) -> float:
+    try:
+        found = entry.stat(follow_symlinks=False)
     except OSError:
         return 0.0
     return found.st_mtime if stat.S_ISREG(found.st_mode) else 0.0
 
 
-def _read_last_use(path: Path, at: float) -> ClientUse | None:
+def _read_last_use(path: str, at: float) -> ClientUse | None:
     version, cwd, headless = "", "", None
     for line in _read_records_backwards(path):
         version = version or line.version or ""
@@ -51,7 +68,7 @@ def _read_last_use(path: Path, at: float) -> ClientUse | None:
     return ClientUse(version, cwd, bool(headless), at) if version else None
 
 
-def _read_records_backwards(path: Path) -> Iterator[TranscriptLine]:
+def _read_records_backwards(path: str) -> Iterator[TranscriptLine]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:

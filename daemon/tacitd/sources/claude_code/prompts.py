@@ -165,7 +165,7 @@ def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
         return _typed([content], line, own)
     blocks = content or []
     texts = [block.text for block in blocks if block.type == "text" and block.text]
-    if any([block.type == "tool_result" for block in blocks]):
+    if any(block.type == "tool_result" for block in blocks):
         return _beside_tools(blocks, texts, line)
     return _typed(texts, line, own)
 
@@ -212,7 +212,7 @@ def _note(annotation: Any) -> str:
 def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
-    if own.sentinel and any([text.startswith(own.sentinel) for text in texts]):
+    if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
         return _no_words(3, "tacitd's own call")
     said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
     if not said:

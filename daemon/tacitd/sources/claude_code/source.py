@@ -62,8 +62,9 @@ class ClaudeCode(Struct, frozen=True):
 
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         """Who wrote last in the newest transcripts."""
-        paths = (path for root in self.roots for path in root.glob(f"*/*{SUFFIX}"))
-        return list_clients((path for path in paths if not is_subagent(str(path))), since)
+        return list_clients(
+            self.roots, lambda path: self.is_transcript(path) and not is_subagent(path), since
+        )
 
     def make_assembler(self, path: Path, start: int = 0, explain: bool = False) -> LineReader:
         """The assembler for a transcript."""
