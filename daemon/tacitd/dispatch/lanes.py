@@ -18,7 +18,7 @@ from tacitd.consumers.consumer import Consumer
 from tacitd.dispatch.work_item import LaneKey, WorkItem
 
 JOINING = 32
-"""How many items may be in work in a lane, one after the other, if none of them has a prompt."""
+"""How many items a worker is given in one turn of their lane, if none of them has a prompt."""
 MAX_ROUNDS = 100
 """How many items of one lane are examined in one call of `run_ready`; the loop then reads again."""
 
@@ -34,6 +34,8 @@ class Lane(Struct):
     """Monotonic seconds at which it became busy, or the newest outcome came; None: not busy."""
     running: int = 0
     """How many items are in work. A worker runs them one after the other."""
+    given: int = 0
+    """How many items its worker was given since the lane became busy. Without a limit, a flood would never leave it to others."""
     may_join: bool = False
     """Whether further items may be given to its worker, so that thousands of transcripts without a prompt cost no change of
     threads for each."""
@@ -46,7 +48,7 @@ class Lane(Struct):
     @property
     def can_begin(self) -> bool:
         """Whether one more item may be given to a worker."""
-        return not self.running or (self.may_join and self.running < JOINING)
+        return not self.running or (self.may_join and self.given < JOINING)
 
 
 class Lanes:
@@ -144,10 +146,12 @@ class Lanes:
         lane = self._lanes.setdefault(key, Lane())
         assert lane.can_begin, f"{key} is busy already"
         if not lane.running:
-            lane.busy_since = self._monotonic()
+            lane.busy_since, lane.given = self._monotonic(), 0
             self._busy_counts[key[0]] += 1
-        lane.running, lane.may_join = lane.running + 1, may_join
+        lane.running, lane.given, lane.may_join = lane.running + 1, lane.given + 1, may_join
+        # It may be listed: to examine the item may have woken another one of the lane.
         self._runnable[key[0]].pop(key, None)
+        self._joinable[key[0]].pop(key, None)
         self._list_runnable(key, lane)
 
     def close(self, key: LaneKey) -> LaneKey | None:

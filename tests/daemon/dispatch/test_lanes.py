@@ -115,6 +115,51 @@ def test_only_light_items_join_others_and_none_overtakes(seed: int, limit: int) 
     assert began == queued and len(lanes) == 0
 
 
+def test_a_flood_without_prompts_keeps_no_other_project_waiting() -> None:
+    """A worker that gets further items as fast as it handles them would never be free for another lane."""
+    lanes, consumer = make_lanes(1)
+    flood, other = lanes.make_key("a", "p"), lanes.make_key("a", "q")
+    began: list[LaneKey] = []
+
+    def try_offer(item: WorkItem) -> LaneKey | None:
+        began.append(item.lane)
+        lanes.begin(item.lane, may_join=True)
+        return None
+
+    for _ in range(5 * JOINING):
+        lanes.push(WorkItem(consumer, None, flood, flood))
+    lanes.run_ready(try_offer)
+    lanes.push(WorkItem(consumer, None, other, other))
+    while other not in began:
+        lanes.release(flood)
+        lanes.run_ready(try_offer)
+    assert began.count(flood) == JOINING
+
+
+def test_no_more_join_than_may_if_one_is_queued_while_the_last_is_examined() -> None:
+    """Examining an item can wake others of its lane: those that follow it."""
+    lanes, consumer = make_lanes(1)
+    key = lanes.make_key("a", "p")
+    *items, late = [WorkItem(consumer, None, key, key) for _ in range(JOINING + 1)]
+    began: list[WorkItem] = []
+
+    def try_offer(item: WorkItem) -> LaneKey | None:
+        if item is items[-1]:
+            lanes.push(late)
+        began.append(item)
+        lanes.begin(key, may_join=True)
+        return None
+
+    for item in items:
+        lanes.push(item)
+    lanes.run_ready(try_offer)
+    assert began == items and not lanes.has_ready
+    for _ in items:
+        lanes.release(key)
+    lanes.run_ready(try_offer)
+    assert began[-1] is late
+
+
 def test_transcripts_without_a_prompt_are_given_to_a_worker_together(tmp_path: Path) -> None:
     """A change of threads for each of thousands of transcripts costs more than handling them. A prompt waits for them, so that no
     two batches of a project are handled at once."""
