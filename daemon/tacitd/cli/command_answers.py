@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ import click
 from tacitd.cli.caller import AnsweredCommand, RemoteCaller, run_for
 from tacitd.cli.program import load_command
 from tacitd.cli.quick_answer import METHOD, SENT, identify_places, identify_program, select_same
+from tacitd.cli.stored_table import stamp_entry_points
 from tacitd.control.protocol import encode_result
 from tacitd.service.heap import return_memory
 
@@ -37,6 +39,7 @@ class CommandAnswers:
     def __init__(self, methods: Mapping[str, RpcMethod]) -> None:
         self._methods = methods
         self._program = identify_program()
+        self._plugins = stamp_entry_points(sys.path)
         self._slots = threading.BoundedSemaphore(RUNNING)
         self._imported = set[tuple[str, ...]]()
         self._slow = set[tuple[str, ...]]()
@@ -63,6 +66,8 @@ class CommandAnswers:
         mine = (self._program, select_same(os.environ), identify_places(directory, arguments))
         if mine != (params["program"], params["same"], params["places"]):
             return None
+        if stamp_entry_points(sys.path) != self._plugins:
+            return None  # this process may have imported plugins that were updated since
         environ = {name: value for name, value in os.environ.items() if name not in SENT}
         environ |= {str(name): str(value) for name, value in dict(params["sent"]).items()}
         return RemoteCaller(
@@ -79,6 +84,8 @@ class CommandAnswers:
             return DECLINED
         words, began = list(arguments[len(path) :]), time.thread_time()
         try:
+            # A process keeps the zone of its first local time, and the machine's may have changed since.
+            time.tzset()
             with run_for(caller):
                 # Without names of a help option, because click would print the help in this process.
                 code = command.main(words, path[-1], standalone_mode=False, help_option_names=[])

@@ -81,6 +81,8 @@ def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool
     with NoTrace():
         try:
             answer = exchange_line(find_socket(environ), _make_request(arguments, environ), PATIENCE)
+            if not answer.endswith(b"\n"):
+                return False  # the daemon ended in the middle, perhaps between two texts
             printed = list(_read_strings(answer.decode("utf-8")))
             # Declined or damaged: not one text and pairs.
             return len(printed) % 2 == 1 and _print_texts(printed[1:])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,35 @@ def test_a_daemon_with_older_code_is_declined(
     assert (
         CommandAnswers({"status": lambda _: QUIET | {"running": True}}).answer(request("status")) != DECLINED
     )
+
+
+def test_a_daemon_with_older_plugins_declines(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has imported what a plugin had then: its commands and hooks may have other names now."""
+    monkeypatch.syspath_prepend(tmp_path)
+    there = tmp_path / "plugin-1.dist-info"
+    there.mkdir()
+    (there / "entry_points.txt").write_text("[tacitd.handlers]\n")
+    answers = CommandAnswers({"status": lambda _: QUIET | {"running": True}})
+    assert answers.answer(request("status")) != DECLINED
+    there.rename(tmp_path / "plugin-2.dist-info")
+    assert answers.answer(request("status")) == DECLINED
+
+
+def test_times_are_those_of_the_zone_that_the_machine_has_now(
+    answers: CommandAnswers, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process keeps the zone in which it started, and a daemon runs for weeks: somebody may travel meanwhile."""
+    cli.set(TZ="UTC0")
+    time.tzset()
+    cli.set(TZ="UTC-9")  # as after /etc/localtime changed: not noticed by itself
+    try:
+        assert time.localtime(0).tm_hour == 0
+        assert answers.answer(request("status")) != DECLINED and time.localtime(0).tm_hour == 9
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_variables_are_compared(cli: Cli) -> None:

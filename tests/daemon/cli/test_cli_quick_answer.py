@@ -89,6 +89,8 @@ def test_an_answer_without_texts_prints_nothing(answer: Answer, capsys: pytest.C
         encode_result(1, {"printed": []}),
         b'{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no such method"}}\n',
         b'{"jsonrpc":"2.0","id":1,"result":{"printed":["","out","cut o',
+        b'{"jsonrpc":"2.0","id":1,"result":{"printed":["","out","cut behind a text"',
+        b'{"jsonrpc":"2.0","id":1,"result":{"printed":["","out","cut behind a comma",',
         b'{"jsonrpc":"2.0","id":1,"result":{"printed":["","out","whole","out"]}}\n',
         b"\xff\n",
         b"",
