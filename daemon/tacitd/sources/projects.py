@@ -93,7 +93,8 @@ class ProjectFinder:
         except OSError as error:
             return NoProject(cwd, f"the working directory cannot be looked at ({error.strerror})")
         if not there and (repository is None or (reason := self._refusal(standing, repository.top, True))):
-            return NoProject(cwd, "the working directory does not exist", gone=True)
+            reason = self._exclusion(place, place)
+            return NoProject(cwd, reason or "the working directory does not exist", gone=not reason)
         root = repository.top if repository is not None else place
         reason = self._refusal(place, root, repository is not None)
         return NoProject(cwd, reason) if reason else Project(root, repository is not None)
@@ -106,10 +107,14 @@ class ProjectFinder:
         for own in self._private:
             if place.is_relative_to(own) or root.is_relative_to(own):
                 return f"it belongs to Claude Code or to tacitd itself ({own})"
+        return self._exclusion(place, root) or self._refused_root(root, is_git)
+
+    def _exclusion(self, place: Path, root: Path) -> str:
+        """Why a person does not want this directory or its top level as a project; "" if there is no reason."""
         for pattern in self._excludes:
             if _matches(place, pattern) or _matches(root, pattern):
                 return f"the configuration excludes it (projects.exclude: {pattern})"
-        return self._refused_root(root, is_git)
+        return ""
 
     def _refused_root(self, root: Path, is_git: bool) -> str:
         """Why this directory is too general to be a project; "" if it is not."""

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.events import Due, Event, NoProject, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
+from tacitd.events import Due, Event, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.continuity import render
@@ -35,6 +35,7 @@ from tacitd_handlers.continuity.summaries import (
 )
 from tacitd_handlers.continuity.task_merge import list_task_values
 from tacitd_handlers.continuity.tasks import ToolCall
+from tacitd_handlers.continuity.wanted_records import is_unwanted, keep_wanted
 from tacitd_handlers.shared import decay
 
 PRUNE, PAUSED = "sessions", "pauses"
@@ -124,11 +125,9 @@ class ContinuityHandler(BaseHandler):
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note_time(event.records, tools)
-        if _unwanted(event.project, tools):
-            return Done()
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
         by_session: dict[str, list[Any]] = {}
-        for record in event.records:
+        for record in keep_wanted(event.records, tools):
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
             if session:
@@ -158,7 +157,11 @@ class ContinuityHandler(BaseHandler):
         """The progress of a session of which none is stored. Trigger: the transcript is read from its middle. Why: tacitd was
         installed later, its state is gone, or nobody typed before. Outcome: the part before is read once, without a model call."""
         before = (
-            [one for one in tools.read_records(transcript, 0, start) if one.session in ("", session)]
+            [
+                one
+                for one in keep_wanted(tools.read_records(transcript, 0, start), tools)
+                if one.session in ("", session)
+            ]
             if start
             else []
         )
@@ -220,7 +223,7 @@ class ContinuityHandler(BaseHandler):
 
     def _handle_end(self, event: SessionEnded, tools: Tools) -> Outcome:
         known = self._store.load_progress(event.session)
-        if known is None or not known.prompts or _unwanted(event.project, tools):
+        if known is None or not known.prompts or is_unwanted(event.project, tools):
             return Done()
         now = self._update(event.session, end_session)
         upto = _size(event.transcript)
@@ -243,7 +246,7 @@ class ContinuityHandler(BaseHandler):
         """
         found = (tools.project_of(now.cwd) for now in self._list_due(tools))
         for project in dict.fromkeys(one for one in found if isinstance(one, Project)):
-            if not _unwanted(project, tools):
+            if not is_unwanted(project, tools):
                 tools.post(Due(PAUSED, project))
 
     def _list_due(self, tools: Tools) -> Iterator[TranscriptProgress]:
@@ -260,7 +263,7 @@ class ContinuityHandler(BaseHandler):
 
     def _summarise_paused(self, project: Project, tools: Tools) -> Outcome:
         """Summarise one session. What has no answer now is tried again by the next job, or at the session's end."""
-        if _unwanted(project, tools):
+        if is_unwanted(project, tools):
             return Done()
         now = next((one for one in self._list_due(tools) if tools.project_of(one.cwd) == project), None)
         if now is None:
@@ -275,7 +278,7 @@ class ContinuityHandler(BaseHandler):
     def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:
         """Summarise a session that its client is about to compact. Without an answer, the compaction itself is summarised."""
         now = self._store.load_progress(session)
-        if now is None or _unwanted(tools.project_of(now.cwd), tools):
+        if now is None or is_unwanted(tools.project_of(now.cwd), tools):
             return Done()
         is_due = is_pause_over(now, tools.clock.now())
         if not is_due or not is_worth_a_summary(now, tools.settings["continuity"]):
@@ -320,13 +323,6 @@ def _read_answers(
     """The answers to open calls, as far as they are before the byte offset `end`."""
     start = min(call.start for call in calls)
     return tools.read_tool_answers(transcript, [call.id for call in calls], start, end)
-
-
-def _unwanted(project: Project | NoProject, tools: Tools) -> bool:
-    """Whether a person excluded this directory, so that nothing of it may be stored."""
-    if isinstance(project, NoProject):
-        return "excludes" in project.reason
-    return tools.write_mode(project) == "off"
 
 
 def _size(path: Path) -> int:

@@ -21,6 +21,7 @@ from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import parse, summary_input
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
+from tacitd_handlers.continuity.wanted_records import keep_wanted
 
 PAUSE = 3600.0
 """Seconds between two paid summaries of a session."""
@@ -78,7 +79,9 @@ class SummaryMaker:
         """
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
-            one for one in tools.read_records(transcript, start, upto) if one.session in ("", now.session)
+            one
+            for one in keep_wanted(tools.read_records(transcript, start, upto), tools)
+            if one.session in ("", now.session)
         ]
         found = summary_input.excerpt_session(records, now.summary if start else "")
         if not found.parts:

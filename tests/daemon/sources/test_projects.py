@@ -160,6 +160,12 @@ def test_configured_exclusions(scene: Scene, pattern: str) -> None:
     assert isinstance(scene.projects.find_project(str(scene.folder("home/u/p"))), Project)
 
 
+def test_an_excluded_directory_that_is_gone_is_still_excluded(scene: Scene) -> None:
+    """What was typed in a clone that was removed since is read when the daemon starts again."""
+    scene.projects = scene.make("~/secret")
+    assert "projects.exclude" in scene.reason(scene.home / "secret/clone")
+
+
 def test_directory_that_is_gone(scene: Scene) -> None:
     """DESIGN "Where it writes": a deleted directory is not a project and may return, unless a repository around it exists."""
     gone = scene.projects.find_project(str(scene.home / "x/y"))

@@ -1,0 +1,67 @@
+"""Sessions that pass through an excluded directory: what is said there is neither stored nor sent to the model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support_continuity import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """With a project that is excluded."""
+    made = World(tmp_path)
+    made.kill()
+    made.settings["TACITD_PROJECTS__EXCLUDE"] = str(made.git("private"))
+    made.start()
+    yield made
+    made.kill()
+
+
+def talk(world: World, project: str, words: str, *, together: bool, prompts: int = 5) -> None:
+    """Work with these words in a project, and let them be handled at once unless all is handled together."""
+    world.project = world.git(project)
+    for number in range(prompts):
+        world.type("s1", f"{words} {number}")
+        world.say("s1", f"I do {words} {number}.")
+    world.use(
+        "s1", "Edit", {"file_path": str(world.project / f"{words}.py"), "old_string": "a", "new_string": "b"}
+    )
+    world.say("s1", f"I did {words}.")
+    if not together:
+        world.settle()
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_session_that_began_in_an_excluded_directory_has_nothing_of_it(
+    world: World, together: bool
+) -> None:
+    """What came before its first prompt in a project is read then, and what the client said last comes with that prompt."""
+    talk(world, "private", "hidden words", together=together)
+    talk(world, "app", "open words", together=together, prompts=1)
+    world.settle()
+    assert "open words" in json.dumps(world.file("s1")) and "hidden" not in json.dumps(world.file("s1"))
+    talk(world, "app", "later words", together=together)
+    world.end()
+    (ask,) = world.model.asked
+    assert "open words" in ask.prompt and "later words" in ask.prompt
+    assert "hidden" not in json.dumps(world.file("s1")) + ask.prompt
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_session_that_went_to_an_excluded_directory_and_back_has_nothing_of_it(
+    world: World, together: bool
+) -> None:
+    """The summary is of a range of the transcript, in which the other directory is."""
+    talk(world, "app", "open words", together=together)
+    talk(world, "private", "hidden words", together=together)
+    talk(world, "app", "later words", together=together)
+    world.end()
+    assert "later words" in json.dumps(world.file("s1"))
+    (ask,) = world.model.asked
+    assert "open words" in ask.prompt and "later words" in ask.prompt
+    assert "hidden" not in json.dumps(world.file("s1")) + ask.prompt
