@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted
+from support_engine import Scene, Scripted, grew
 from tacitd.dispatch import pool
 from tacitd.dispatch.dispatcher import LONGEST_WAIT
-from tacitd.handler import Gather
+from tacitd.handler import Gather, Later
 from tacitd.sources.transcript import Tail
 
 FILES = 40
@@ -99,3 +99,24 @@ def test_a_delay_that_only_saves_writes_ends_when_memory_fills(
         scene.work()
         scene.engine.run_iteration()
     assert len(scene.handlers[0].did) > 0 and not scene.handlers[1].did
+
+
+def test_a_delay_is_kept_while_memory_is_full_of_parked_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without budget the prompts of days stay in memory. Nothing is caught up then, so the other handlers' writes are saved."""
+    monkeypatch.setattr(pool, "KEPT", 10 * 3000)
+    scene = Scene(
+        tmp_path,
+        grew(lambda event: Later("no budget")),
+        Scripted(gather=Gather(delay=20.0)),
+        pays=[True, False],
+    )
+    grow(scene)
+    scene.settle(30.0)
+    assert scene.engine.pool.is_filling and len(scene.handlers[1].did) == FILES
+    scene.type("live", "use uv")
+    scene.settle(0.0)
+    assert len(scene.handlers[1].did) == FILES
+    scene.settle(20.0)
+    assert len(scene.handlers[1].did) == FILES + 1

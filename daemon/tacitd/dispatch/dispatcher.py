@@ -255,8 +255,9 @@ class Dispatcher(Struct):
             or item.parked is not None
             or item.cursor.offset < item.max_records_upto
             or gather is None
-            # A delay saves writes, and costs reading again what is evicted meanwhile. A quiet time saves calls of the model.
-            or (gather.quiet is None and self.pool.is_filling)
+            # A delay saves writes, and costs reading again what is evicted meanwhile, if there is more to read. A quiet time
+            # saves calls of the model.
+            or (gather.quiet is None and self.pool.is_filling and self.pool.unread_paths)
         ):
             return 0.0
         is_written = isinstance(batch.project, Project) and tools.write_mode(batch.project) != "off"
