@@ -145,7 +145,8 @@ class Consumer(Struct):
                     decode_path(record["t"]), float(record["floor"]), only, float(record["at"])
                 )
             case "at":
-                self.cursors.pack_cursor(self._apply_position(record))
+                if not self._put_first_position(record):
+                    self.cursors.pack_cursor(self._apply_position(record))
             case "ids":
                 self._note_handled(record["ids"])
             case "retry":
@@ -190,6 +191,20 @@ class Consumer(Struct):
     def _note_handled(self, keys: Sequence[str]) -> None:
         self.seen.load_keys(keys)
         self.retried_keys.difference_update(keys)
+
+    def _put_first_position(self, record: Mapping[str, Any]) -> bool:
+        """Put the position of a transcript that is not known yet, without a cursor; False if that is not enough for this record.
+
+        A compacted log is nearly all such records: thousands for each handler, after a year.
+        """
+        if "f" in record or "fo" in record:
+            return False
+        name, offset = decode_name(record["t"]), int(record["o"])
+        handled, ended = int(record.get("a", -1)), int(record.get("e", -1))
+        state = offset, int(record.get("c", 0)), handled, ended
+        return offset >= 0 and self.cursors.put_unknown(
+            name, state, float(record["at"]), record.get("s") or "", record.get("w") or ""
+        )
 
     def _apply_position(self, record: Mapping[str, Any]) -> Cursor:
         """Apply a record's position. An offset before the known one means that the transcript was read again."""

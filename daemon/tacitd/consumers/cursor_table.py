@@ -148,6 +148,15 @@ class CursorTable:
         if not self._put(path, (offset, crc, -1, -1), at):
             self._live[path] = Cursor(Path(path), offset, crc, logged_at=at, saved_state=(offset, crc, -1))
 
+    def put_unknown(
+        self, path: str, state: tuple[int, int, int, int], at: float, session: str, cwd: str
+    ) -> bool:
+        """Pack the state of a transcript: offset, mark, `handled_upto`, `end_handled_upto`. False if it is known, or cannot be
+        packed; nothing is changed then. `at`: seconds since 1970, UTC."""
+        if path in self._packed or path in self._live:
+            return False
+        return self._put(path, state, at, session, cwd)
+
     def pack_cursor(self, cursor: Cursor) -> None:
         """Pack a cursor that is as the log has it and that nobody else holds, unless it has more than most."""
         if cursor.scan_since is None:

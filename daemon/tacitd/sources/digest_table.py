@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from heapq import merge
 
 DIGEST = 16
 """Bytes of a digest."""
@@ -44,14 +43,7 @@ class DigestTable:
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         """Every digest with its value, in the order of the digests."""
-        self._pack()
-        # Of two equal digests, the first one counts: the later value.
-        both = merge(self._entries(self._packed), self._entries(self._base), key=_get_digest)
-        before = b""
-        for entry in both:
-            if (digest := entry[:DIGEST]) != before:
-                before = digest
-                yield digest, entry[DIGEST:]
+        return ((entry[:DIGEST], entry[DIGEST:]) for entry in self._entries(self._merge_blocks()))
 
     def attach_base(self, base: bytes | memoryview) -> None:
         """Take these entries, sorted by their digests, as those that were put before all others, and forget the rest.
@@ -63,9 +55,26 @@ class DigestTable:
 
     def dump_entries(self) -> bytes:
         """All entries as `attach_base` takes them, thinned."""
-        kept = self._thin(dict(self)) if self._size > DIGEST else None
-        pairs = self if kept is None else sorted(kept.items())
-        return b"".join(digest + value for digest, value in pairs)
+        merged = self._merge_blocks()
+        if not self.width:
+            return merged
+        kept = self._thin({each[:DIGEST]: each[DIGEST:] for each in self._entries(merged)})
+        return b"".join(digest + value for digest, value in sorted(kept.items()))
+
+    def _merge_blocks(self) -> bytes:
+        """All entries in the order of their digests.
+
+        The few that are newer than the base are put between parts of it that are copied whole: there are 100,000 after a
+        year, and a start writes those of several handlers.
+        """
+        self._pack()
+        base, size, parts, at = self._base, self._size, list[bytes](), 0
+        for entry in self._entries(self._packed):
+            place = self._find_place(base, entry[:DIGEST]) * size
+            parts += (bytes(base[at:place]), entry)
+            # The later value of a digest counts.
+            at = place + size if bytes(base[place : place + DIGEST]) == entry[:DIGEST] else place
+        return b"".join((*parts, bytes(base[at:])))
 
     def find_value(self, digest: bytes) -> bytes | None:
         """The value of a digest; None if it is not there."""
@@ -79,6 +88,12 @@ class DigestTable:
         return self._search(self._base, digest) if found is None and self._base else found
 
     def _search(self, block: bytes | memoryview, digest: bytes) -> bytes | None:
+        place = self._find_place(block, digest)
+        found = bytes(block[place * self._size : (place + 1) * self._size])
+        return found[DIGEST:] if found[:DIGEST] == digest else None
+
+    def _find_place(self, block: bytes | memoryview, digest: bytes) -> int:
+        """The number of entries with smaller digests."""
         size = self._size
         low, high = 0, len(block) // size
         while low < high:
@@ -87,8 +102,7 @@ class DigestTable:
                 low = middle + 1
             else:
                 high = middle
-        found = bytes(block[low * size : (low + 1) * size])
-        return found[DIGEST:] if found[:DIGEST] == digest else None
+        return low
 
     def put(self, digest: bytes, value: bytes = b"") -> None:
         """Add a digest, or replace its value."""
@@ -111,7 +125,3 @@ class DigestTable:
 
     def _entries(self, block: bytes | memoryview) -> Iterator[bytes]:
         return (bytes(block[at : at + self._size]) for at in range(0, len(block), self._size))
-
-
-def _get_digest(entry: bytes) -> bytes:
-    return entry[:DIGEST]

@@ -112,6 +112,8 @@ def _contrast(words: list[str], at: int) -> str:
 
 
 def _plain(text: str) -> str:
+    if text.isascii():  # has no other form, and nothing invisible
+        return strip_user(strip_marks(text))
     composed = unicodedata.normalize("NFKC", text).translate(
         {0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"'}
     )
