@@ -7,6 +7,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+SETTLING = 10.0
+"""Seconds after a start in which the daemon still checks the projects and computes its first status."""
+MINUTE = 60.0
+"""Seconds for which idling is measured: all files are compared once in that time."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -37,11 +41,14 @@ def read_memory(pid: int) -> tuple[float, float]:
     return int(found["VmRSS"]) / 1024, int(found["VmHWM"]) / 1024
 
 
-def measure_idle(pid: int, seconds: float) -> float:
-    """The share of a core that a process takes for so many seconds, in percent."""
+def measure_idle(pid: int, seconds: float) -> tuple[float, float]:
+    """The CPU seconds that a daemon takes for the rest of its start, in `SETTLING` seconds, and then the share of a core while
+    it is idle for so many seconds, in percent."""
+    begun = read_cpu(pid)
+    time.sleep(SETTLING)
     before, begin = read_cpu(pid), time.perf_counter()
     time.sleep(seconds)
-    return 100 * (read_cpu(pid) - before) / (time.perf_counter() - begin)
+    return before - begun, 100 * (read_cpu(pid) - before) / (time.perf_counter() - begin)
 
 
 def print_rows(rows: list[AskedRow]) -> bool:
