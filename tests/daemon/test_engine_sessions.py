@@ -9,7 +9,8 @@ import pytest
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
 from tacitd.dispatch.event_keys import lane_of_event
-from tacitd.events import NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
+from tacitd.events import Event, NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
+from tacitd.handler import Done, Later, Outcome
 from tacitd.sources.growth_breaker import LIMIT
 from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.status import build_status
@@ -196,3 +197,22 @@ def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(tmp
     scene.type("s9", "later")
     scene.settle(0)
     assert begun(scene)[2:] == ["s9"] and isinstance(scene.handler.events[-2], SessionStarted)
+
+
+def test_a_start_that_failed_is_tried_again_by_the_next_session_of_the_project(tmp_path: Path) -> None:
+    """It may have failed for hours, because of a disk that is full, and what it does comes before the session's prompts."""
+    fails = [True]
+
+    def answer(event: Event) -> Outcome:
+        return Later("disk full") if fails[0] and isinstance(event, SessionStarted) else Done()
+
+    scene = Scene(tmp_path, Scripted(answer))
+    scene.type("s0", "words")
+    for _ in range(6):
+        scene.settle(3000)
+    fails[0] = False
+    before = len(begun(scene))
+    scene.type("s1", "words")
+    scene.settle(0)
+    assert begun(scene)[before:] == ["s1"] and isinstance(scene.handler.events[-2], SessionStarted)
+    assert scene.parked() == []

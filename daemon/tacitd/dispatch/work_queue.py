@@ -19,7 +19,7 @@ from tacitd.dispatch.event_keys import lane_of, lane_of_event, make_event_key
 from tacitd.dispatch.in_flight import InFlightPrompts
 from tacitd.dispatch.lanes import Lanes
 from tacitd.dispatch.work_item import LaneKey, WorkItem
-from tacitd.events import Event, NoProject, Project, SessionEnded
+from tacitd.events import Event, NoProject, Project, SessionEnded, SessionStarted
 
 
 class WorkQueue:
@@ -95,6 +95,9 @@ class WorkQueue:
                 if isinstance(event, SessionEnded) and item.cursor is not None:
                     # Nothing more is typed in this session, so there is nothing to gather.
                     self.make_due(self.get_item(consumer, item.cursor.path))
+                if isinstance(event, SessionStarted):
+                    # It may stand for an earlier session's start that failed, and comes before this session's prompts.
+                    self.retry_now(item)
                 self.wake(item)
 
     def _put_event(self, consumer: Consumer, event: Event) -> WorkItem:
