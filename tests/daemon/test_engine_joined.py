@@ -50,7 +50,7 @@ class World:
             if mood < 0.1:
                 return busy(self.random.choice([0.0, 5.0]))
             if mood < 0.2:
-                raise ValueError("mood")
+                raise OSError("mood")
             return Later("mood")
         if not self.calm and mood < 0.5:
             upto = self.random.choice(event.records).end
