@@ -59,10 +59,13 @@ def merge_tables(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str,
 def _kind_below(kind: Any, name: str) -> Any:
     """Given an annotation, return that of its field or key with this name; None if it has none."""
     for each in _alternatives(kind):
-        if isinstance(each, type) and issubclass(each, BaseModel):
-            if name in each.model_fields:
-                return each.model_fields[name].annotation
-        elif issubclass(get_origin(each) or type(each), Mapping):
+        origin = get_origin(each) or each
+        if not isinstance(origin, type):  # such as a Literal
+            continue
+        if issubclass(origin, BaseModel):
+            if name in origin.model_fields:
+                return origin.model_fields[name].annotation
+        elif issubclass(origin, Mapping) and get_args(each):
             return get_args(each)[-1]
     return None
 
@@ -75,7 +78,7 @@ def _decode_value(text: str, kind: Any) -> Any:
         if isinstance(origin, type) and issubclass(origin, wanted) and not issubclass(origin, str | bytes):
             try:
                 return json.loads(text)
-            except ValueError:
+            except (ValueError, RecursionError):
                 return text
     return text
 

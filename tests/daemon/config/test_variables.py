@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
@@ -21,6 +21,7 @@ class Outer(BaseModel):
     counts: dict[str, int] = {}
     text: str = ""
     number: int | None = None
+    kind: Literal["a", "b"] | None = None
 
 
 class Whole(BaseModel):
@@ -47,6 +48,9 @@ class Whole(BaseModel):
         ({"X_OUTER": "words", "X_OUTER__NUMBER": "1"}, {"outer": "words"}),
         ({"X_OUTER": "null", "X_OUTER__NUMBER": "null"}, {"outer": {"number": "null"}}),
         ({"X_OUTER__UNKNOWN": "1"}, {"outer": {"unknown": "1"}}),
+        ({"X_OUTER__KIND__MORE": "1"}, {"outer": {"kind": {"more": "1"}}}),
+        ({"X_OUTER__NAMES__MORE": "1", "X_OUTER__": "2"}, {"outer": {"names": {"more": "1"}, "": "2"}}),
+        ({"X_NAMES": "[" * 100_000}, {"names": "[" * 100_000}),
         ({"X_OTHER__NUMBER": "1", "X_": "", "Y_OUTER": "1", "OUTER": "2"}, {}),
     ],
 )
