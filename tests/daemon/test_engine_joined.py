@@ -98,8 +98,8 @@ def test_every_record_is_handled_once_and_in_order(seed: int, joining: int) -> N
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(lanes_module, "JOINING", joining)
         world = World(Path(folder), seed)
-        patch.setattr(pool_module, "KEPT", world.random.choice([0, 4000, pool_module.KEPT]))
-        patch.setattr(pool_module, "SLICE", world.random.choice([500, pool_module.SLICE]))
+        patch.setattr(pool_module, "KEPT", world.random.choice([4000, 20_000, pool_module.KEPT]))
+        patch.setattr(pool_module, "SLICE", world.random.choice([2000, pool_module.SLICE]))
         for _ in range(STEPS):
             world.step()
         world.end()
