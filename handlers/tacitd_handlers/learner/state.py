@@ -84,6 +84,8 @@ class LearnerState(msgspec.Struct):
     """Tags without an entry, because one of these labels may be theirs. Their courses are kept in the fold only."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of label and tag about which a person was asked, so that it is done once."""
+    planned: LearnerState | None = None
+    """The state after the write of the profile that is in progress. It is there for that moment, or after a crash in it."""
 
     @property
     def is_new(self) -> bool:

@@ -74,9 +74,6 @@ class LearnerStore:
         self._intents = Log(places.home / "records.jsonl", disk)
         self._seen: tuple[FileStamp, FileStamp] | None = None
         self._state_file = places.home / "state.json"
-        self._planned_file = places.home / "state.next.json"
-        """The state that belongs to a profile that is being written. It exists for that moment, or after a crash in it."""
-        self._has_planned = False
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -332,7 +329,10 @@ class LearnerStore:
         def change(data: bytes | None) -> bytes | None:
             results[:] = [reconcile_profile(data, decode_state(remembered) or LearnerState(), news)]
             if results[0].data != data:
-                self._save_planned(results[0].state)
+                # A crash must not leave the profile without the state that belongs to it.
+                before = decode_state(remembered) or LearnerState(records=self._intents.size)
+                results[0].state.records = self._intents.size
+                self.save_state(before, results[0].state)
             return results[0].data
 
         new = self._file_stamp(self.places.profile) is None
@@ -345,37 +345,27 @@ class LearnerStore:
             result.repaired = list(SECTIONS)
         if restored:
             self.notes.record_restored((), self.clock.now())
-        self._remember(result, remembered)
+        self._remember(result)
         return result
 
-    def _remember(self, result: ReconcileResult, before: bytes) -> None:
+    def _remember(self, result: ReconcileResult) -> None:
         if result.queue_changed:
             self.notes.record_waiting(result.state.lists.pending, self.clock.now())
             self.notes.flush()
         self.queue_lines([*format_repairs(result.repaired), *format_questions(result.questions)])
         result.state.records = self._intents.size
-        data = encode_state(result.state)
-        if data != before:
-            replace_file(self._state_file, data, mode=0o600, disk=self._disk)
-        if self._has_planned:
-            self._disk.unlink(self._planned_file)
-            self._has_planned = False
-
-    def _save_planned(self, state: LearnerState) -> None:
-        """Save the state that belongs to the profile before the profile is written: a crash must not leave one without the other."""
-        state.records = self._intents.size
-        replace_file(self._planned_file, encode_state(state), mode=0o600, disk=self._disk)
-        self._has_planned = True
+        self.save_state(result.state)
 
     def _finish_interrupted(self) -> None:
         """Trigger: a state was planned and not saved. Why: the process ended around the write of the profile, and a profile
         alone does not tell which changes in it are a person's. Outcome: if the profile is the one that the planned state
         describes, that is the state; otherwise the profile was not written, or was changed since.
         """
-        found = look_at(self._planned_file, self._disk)
-        if found is None:
+        state, earlier = self.load_state(), self.places.home / "state.next.json"
+        found = look_at(earlier, self._disk)  # an earlier version stored it there
+        planned = state.planned if found is None else decode_state(found.data)
+        if planned is None and found is None:
             return
-        planned, before = decode_state(found.data), decode_state(self._state_bytes()) or LearnerState()
         try:
             profile = self.read_profile()
         except (OSError, FileRefusedError):
@@ -383,9 +373,11 @@ class LearnerStore:
         if planned is not None and profile is not None and crc32(profile) == planned.profile:
             self.notes.record_waiting(planned.lists.pending, self.clock.now())
             self.notes.flush()
-            self.queue_lines(format_questions(pair for pair in planned.asked if pair not in before.asked))
-            replace_file(self._state_file, found.data, mode=0o600, disk=self._disk)
-        self._disk.unlink(self._planned_file)
+            self.queue_lines(format_questions(pair for pair in planned.asked if pair not in state.asked))
+            state = planned
+        self.save_state(state)
+        if found is not None:
+            self._disk.unlink(earlier)
 
     def queue_lines(self, lines: Iterable[str]) -> None:
         """Print these lines at the next session start. Durable on return."""
@@ -398,8 +390,9 @@ class LearnerStore:
         """Change the profile as a person would. Call with the lock held. Raises OSError, FileRefusedError."""
         edit_file(self.places.profile, change, disk=self._disk, guards=self._guards)
 
-    def save_state(self, state: LearnerState) -> None:
-        """Save a state that a person's command changed. Call with the lock held."""
+    def save_state(self, state: LearnerState, planned: LearnerState | None = None) -> None:
+        """Save the state if it is not the file's, with the one that is planned. Call with the lock held."""
+        state.planned = planned
         replace_file(self._state_file, encode_state(state), mode=0o600, disk=self._disk)
 
 

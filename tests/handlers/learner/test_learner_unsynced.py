@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from support_learner_skill import TeachingSkill
 from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.learner.archiving import archive_weakness
 from tacitd_handlers.learner.rules.vocabulary import RECURRING, SHORT
+from tacitd_handlers.learner.state import encode_state
 
 
 @pytest.fixture
@@ -108,27 +110,36 @@ def fill_list(desk: Desk, skill: TeachingSkill) -> None:
     skill.write_session(stamp(151), "second", gaps=again, clean=["edge:second"], pattern="second")
 
 
-@pytest.mark.parametrize("torn", [False, True])
-def test_L_37_a_crash_between_profile_and_state(tmp_path: Path, torn: bool) -> None:
+@pytest.mark.parametrize("kind", ["crash", "torn", "earlier version", errno.ENOSPC, errno.EIO])
+def test_L_37_a_crash_between_profile_and_state(tmp_path: Path, kind: str | int) -> None:
     """SPEC L-37: wherever a sync ends that took over labels and promoted for room, the next one ends as if nothing happened."""
 
     full = Desk(tmp_path / "full")
     fill_list(full, TeachingSkill(full.where.profile, full.where.ledger))
 
-    def sync(home: Path, crash_at: int) -> tuple[str, object, list[str]]:
+    def sync(home: Path, at: int) -> tuple[str, object, list[str]]:
         desk = Desk(home)
         shutil.copytree(full.home, desk.home, dirs_exist_ok=True)
-        disk = FaultyDisk(crash_at=crash_at, torn=torn)
+        disk = FaultyDisk(crash_at=at, torn=kind == "torn")
+        if isinstance(kind, int):
+            disk = FaultyDisk(fail_at=at, code=kind, torn=True)
         store = desk.store(disk)
-        with contextlib.suppress(Crash), store.locked():
+        with contextlib.suppress(Crash, OSError), store.locked():
             store.sync_files(first=True, force=True)
-        desk.look(first=True)
         steps.append(len(disk.trail))
-        assert not list(desk.where.home.glob("state.next*"))
+        if desk.state.planned is not None:
+            planned.append(at)
+            if kind == "earlier version":
+                (desk.where.home / "state.next.json").write_bytes(encode_state(desk.state.planned))
+                desk.store().save_state(desk.state)
+        desk.look(first=True)
+        assert not list(desk.where.home.glob("state.next*")) and desk.state.planned is None
         return desk.text, desk.state.lists, desk.store().notes.read_state().pending_lines
 
     steps: list[int] = []
+    planned: list[int] = []
     expected = sync(tmp_path / "none", 0)
     assert steps[0] > 5
     for at in range(1, steps[0] + 1):
         assert sync(tmp_path / str(at), at) == expected, at
+    assert len(planned) > 4
