@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -41,7 +42,7 @@ class ProfileIntent(Struct, frozen=True):
     """`lastUpdated` before the change; None if there was no file, or none in it."""
     base: Mapping[str, Any]
     """The values before the change by the operations' paths, without those that had none."""
-    meta_before: Mapping[str, str]
+    meta_before: Mapping[str, str] = field(name="metaBefore")
     """Of profile-meta.json before the change: the digest of each entry by its path, and of `lastDecay` by ""."""
     learned: Mapping[str, LearnedValue]
     """What is learned after the change."""
@@ -116,40 +117,15 @@ class ProfileIntent(Struct, frozen=True):
 
     def as_data(self) -> Json:
         """Return the intent as a JSON object."""
-        return {
-            "ops": [dict(op) for op in self.ops],
-            "meta": self.meta,
-            "entry": self.entry,
-            "at": self.at,
-            "since": self.since,
-            "base": dict(self.base),
-            "metaBefore": dict(self.meta_before),
-            "learned": {path: one.as_data() for path, one in self.learned.items()},
-            "planned": self.planned,
-        }
+        data: Json = msgspec.to_builtins(self)
+        return data
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any] | None) -> ProfileIntent | None:
         """Return the intent from its JSON object; None if there is none, or the object is not one."""
-        if data is None:
-            return None
         try:
-            learned = {
-                str(path): LearnedValue.from_data(one) for path, one in data.get("learned", {}).items()
-            }
-            before = data.get("metaBefore")
-            return cls(
-                tuple(data["ops"]),
-                data["meta"],
-                data["entry"],
-                str(data["at"]),
-                data.get("since"),
-                data.get("base", {}),
-                before if isinstance(before, dict) else {},  # an earlier version kept one digest
-                learned,
-                data.get("planned"),
-            )
-        except (KeyError, TypeError, ValueError, AttributeError):
+            return msgspec.convert(data, cls | None)
+        except msgspec.ValidationError:
             return None
 
 

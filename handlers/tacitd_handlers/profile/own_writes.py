@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -120,49 +121,21 @@ def remember_change(beside: ProfileMemory, change: RecentChange) -> ProfileMemor
 
 def as_data(beside: ProfileMemory) -> Json:
     """Return the state as a JSON object."""
-    return {
-        "ids": list(beside.ids),
-        "learned": {path: one.as_data() for path, one in beside.learned.items()},
-        "kept": {path: {"at": one.at, "heard": one.heard} for path, one in beside.kept.items()},
-        "recent": [
-            {"at": one.at, "ops": [dict(op) for op in one.ops], "since": one.since, "base": dict(one.base)}
-            for one in beside.recent
-        ],
-        "written": beside.written,
-        "awaited": beside.awaited,
-        "intent": beside.intent,
-    }
+    data: Json = msgspec.to_builtins(beside)
+    return data
 
 
 def from_data(data: Mapping[str, Any]) -> ProfileMemory:
     """Return the state from its JSON object; an empty state if the object is not one."""
     try:
-        return ProfileMemory(
-            ids=tuple(map(str, data["ids"])),
-            learned=_learned(data),
-            kept={
-                str(path): KeptValue(str(one["at"]), str(one["heard"]))
-                for path, one in data.get("kept", {}).items()
-            },
-            recent=tuple(
-                RecentChange(float(one["at"]), tuple(one["ops"]), one["since"], dict(one["base"]))
-                for one in data["recent"]
-                if "since" in one  # an older version's entries are a few seconds old at most
-            ),
-            written=str(data.get("written", "")),
-            awaited=str(data.get("awaited", "")),
-            intent=data["intent"] if isinstance(data["intent"], dict) else None,
-        )
-    except (KeyError, TypeError, ValueError, AttributeError):
+        found = msgspec.convert(data, ProfileMemory)
+        if "learned" in data:
+            return found
+        # Earlier versions kept the digests of several whole values. Any of them counts until the next write.
+        seen, values = data["seen"], data["values"]
+        learned = {
+            path: LearnedValue(tuple(known), False, "", seen.get(path, "")) for path, known in values.items()
+        }
+        return replace(found, learned=learned)
+    except (msgspec.ValidationError, KeyError, TypeError, AttributeError):
         return ProfileMemory()
-
-
-def _learned(data: Mapping[str, Any]) -> dict[str, LearnedValue]:
-    if "learned" in data:
-        return {str(path): LearnedValue.from_data(one) for path, one in data["learned"].items()}
-    # Earlier versions kept the digests of several whole values. Any of them counts until the next write.
-    seen = data["seen"]
-    return {
-        str(path): LearnedValue(tuple(map(str, known)), False, "", str(seen.get(path, "")))
-        for path, known in data["values"].items()
-    }

@@ -39,10 +39,10 @@ class LearnedValue(Struct, frozen=True):
 
     digests: tuple[str, ...]
     """Of the value; of each learned element if `is_list`."""
-    is_list: bool
-    stamp: str
+    is_list: bool = field(name="list")
+    stamp: str = field(name="at")
     """The time of that write as in the changelog: ISO 8601; "" if it is not known."""
-    sighting: str
+    sighting: str = field(name="seen")
     """The path's entry at that time, see `sighting_key`."""
 
     def matches(self, value: Any) -> bool:
@@ -55,15 +55,6 @@ class LearnedValue(Struct, frozen=True):
         """Return it without these elements."""
         gone = set(map(hash_value, elements))
         return replace(self, digests=tuple(one for one in self.digests if one not in gone))
-
-    def as_data(self) -> Json:
-        """Return it as a JSON object."""
-        return {"digests": list(self.digests), "list": self.is_list, "at": self.stamp, "seen": self.sighting}
-
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> LearnedValue:
-        """Return it from its JSON object. Raises KeyError or TypeError for another object."""
-        return cls(tuple(map(str, data["digests"])), bool(data["list"]), str(data["at"]), str(data["seen"]))
 
 
 class Ownership(Struct, frozen=True):
