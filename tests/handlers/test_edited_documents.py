@@ -114,7 +114,7 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
         desk.write_rows(row(2, "hash lookup", "three-sum"))
         with store.locked():
             store.sync_files(force=True)
-        assert second.kept_count >= 1
+        assert second.next_in() is not None
         writer.truncate(0)
         writer.write(late)
     desk.clock.advance(KEEP)

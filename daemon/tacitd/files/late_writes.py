@@ -187,11 +187,6 @@ class LateWrites:
                 continue
         return tuple(RecoveredCopy(path, target) for path, target in sorted(self._copies.items()))
 
-    @property
-    def kept_count(self) -> int:
-        """The number of descriptors that are kept now."""
-        return len(self._kept)
-
     def _evict(self) -> None:
         """Check the oldest early, until at most AT_ONCE are kept.
 
@@ -384,7 +379,7 @@ class _WithoutChange:
         self._second = second
 
     def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
-        """As SecondLook.keep."""
+        """As `LateWrites.keep_old_file`."""
         self._second.keep_old_file(target, old, seen, leave_unchanged, wrote)
 
 

@@ -34,12 +34,8 @@ class RemovalVerdict(Struct, frozen=True):
 
     removed: tuple[str, ...] = ()
     """Lines that the user removed. Each gets a tombstone."""
-    undecided: tuple[str, ...] = ()
-    """Lines that are missing, possibly because of git. They get no tombstone."""
     lifted: tuple[str, ...] = ()
     """Lines with a tombstone that are in the file again. Their tombstone is lifted."""
-    undecided_because: str = ""
-    """Why the lines in `undecided` get no tombstone."""
 
 
 def judge_removals(
@@ -66,26 +62,21 @@ def judge_removals(
         if (line in before or written > looked_at) and line not in buried and present.find_equal(line) is None
     )
     lifted = tuple(line for line in buried if present.find_equal(line) is not None)
-    why = _no_conclusion(now is None, git)
-    if why:
-        return RemovalVerdict(undecided=missing, lifted=lifted, undecided_because=why if missing else "")
-    return RemovalVerdict(removed=missing, lifted=lifted)
+    return RemovalVerdict(missing if _shows_decision(now is not None, git) else (), lifted)
 
 
-def _no_conclusion(file_gone: bool, git: GitView | None) -> str:
-    """Return why a missing line does not show that the user removed it; "" if it does.
+def _shows_decision(file_exists: bool, git: GitView | None) -> bool:
+    """Whether a missing line shows that the user removed it.
 
     Trigger: the whole file is missing. Why: `git clean`, a fresh clone and a moved folder have the same effect, and none
     of them is a decision about a line. Outcome: no line gets a tombstone.
     """
-    if file_gone:
-        return "the whole file is gone"
+    if not file_exists:
+        return False
     if git is None:
-        return ""
+        return True
     if git.known_blob:
-        return "git has this content already"
+        return False
     if not git.tracked:
-        return ""
-    if git.in_progress:
-        return "a merge or rebase is in progress"
-    return "HEAD has moved" if git.head_then is None or git.head_then != git.head_now else ""
+        return True
+    return not git.in_progress and git.head_then is not None and git.head_then == git.head_now

@@ -41,7 +41,7 @@ class Scene:
         assert edit_file(
             self.path, lambda data: (data or b"") + b"- ours\n", disk=self.disk, second=self.second
         )
-        assert self.path.read_bytes() == AFTER and self.second.kept_count == 1
+        assert self.path.read_bytes() == AFTER and self.second.next_in() is not None
 
     def append(self, data: bytes) -> None:
         self.writer.seek(0, os.SEEK_END)
@@ -75,11 +75,11 @@ def test_nothing_came_and_the_descriptor_is_given_back(scene: Scene) -> None:
     scene.swap()
     scene.clock.advance(KEEP - 1)
     scene.second.check_due()
-    assert scene.second.kept_count == 1
+    assert scene.second.next_in() is not None
     calls = len(scene.disk.trail)
     scene.clock.advance(1)
     scene.second.check_due()
-    assert scene.second.kept_count == 0 and len(scene.disk.trail) == calls
+    assert scene.second.next_in() is None and len(scene.disk.trail) == calls
     assert scene.path.read_bytes() == AFTER and not scene.beside and not scene.second.recovered
     assert not scene.disk.opened
 
@@ -97,7 +97,7 @@ def test_lines_that_were_only_added_are_added_to_the_file(scene: Scene, crlf: bo
     scene.later()
     assert scene.path.read_bytes() == AFTER + b"- late" + newline + b"- later still" + newline
     scene.later()
-    assert scene.second.kept_count == 0 and not scene.disk.opened
+    assert scene.second.next_in() is None and not scene.disk.opened
 
 
 def test_what_came_is_put_on_top_of_what_stands_there_by_then(scene: Scene) -> None:
@@ -231,7 +231,7 @@ def test_a_backup_by_hard_links_is_a_file_of_its_own(scene: Scene) -> None:
     scene.append(b"- late\n")
     scene.later()
     assert scene.path.read_bytes() == AFTER and copy.read_bytes() == BEFORE + b"- late\n"
-    assert scene.beside == [copy] and scene.second.kept_count == 0 and not scene.disk.opened
+    assert scene.beside == [copy] and scene.second.next_in() is None and not scene.disk.opened
 
 
 def test_without_a_swap_the_old_file_is_kept_as_well(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_leaving_looks_at_all_of_them_at_once(scene: Scene) -> None:
     scene.append(b"- late\n")
     scene.second.close()
     assert scene.path.read_bytes() == AFTER + b"- late\n"
-    assert scene.second.kept_count == 0 and not scene.disk.opened
+    assert scene.second.next_in() is None and not scene.disk.opened
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
         path = tmp_path / f"{number}.md"
         path.write_bytes(b"x\n")
         edit_file(path, lambda data: (data or b"") + b"y\n", disk=scene.disk, second=scene.second)
-        assert scene.second.kept_count <= AT_ONCE and len(scene.disk.opened) <= AT_ONCE
+        assert len(scene.disk.opened) <= AT_ONCE
     assert scene.path.read_bytes() == AFTER + b"- late\n"
     scene.writer.close()
     scene.second.close()
@@ -394,7 +394,7 @@ def test_no_descriptor_left_for_it_is_no_reason_not_to_write(tmp_path: Path) -> 
 
     scene = Scene(tmp_path, Few())
     edit_file(scene.path, lambda data: (data or b"") + b"- ours\n", disk=scene.disk, second=scene.second)
-    assert scene.path.read_bytes() == AFTER and scene.second.kept_count == 0 and not scene.beside
+    assert scene.path.read_bytes() == AFTER and scene.second.next_in() is None and not scene.beside
     scene.writer.close()
 
 

@@ -51,5 +51,5 @@ def test_the_descriptors_do_not_grow(tmp_path: Path) -> None:
         edit_file(path, one(number), second=second)
         clock.advance(KEEP)
         second.check_due()
-    assert len(os.listdir("/dev/fd")) == before and second.kept_count == 0
+    assert len(os.listdir("/dev/fd")) == before and second.next_in() is None
     assert path.read_bytes().count(b"\n") == 100 and os.listdir(tmp_path) == ["a.md"]
