@@ -35,12 +35,15 @@ class CallMethod(Protocol):
         ...
 
 
-class DeclinedError(Exception):
-    """The daemon does not answer this; the caller's own process runs the command."""
+class DeclinedError(BaseException):
+    """The daemon does not answer this; the caller's own process runs the command. Not an Exception, because commands report those
+    of a plugin's hook and go on.
+    """
 
 
 class AnsweredCommand(click.Command):
-    """A command that the daemon may run in a thread for another process: it changes nothing, and uses this module as said above."""
+    """A command that the daemon may run in a thread for another process, which may run it again: it changes nothing that counts, and
+    uses this module as said above."""
 
 
 class RemoteCaller:

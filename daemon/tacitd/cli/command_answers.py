@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli.caller import AnsweredCommand, RemoteCaller, run_for
+from tacitd.cli.caller import AnsweredCommand, DeclinedError, RemoteCaller, run_for
 from tacitd.cli.program import load_command
 from tacitd.cli.quick_answer import METHOD, SENT, identify_places, identify_program, select_same
 from tacitd.cli.stored_table import stamp_entry_points
@@ -55,7 +55,7 @@ class CommandAnswers:
             return DECLINED
         try:
             return self._run_command(arguments, caller)
-        except Exception:  # noqa: BLE001  whatever went wrong, the other process finds it too, and reports it
+        except (DeclinedError, Exception):  # noqa: BLE001  whatever went wrong, the other process finds it too, and reports it
             return DECLINED
         finally:
             self._slots.release()

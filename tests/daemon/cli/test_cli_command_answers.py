@@ -239,6 +239,18 @@ def test_a_daemon_that_is_busy_declines(cli: Cli) -> None:
     assert inner == [DECLINED, DECLINED], "two at the same time, and a third was not begun"
 
 
+def test_a_section_that_notes_what_it_showed_is_made_by_the_other_process(
+    answers: CommandAnswers, cli: Cli
+) -> None:
+    """Otherwise what is shown once would be lost if that process does not wait for the answer."""
+    cli.set(TACITD_LEARNER__CONTEXT="never")
+    assert answers.answer(request("context")) != DECLINED
+    cli.set(TACITD_LEARNER__CONTEXT="always")
+    assert answers.answer(request("context")) == DECLINED
+    assert not (cli.state / "handlers" / "learner").exists()
+    assert "SESSION METADATA" in cli.run("context").out
+
+
 def test_parameters_of_another_form_are_errors(answers: CommandAnswers) -> None:
     """The server answers these errors as wrong parameters."""
     for wrong in ({}, {"arguments": 1}, request("status", sent=None)):
