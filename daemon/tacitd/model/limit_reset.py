@@ -10,19 +10,21 @@ import re
 from datetime import datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 UNKNOWN = 1800.0
 """Seconds to wait if the message has no time."""
 LONGEST = 8 * 86400.0
 """Seconds. The longest window is a week, so a later time is not believed."""
 
-_AT = re.compile(
+_AT = compile_lazily(
     r"resets\s+(?:at\s+)?"
     r"(?:(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s+(?P<day>\d{1,2})\b,?\s*(?:at\s+)?)?"
     r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>[ap]m)?"
     r"(?:\s*\((?P<zone>[A-Za-z0-9_+\-/]{1,40})\))?",
     re.IGNORECASE,
 )
-_EPOCH = re.compile(r"limit reached\|(\d{9,13})")
+_EPOCH = compile_lazily(r"limit reached\|(\d{9,13})")
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 
 

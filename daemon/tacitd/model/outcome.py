@@ -12,6 +12,7 @@ from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.limit_reset import clamp_reset_time, reset_time
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import FinishedProcess
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd.text.shorten import shorten_line
@@ -28,10 +29,10 @@ HINTS: dict[Why, str] = {
     Why.TIMED_OUT: "claude.timeout sets how long a call may take",
 }
 
-_LIMIT = re.compile(
+_LIMIT = compile_lazily(
     r"(hit your .*limit|limit reached).*resets|usage limit reached\|\d+", re.IGNORECASE | re.DOTALL
 )
-_STATUS = re.compile(r"API Error: (?:[^\d\n]{0,40}\()?(\d{3})\b")
+_STATUS = compile_lazily(r"API Error: (?:[^\d\n]{0,40}\()?(\d{3})\b")
 _BY_TEXT: tuple[tuple[Why, re.Pattern[str]], ...] = (
     (Why.CREDIT, re.compile(r"credit balance is too low", re.I)),
     (Why.TOO_LONG, re.compile(r"prompt is too long|request too large|input is too long", re.I)),
@@ -68,12 +69,12 @@ _BY_STATUS = {
     413: Why.TOO_LONG,
     429: Why.OVERLOADED,
 }
-_CLIENTS_OWN_WORDS = re.compile(
+_CLIENTS_OWN_WORDS = compile_lazily(
     r"\A\s*(Not logged in · |Invalid API key · |You've hit your .{0,40}limit [·∙] resets |"
     r"[\w -]{0,30}limit reached [·∙] resets |Claude AI usage limit reached\|\d)",
 )
 """What some versions print with `is_error: false`: messages of the client, at the very beginning of the text."""
-_UNKNOWN_OPTION = re.compile(r"unknown (option|argument)|unrecognized (option|argument)", re.I)
+_UNKNOWN_OPTION = compile_lazily(r"unknown (option|argument)|unrecognized (option|argument)", re.I)
 
 
 def classify_outcome(

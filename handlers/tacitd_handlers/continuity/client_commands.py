@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 from tacitd.events import Prompt
+from tacitd.text.lazy_pattern import compile_lazily
 
-_BARE = re.compile(r"/[a-z][a-z0-9_-]*(?::[a-z0-9_-]+)*", re.IGNORECASE)
+_BARE = compile_lazily(r"/[a-z][a-z0-9_-]*(?::[a-z0-9_-]+)*", re.IGNORECASE)
 """A command without arguments. A path has a second slash."""
 _CONTROLS = frozenset((
     "add-dir", "agents", "allowed-tools", "branch", "bug", "clear", "compact", "config", "context", "continue",

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.learning.headings import GENERAL, GROUPS, group_of, known_group
 from tacitd_handlers.learning.prompt_templates import list_instructions
@@ -39,16 +40,16 @@ LINES_LIMIT = 49
 """Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""
 ANSWER_LIMIT = 32_768
 """Maximum length of an answer in characters."""
-_HEADING = re.compile(
+_HEADING = compile_lazily(
     r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<bold>(?:\*\*|__)[^*_]+(?:\*\*|__):?)|(?P<plain>[A-Z][\w &/-]{2,40}:))\s*$"
 )
-_BARE_TITLE = re.compile(
+_BARE_TITLE = compile_lazily(
     r"\s*(?:\d{1,2}[.)]\s+|[-*+]\s+)?[*_]*(?P<title>[^\W\d_][\w &/()+-]{1,40}?)[*_]*:?[*_]*\s*"
 )
-_MARKED = re.compile(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
+_MARKED = compile_lazily(r"\s*(?:[-*+•]|\d{1,3}[.)])\s+\S")
 _TITLE_WORDS = 4
 """Maximum number of words of a heading without a mark, such as "Error handling and logging"."""
-_TITLE_NOISE = re.compile(
+_TITLE_NOISE = compile_lazily(
     r"\s*\(.*\)$|\s+(?:style|conventions?|preferences?|rules|standards?|guidelines|practices|requirements|patterns|principles)$",
     re.IGNORECASE,
 )

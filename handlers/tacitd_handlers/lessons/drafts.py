@@ -15,6 +15,7 @@ from importlib.resources import files
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
@@ -30,14 +31,14 @@ LONGEST = 400
 """Maximum characters of a draft. It is short because every session reads it."""
 SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
-_KEY = re.compile(
+_KEY = compile_lazily(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|OVER|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
-_OF_FACT = re.compile(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
+_OF_FACT = compile_lazily(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
 """Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
-_GOES_ON = re.compile(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
+_GOES_ON = compile_lazily(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
 _EXAMPLE = Pattern("the case", "do", "the action", "the reason")
-_FETCHES = re.compile(
+_FETCHES = compile_lazily(
     r"https?://|\b(?:curl|wget)\s|--no-verify\b|--dangerously|\bskip[ -]permissions\b|\bbypass\w* permissions?\b|"
     r"\ballow(?:ed)? (?:all|every|any) (?:tools?|commands?|permissions?)\b|\bwithout (?:asking for )?permission\b|"
     r"\bignore (?:all |any )?(?:previous|earlier|other) instructions\b",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.plurals import count_noun
 from tacitd.text.text_table import format_table
 from tacitd_handlers.lessons.lesson_fold import Lesson
 
-_PLAIN = re.compile(r"[a-z][a-z0-9_./+-]*")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_PLAIN = compile_lazily(r"[a-z][a-z0-9_./+-]*")
+_DATE = compile_lazily(r"\d{4}-\d{2}-\d{2}")
 _WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
-_ESCAPED = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
+_ESCAPED = compile_lazily("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff\ufffe\uffff]")
 
 
 def format_list(lessons: Iterable[Lesson], *, status: bool = False) -> str:

@@ -84,7 +84,7 @@ def is_reversal(one: str, other: str) -> bool:
     return CONTRAST in words and len(content) > 1 and sorted(words) == sorted(others)
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def _words(text: str) -> tuple[str, ...]:
     surface = _surface(text)
     folded = _distinct(surface, [fold_word(word) for word in surface])

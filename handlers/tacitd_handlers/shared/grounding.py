@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.concrete_tokens import Token, find_tokens
 from tacitd_handlers.shared.dangerous_kinds import Danger, find_dangers, is_odd, split_clauses
 from tacitd_handlers.shared.quoted_text import drop_quotes
@@ -32,8 +33,8 @@ _SHARE = 0.5
 """The part of a dangerous text's content words that must have been typed."""
 _PARAPHRASED = 4
 """Content words. A shorter text may be a paraphrase that shares no content word with its message."""
-_SENTENCE = re.compile(r"(?<=[.!?;:])\s+|->|→|[。！？]")
-_CHINESE_FUNCTION = re.compile(
+_SENTENCE = compile_lazily(r"(?<=[.!?;:])\s+|->|→|[。！？]")
+_CHINESE_FUNCTION = compile_lazily(
     "而不是|而非|不是|不要|不用|不使用|请勿|使用|采用|改用|代替|替代|我们|你们|他们|总是|始终|永远|一律|必须|应该|应当|需要|优先|偏好|更喜欢|喜欢|"
     "请|用|不|别|勿|我|你|的|了|是|和|与|或|在|时|要|把|以|而|都|只|也|就"
 )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text, list_words
 
 _EN = list_words(
@@ -62,8 +63,8 @@ _IMPLIED = {
     "365": "year yearly annual jahr año an",
     "30": "month monthly monat mes mois",
 }
-_WORD = re.compile(r"[^\W\d_]+")
-_KANJI = re.compile(r"[〇一二三四五六七八九十百千万]+")
+_WORD = compile_lazily(r"[^\W\d_]+")
+_KANJI = compile_lazily(r"[〇一二三四五六七八九十百千万]+")
 _KANJI_DIGITS = {char: value for value, char in enumerate("〇一二三四五六七八九")}
 _KANJI_UNITS = {"十": 10, "百": 100, "千": 1000}
 _WIDEST = 6

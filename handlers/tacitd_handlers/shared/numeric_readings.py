@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.number_words import find_number_words, implied_numbers
 from tacitd_handlers.shared.text_parts import compose_text, split_words
 
-_NUMBER = re.compile(r"(?<![\d.,])\d+(?:[.,:'’ ]\d{3}(?!\d))*(?:[.,:]\d+)*\s?(?:%|[kKM](?![^\W\d_]))?")
-_GROUPED = re.compile(r"\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d+)?")
+_NUMBER = compile_lazily(r"(?<![\d.,])\d+(?:[.,:'’ ]\d{3}(?!\d))*(?:[.,:]\d+)*\s?(?:%|[kKM](?![^\W\d_]))?")
+_GROUPED = compile_lazily(r"\d{1,3}(?:[.,'’ ]\d{3})+(?:[.,]\d+)?")
 _SCALES = {"k": 1000, "m": 1_000_000}
-_COUNTED_OUT = re.compile(r"(?:the|these|those|all|both|any|either|of)\s+$", re.IGNORECASE)
+_COUNTED_OUT = compile_lazily(r"(?:the|these|those|all|both|any|either|of)\s+$", re.IGNORECASE)
 
 
 def find_numbers(text: str) -> Iterator[str]:

@@ -12,10 +12,11 @@ from functools import cache
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learner.rules.lifecycle import Weakness
 from tacitd_handlers.learner.rules.vocabulary import STATUSES, strip_placeholder, time_of
 
-STARTS = re.compile(r"[-*+] +\*\*(?P<label>.+?)\*\*[ \t]*(?:[—–:-]+[ \t]*)?(?P<rest>.*)$")
+STARTS = compile_lazily(r"[-*+] +\*\*(?P<label>.+?)\*\*[ \t]*(?:[—–:-]+[ \t]*)?(?P<rest>.*)$")
 _FIELDS = {
     "first": "First observed",
     "tested": "Last tested",
@@ -24,7 +25,7 @@ _FIELDS = {
     "clean": "Sessions since last failure",
     "status": "Status",
 }
-_ANY_FIELD = re.compile("|".join(f"{name}:" for name in _FIELDS.values()))
+_ANY_FIELD = compile_lazily("|".join(f"{name}:" for name in _FIELDS.values()))
 
 
 class WeaknessEntry(Struct, frozen=True):

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 
-_WEAK = re.compile(
+_WEAK = compile_lazily(
     r"\b(?:struggles?|struggling|bad|weak|poor|not good|trouble|difficult(?:y|ies)|issues?|problems?|needs? work|"
     r"unsure|confused|gets? stuck|has a hard time)\b",
     re.I,
 )
-_VAGUE = re.compile(
+_VAGUE = compile_lazily(
     r"(?:with|at|on|in|the|a|an|some|of|and|more|about|handling|general|often|sometimes|still|edge|corner|"
     r"cases?|things?|stuff|basics?|concepts?|coding|code|problems?|algorithms?|data|structures?|details?|logic|"
     r"mistakes?|errors?|bugs?|practice|needed|needs?|work|careless|this|that|it|them|is|are|to|be|lot)",
     re.I,
 )
-_WORD = re.compile(r"[A-Za-z][A-Za-z'-]*|\d+")
-OBSERVED = re.compile(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
+_WORD = compile_lazily(r"[A-Za-z][A-Za-z'-]*|\d+")
+OBSERVED = compile_lazily(r"\(observed \d{4}-\d{2}-\d{2}T\d{2}:\d{2}\)")
 
 
 def is_specific(description: str) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 
 from tacitd.events import Prompt
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.text_parts import compose_text
 
 _WORDS = {
@@ -33,8 +34,8 @@ _ASSENTS = frozenset(
     compose_text(" ".join(one.split())).casefold() for words in _WORDS.values() for one in words.split(";")
 )
 _SIGNS = " \t\r\n.,!…。！、👍🙏✅"
-_COMMAND = re.compile(r"/[\w:-]+")
-_QUESTION = re.compile(
+_COMMAND = compile_lazily(r"/[\w:-]+")
+_QUESTION = compile_lazily(
     r"[?？؟]|\b(?:y|yes|j|ja|s|sí|sì|o|oui|sim|да|д)\s*/\s*(?:n|no|nein|nee|non|não|нет|н)\b|^\s*\(?a[.)]\s|"
     r"\b(?:let me know|tell me|confirm|which|whether|prefer|choose|choice|pick|options?|should i|shall i|may i|do you|would you|want me to|"
     r"if you (?:want|like|wish|agree)|if you[’']d|up to you|your call|say|reply|answer)\b|"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.fact_marks import is_only_marks, split_corrected
@@ -38,42 +39,44 @@ ANSWER_LIMIT = 8192
 """Maximum length of an answer in characters. A longer answer is not a list of facts. Nothing else limits their number."""
 _PROSE = 600
 """Maximum length in characters of an answer that is a single line."""
-_TALK = re.compile(
+_TALK = compile_lazily(
     r"(?:here (?:are|is)|based on|below (?:are|is)|the following|extracted facts|let me know|i have extracted|"
     r"i[’']ve extracted|these are|i hope|note that (?:i|these|the above)|sure[,!.]|"
     r"\(?(?:the|this|these) (?:user[’']?s? )?(?:messages?|conversation|input|prompt|text|request)s? "
     r"(?:(?:only|just|simply) )?(?:contain|hold|is|are|has|have|do|does|appear|seem|ask|express|state|request|include)s?\b)",
     re.IGNORECASE,
 )
-_ABOUT_THE_TASK = re.compile(
+_ABOUT_THE_TASK = compile_lazily(
     r"\b(?:(?:no|any|new|extracted|extractable|the following|\d+|of|these) (?:\w+ ){0,2}(?:facts?|preferences?|opinions?|corrections?)|"
     r"(?:i have|i[’']ve) extracted|what (?:(?:the )?(?:user|person|you) (?:typed|wrote|said)|was (?:typed|written|said))|extracted (?:from|above|below)|"
     r"let me know if you (?:need|want)|i hope (?:this|that|these) helps?|(?:user[’']?s?|person[’']?s?|this|above|these|numbered) messages?)\b",
     re.IGNORECASE,
 )
 """What the facts, preferences or the messages of the prompt are called. A fact about messages of a program is none of it."""
-_HANDLED = re.compile(
+_HANDLED = compile_lazily(
     r"(?:the|these) (?:messages?|requests?|inputs?|texts?) (?:is|are) "
     r"(?!(?:un)?related\b|focus\w*|limited\b|concerned\b|directed\b|intended\b|based\b)(?:\w+ed|sent|kept)\b",
     re.IGNORECASE,
 )
 """What a program does with messages: "the messages are stored in the new preferences table" is a fact."""
-_SORRY = re.compile(r"(?:i[’']?m|i am) (?:\w+ )?sorry\b|sorry\b|i apologi[sz]e\b", re.IGNORECASE)
-_NUMBERED = re.compile(r"messages? \d{1,3}\W*", re.IGNORECASE)
+_SORRY = compile_lazily(r"(?:i[’']?m|i am) (?:\w+ )?sorry\b|sorry\b|i apologi[sz]e\b", re.IGNORECASE)
+_NUMBERED = compile_lazily(r"messages? \d{1,3}\W*", re.IGNORECASE)
 """The heading that the prompt puts above each message; a model may repeat it."""
 _LIST = r"#?\d{1,3}(?:\s*(?:,|;|&|/|-|–|—|\band\b|\bto\b)\s*#?\d{1,3})*"
-_NUMBERS = re.compile(
+_NUMBERS = compile_lazily(
     rf"(?:(?:\*\*|__)?[\[【]\s*(?:messages?\s+)?(?P<numbers>{_LIST})\s*[\]】]|(?:\*\*|__)?(?:from\s+)?messages?\s+(?P<label>{_LIST})\s*:)"
     r"(?:\*\*|__)?[:\s]*(?=\S)",
     re.IGNORECASE,
 )
-_RANGE = re.compile(r"(\d+)(?:\s*(?:-|–|—|to)\s*#?(\d+))?", re.IGNORECASE)
+_RANGE = compile_lazily(r"(\d+)(?:\s*(?:-|–|—|to)\s*#?(\d+))?", re.IGNORECASE)
 _HIGHEST = 99
 """The highest number of a range. No batch has so many messages; numbers of messages that do not exist are ignored later."""
-_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
-_BARE_AGAIN = re.compile(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s+(?:[–—-]\s+)?(?=\S)")
+_AGAIN = compile_lazily(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*(?=\S)", re.IGNORECASE)
+_BARE_AGAIN = compile_lazily(r"(?:\*\*|__)?AGAIN(?:\*\*|__)?\s+(?:[–—-]\s+)?(?=\S)")
 """AGAIN without a colon. It is a mark only in front of a known line, otherwise the first word of a fact."""
-_ABOUT_NONE = re.compile(r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE)
+_ABOUT_NONE = compile_lazily(
+    r"\b(?:preference|opinion|fact|message|extract|already known|new)", re.IGNORECASE
+)
 
 
 class AnswerMark(Struct, frozen=True):

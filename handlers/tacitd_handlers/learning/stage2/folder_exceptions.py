@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.data_prohibitions import guards_data
 from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 from tacitd_handlers.shared.text_parts import compose_text, split_parts
 
-_LIMITS = re.compile(
+_LIMITS = compile_lazily(
     r"\b(?:only (?:in|for|here|inside|within|under|there)|except\w*|unless|here|in (?:this|that) (?:folder|module|package|directory|part)|"
     r"nur (?:in|im|für|hier|dort)|außer|ausnahm\w*|hier|"
     r"seulement (?:dans|pour|ici)|sauf|ici|sol[oa] (?:en|para|aquí)|sólo (?:en|para|aquí)|excepto|excepci\w*|salvo|aquí)\b|"

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.fact_marks import strip_copied_marks
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
@@ -29,14 +30,14 @@ ANSWER_LIMIT = 65_536
 """Maximum length of an answer in characters."""
 EXAMPLES = ("Prefers functions over classes", "Use event bus pattern for hook communication")
 """The facts in the prompt's example (seed 003)."""
-_KEY = re.compile(
+_KEY = compile_lazily(
     r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(FILE|FACT|FROM|SECTION|REPLACES)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
-_FROM_BEHIND = re.compile(
+_FROM_BEHIND = compile_lazily(
     r"(.*\S)\s+(?:\*\*|__)?FROM(?:\*\*|__)?\s*[:：](?:\*\*|__)?\s*([\d\s,\[\]–-]*\d[\s\]]*)"
 )
 """A FACT with its FROM on the same line."""
-_NUMBER = re.compile(r"(?<!\d)(\d{1,5})(?:\]?\s*[-–]\s*\[?(\d{1,5}))?(?!\d)")
+_NUMBER = compile_lazily(r"(?<!\d)(\d{1,5})(?:\]?\s*[-–]\s*\[?(\d{1,5}))?(?!\d)")
 _RANGE = 1000
 """Maximum length of a range of numbers. A longer one counts as its two ends."""
 _PLACEHOLDERS = ("{relative_path}", "{the preference statement}", "the exact existing line")
