@@ -77,6 +77,9 @@ class World:
                 scene.engine._begin_sync()
             case 3:
                 scene.engine._next_housekeeping = 0.0
+            case 4:  # what was given to workers and did not begin is lost
+                scene.app.close()
+                scene.start(*scene.handlers)
             case _:
                 scene.work(self.random.randint(0, 3))
         scene.settle(self.random.choice([0.0, 1.0, 40.0]))
@@ -94,7 +97,7 @@ class World:
 @given(st.integers(0, 10**9), st.sampled_from([1, 2, lanes_module.JOINING]))
 @examples(12)
 def test_every_record_is_handled_once_and_in_order(seed: int, joining: int) -> None:
-    """By handlers that fail in the middle of a group, with transcripts that go to another project, and pauses."""
+    """By handlers that fail in the middle of a group, with transcripts that go to another project, pauses and restarts."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(lanes_module, "JOINING", joining)
         world = World(Path(folder), seed)
