@@ -127,7 +127,7 @@ class ContinuityHandler(BaseHandler):
         self._note_time(event.records, tools)
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
         by_session: dict[str, list[Any]] = {}
-        for record in keep_wanted(event.records, tools):
+        for record in keep_wanted(event.records, tools, event.project):
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
             if session:
@@ -143,7 +143,7 @@ class ContinuityHandler(BaseHandler):
             typed = any(one.prompts or one.plan for one in records)
             if known is None and not typed and not self._store.session_path(session).exists():
                 return  # a program's session, until somebody types in it: then the part before is read
-            before = known or self._read_progress(session, event.transcript, event.start, tools)
+            before = known or self._read_progress(session, event, tools)
             now = fold_records(
                 before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
             )
@@ -153,13 +153,14 @@ class ContinuityHandler(BaseHandler):
         if compacted and isinstance(event.project, Project):
             tools.post(Due(PAUSED, event.project))
 
-    def _read_progress(self, session: str, transcript: Path, start: int, tools: Tools) -> TranscriptProgress:
+    def _read_progress(self, session: str, event: TranscriptGrew, tools: Tools) -> TranscriptProgress:
         """The progress of a session of which none is stored. Trigger: the transcript is read from its middle. Why: tacitd was
         installed later, its state is gone, or nobody typed before. Outcome: the part before is read once, without a model call."""
+        transcript, start = event.transcript, event.start
         before = (
             [
                 one
-                for one in keep_wanted(tools.read_records(transcript, 0, start), tools)
+                for one in keep_wanted(tools.read_records(transcript, 0, start), tools, event.project)
                 if one.session in ("", session)
             ]
             if start

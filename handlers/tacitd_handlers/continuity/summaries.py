@@ -80,7 +80,9 @@ class SummaryMaker:
         start = now.asked_upto if now.asked_upto <= upto else 0
         records = [
             one
-            for one in keep_wanted(tools.read_records(transcript, start, upto), tools)
+            for one in keep_wanted(
+                tools.read_records(transcript, start, upto), tools, tools.project_of(now.cwd)
+            )
             if one.session in ("", now.session)
         ]
         found = summary_input.excerpt_session(records, now.summary if start else "")

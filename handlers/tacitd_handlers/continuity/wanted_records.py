@@ -18,10 +18,11 @@ def is_unwanted(project: Project | NoProject, tools: Tools) -> bool:
     return tools.write_mode(project) == "off"
 
 
-def keep_wanted(records: Iterable[Record], tools: Tools) -> list[Record]:
-    """The records of directories that are not excluded. One that names no directory belongs to that of the record before it."""
+def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoProject) -> list[Record]:
+    """The records of directories that are not excluded. One that names no directory belongs to that of the record before it, and
+    the first ones to `project`."""
     kept: list[Record] = []
-    answers: dict[str, bool] = {"": False}
+    answers = {"": is_unwanted(project, tools)}
     cwd = ""
     for record in records:
         cwd = record.cwd or cwd

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_continuity import World
+from tacitd.sources.transcript import LOOK_BEHIND
 
 
 @pytest.fixture
@@ -65,3 +66,18 @@ def test_a_session_that_went_to_an_excluded_directory_and_back_has_nothing_of_it
     (ask,) = world.model.asked
     assert "open words" in ask.prompt and "later words" in ask.prompt
     assert "hidden" not in json.dumps(world.file("s1")) + ask.prompt
+
+
+def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(world: World) -> None:
+    """The client's queue names none, and after a restart the record that did may lie too far back to be read."""
+    talk(world, "private", "hidden words", together=False)
+    title = {"type": "ai-title", "sessionId": "s1", "aiTitle": "x" * 1000}
+    world.append("s1", *[title] * (LOOK_BEHIND // 1000))
+    world.settle()
+    world.app.engine.save_positions()
+    world.restart()
+    queued = {"type": "queue-operation", "operation": "enqueue", "sessionId": "s1", "content": "hidden too"}
+    stamp = world.record("user", "s1", "")["timestamp"]
+    world.append("s1", queued | {"timestamp": stamp}, {**queued, "operation": "remove", "timestamp": stamp})
+    world.settle()
+    assert world.file("s1") == {} and world.store.load_progress("s1") is None
