@@ -143,6 +143,8 @@ class NoProject(Struct, frozen=True):
     reason: str
     gone: bool = False
     """Whether the directory does not exist now and may exist again."""
+    excluded: bool = False
+    """Whether a person excluded it in the configuration, so that nothing of it may be stored."""
 
 
 class TranscriptGrew(Struct, frozen=True):

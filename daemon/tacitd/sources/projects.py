@@ -91,13 +91,18 @@ class ProjectFinder:
             there, standing = place.is_dir(), _existing(place)
             repository = git.find_repository(standing)
         except OSError as error:
-            return NoProject(cwd, f"the working directory cannot be looked at ({error.strerror})")
-        if not there and (repository is None or (reason := self._refusal(standing, repository.top, True))):
-            reason = self._exclusion(place, place)
-            return NoProject(cwd, reason or "the working directory does not exist", gone=not reason)
+            reason = f"the working directory cannot be looked at ({error.strerror})"
+            return self._refuse(cwd, place, place, reason)
+        if not there and (repository is None or self._refusal(standing, repository.top, True)):
+            return self._refuse(cwd, place, place, "the working directory does not exist", gone=True)
         root = repository.top if repository is not None else place
         reason = self._refusal(place, root, repository is not None)
-        return NoProject(cwd, reason) if reason else Project(root, repository is not None)
+        return self._refuse(cwd, place, root, reason) if reason else Project(root, repository is not None)
+
+    def _refuse(self, cwd: str, place: Path, root: Path, reason: str, *, gone: bool = False) -> NoProject:
+        """Of several reasons, a person's exclusion counts: it forbids more than the others."""
+        exclusion = self._exclusion(place, root)
+        return NoProject(cwd, exclusion or reason, gone and not exclusion, bool(exclusion))
 
     def _refusal(self, place: Path, root: Path, is_git: bool) -> str:
         """Why neither this directory nor its top level may be a project; "" if it may."""

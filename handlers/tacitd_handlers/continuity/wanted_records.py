@@ -14,7 +14,7 @@ from tacitd.handler import Tools
 def is_unwanted(project: Project | NoProject, tools: Tools) -> bool:
     """Whether a person excluded this directory, so that nothing of it may be stored."""
     if isinstance(project, NoProject):
-        return "excludes" in project.reason
+        return project.excluded
     return tools.write_mode(project) == "off"
 
 

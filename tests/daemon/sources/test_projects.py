@@ -166,6 +166,16 @@ def test_an_excluded_directory_that_is_gone_is_still_excluded(scene: Scene) -> N
     assert "projects.exclude" in scene.reason(scene.home / "secret/clone")
 
 
+def test_an_exclusion_counts_also_where_no_project_may_be(scene: Scene) -> None:
+    """What is in a `node_modules` of an excluded directory is as private as the rest of it."""
+    scene.projects = scene.make("~/secret")
+    for place in ("home/u/secret/node_modules/p", "home/u/secret"):
+        found = scene.projects.find_project(str(scene.folder(place)))
+        assert isinstance(found, NoProject) and found.excluded and not found.gone
+    other = scene.projects.find_project(str(scene.folder("home/u/open/node_modules/p")))
+    assert isinstance(other, NoProject) and not other.excluded
+
+
 def test_directory_that_is_gone(scene: Scene) -> None:
     """DESIGN "Where it writes": a deleted directory is not a project and may return, unless a repository around it exists."""
     gone = scene.projects.find_project(str(scene.home / "x/y"))
