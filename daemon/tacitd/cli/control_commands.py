@@ -123,23 +123,25 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
 
 
 @click.command(epilog="\b\nExample: tacitd pause --project ~/work/secret")
-@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def pause(project: str | None, session: str | None) -> None:
     """Pause learning. What you type meanwhile waits, and is learned after `tacitd resume`."""
-    said = connect_daemon(get_paths().socket)("pause", **_scope(project, session))
+    scope = _scope(project, session)
+    said = connect_daemon(get_paths().socket)("pause", **scope)
     what = "paused" if said.get("changed", True) else "already paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
 
 
 @click.command(epilog="\b\nExample: tacitd resume")
-@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def resume(project: str | None, session: str | None) -> None:
     """Resume learning. Without an option, everything that was paused resumes.
 
     This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
-    said = connect_daemon(get_paths().socket)("resume", **_scope(project, session))
+    scope = _scope(project, session)
+    said = connect_daemon(get_paths().socket)("resume", **scope)
     what = "resumed" if said.get("changed", True) else "was not paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())

@@ -54,7 +54,7 @@ _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
     epilog="\b\nExample: tacitd scan --since 30d --dry-run\nExample: tacitd scan --since 7d --project . --yes"
 )
 @click.option("--since", required=True, help="How far back: 12h, 30d, or a date such as 2026-01-31.")
-@click.option("--project", help="Only this project (a directory in it).")
+@click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--dry-run", is_flag=True, help="Print the estimate and stop.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print the estimate as JSON on stdout.")

@@ -230,15 +230,21 @@ def commands_with_a_directory() -> Iterator[tuple[str, ...]]:
             return
         for one in command.params:
             if one.metavar in ("DIR", "[DIR]") and names != ("context",):  # see the test below
+                needed = [each for each in command.params if each.required and each is not one]
                 others = [
-                    "x" for each in command.params if isinstance(each, click.Argument) and each.required
+                    word
+                    for each in needed
+                    for word in (["x"] if isinstance(each, click.Argument) else [each.opts[0], "7d"])
                 ]
-                yield (*names, *others, one.opts[-1]) if isinstance(one, click.Option) else names
+                for option in one.opts if isinstance(one, click.Option) else ():
+                    yield (*names, *others, option)
+                if isinstance(one, click.Argument):
+                    yield names
 
     yield from below(make_program(TABLE), ())
 
 
-@pytest.mark.parametrize("names", [*commands_with_a_directory(), ("why", "pnpm", "--cwd")], ids=" ".join)
+@pytest.mark.parametrize("names", list(commands_with_a_directory()), ids=" ".join)
 def test_a_directory_that_is_not_there_is_wrong_use(cli: Cli, names: tuple[str, ...]) -> None:
     """Exit code 2 with the name: a mistyped directory must not look like a project in which nothing was learned."""
     file = cli.home / "file"
@@ -259,6 +265,8 @@ def test_the_commands_with_a_directory_are_found() -> None:
     """The test above has commands to test."""
     found = set(commands_with_a_directory())
     assert {("learned",), ("init",), ("synthesize",), ("exclude",), ("sessions", "list")} <= found
+    options = [("why", "x"), ("forget", "x"), ("accept", "x"), ("pause",), ("scan", "--since", "7d")]
+    assert {(*names, "--project") for names in options} <= found
 
 
 def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> None:
