@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tacitd.files.busy_files import BusyFiles
     from tacitd.files.disk import Disk, RealDisk
     from tacitd.files.late_writes import LateWrites, RecoveredCopy
-    from tacitd.files.locks import Lock, acquire_lock, make_private_dir
+    from tacitd.files.locks import Lock, acquire_lock, make_private_dir, wait_for_lock
     from tacitd.files.log import Log
     from tacitd.files.operations import (
         AppendLine,
@@ -79,6 +79,7 @@ __all__ = [
     "replace_file",
     "swap_line",
     "take_line",
+    "wait_for_lock",
 ]
 
 _PARTS = (

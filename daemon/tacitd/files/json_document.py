@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all
-from tacitd.files.locks import make_private_dir
+from tacitd.files.locks import make_private_dir, wait_for_lock
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 
@@ -45,12 +45,8 @@ def lock_directory(directory: Path, disk: Disk | None = None) -> Iterator[None]:
     """
     disk = disk or RealDisk()
     make_private_dir(directory, disk)
-    fd = disk.open_append(directory / LOCK, 0o600)
-    try:
-        disk.lock(fd, wait=True)
+    with wait_for_lock(directory / LOCK, disk):
         yield
-    finally:
-        disk.close(fd)
 
 
 def read_document(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:

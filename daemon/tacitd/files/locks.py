@@ -1,4 +1,4 @@
-"""The lock that one process holds for its lifetime, and private directories (DESIGN "Control").
+"""The lock that one process holds for its lifetime, the lock of one change, and private directories (DESIGN "Control").
 
 The flock decides, because the kernel releases it however the process ends. The process id in the file is only used in
 messages and is never trusted. Locks of single appends are in log.py.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -63,6 +64,17 @@ def acquire_lock(path: Path, disk: Disk | None = None) -> Lock:
             raise
         # The file was removed or replaced between open and lock, so this lock is on a file without this name. A later
         # process would open another file and get its lock too.
+        disk.close(fd)
+
+
+@contextmanager
+def wait_for_lock(path: Path, disk: Disk) -> Iterator[None]:
+    """Hold the flock on an empty file, which is made if needed and stays. Waits without a limit. Raises OSError."""
+    fd = disk.open_append(path, 0o600)
+    try:
+        disk.lock(fd, wait=True)
+        yield
+    finally:
         disk.close(fd)
 
 

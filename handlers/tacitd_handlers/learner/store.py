@@ -19,7 +19,7 @@ from tacitd.clock import Clock
 from tacitd.errors import FileRefusedError
 from tacitd.files.append_text import append_text
 from tacitd.files.disk import Disk, RealDisk, is_regular
-from tacitd.files.locks import make_private_dir
+from tacitd.files.locks import make_private_dir, wait_for_lock
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
 from tacitd.files.temporary import read_snapshot as look_at
@@ -79,13 +79,9 @@ class LearnerStore:
     def locked(self) -> Iterator[None]:
         """Hold the lock between processes, and wait for it. Raises OSError."""
         make_private_dir(self.places.home, self._disk)
-        fd = self._disk.open_append(self.places.home / "lock", 0o600)
-        try:
-            self._disk.lock(fd, wait=True)
+        with wait_for_lock(self.places.home / "lock", self._disk):
             self._finish_interrupted()
             yield
-        finally:
-            self._disk.close(fd)
 
     def close(self) -> None:
         """Close the logs. Raises OSError."""

@@ -17,6 +17,7 @@ from typing import Any
 from tacitd.clock import Clock, SystemClock, local_date
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
+from tacitd.files.locks import wait_for_lock
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
 from tacitd_handlers.lessons import lesson_index, lesson_paths
@@ -66,9 +67,7 @@ class LessonStore:
         Raises OSError if the directory cannot be written.
         """
         make_dirs(self.directory, self.disk, private=True)
-        fd = self.disk.open_append(self.directory / LOCK, 0o600)
-        try:
-            self.disk.lock(fd, wait=True)
+        with wait_for_lock(self.directory / LOCK, self.disk):
             before = self._stamp()
             folded = self.read_lessons()
             now = LessonChange(self.log, folded, max(folded.last, self._damaged_id() if self.log.bad else 0))
@@ -77,8 +76,6 @@ class LessonStore:
             finally:
                 if now.was_tried:
                     self._update_index(now, before.st_size if before is not None else 0)
-        finally:
-            self.disk.close(fd)
 
     def _damaged_id(self) -> int:
         """The highest id in a complete line of the log, even if the line cannot be parsed: a person may repair it.
