@@ -20,7 +20,9 @@ NAMED = 5
 
 @click.command(epilog="\b\nExample: tacitd forget 4f1c02ab\nExample: tacitd forget pnpm --purge")
 @click.argument("asked", metavar="ID|TEXT")
-@click.option("--project", "--cwd", metavar="DIR", help="The project; the default is the current directory.")
+@click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
 @click.option("--undo", is_flag=True, help="Do not forget it any more, and put it back.")
 @click.option(
     "--purge",
@@ -29,7 +31,7 @@ NAMED = 5
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
-def forget(asked: str, project: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
+def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_json: bool) -> None:
     """Remove a learned line, a lesson or a value, and never learn it again. TEXT is a part of it.
 
     A line that was only proposed is not proposed again. Before a line of your own is removed, and before words are purged,
@@ -40,7 +42,7 @@ def forget(asked: str, project: str | None, undo: bool, purge: bool, yes: bool, 
     states = (
         ("forgotten",) if undo else ("stored", "proposed", "forgotten") if purge else ("stored", "proposed")
     )
-    found = find_item(asked, find_project_root(resolve_directory(project)), states)
+    found = find_item(asked, find_project_root(resolve_directory(cwd)), states)
     _echo_item(found)
     if found.item.by_person and not undo and not yes:
         click.confirm(f"You wrote this {found.item.kind} yourself. Remove it?", abort=True, err=True)
@@ -64,14 +66,16 @@ def forget(asked: str, project: str | None, undo: bool, purge: bool, yes: bool, 
 
 @click.command(epilog="\b\nExample: tacitd accept 4f1c02ab")
 @click.argument("asked", metavar="ID|TEXT")
-@click.option("--project", "--cwd", metavar="DIR", help="The project; the default is the current directory.")
+@click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
 @click.option("--text", help="Store it with these words instead.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
-def accept(asked: str, project: str | None, text: str | None, as_json: bool) -> None:
+def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None:
     """Store a withheld or refused line after all. `tacitd review` and `tacitd learned --refused` list them."""
     if text is not None and not text.strip():
         raise UsageError("the text is empty", "leave --text out to store it as it was proposed")
-    found = find_item(asked, find_project_root(resolve_directory(project)), ("proposed",))
+    found = find_item(asked, find_project_root(resolve_directory(cwd)), ("proposed",))
     _echo_item(found)
     done = decide_item(found, "edit", text=text) if text is not None else decide_item(found, "keep")
     if as_json:

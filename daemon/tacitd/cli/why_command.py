@@ -28,7 +28,9 @@ Explain = Callable[[str, Path], list[dict[str, Any]]]
     epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
 @click.argument("asked", metavar="ID|TEXT")
-@click.option("--project", "--cwd", metavar="DIR", help="The project; the default is the current directory.")
+@click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
 @click.option(
     "--json",
     "as_json",
@@ -37,13 +39,13 @@ Explain = Callable[[str, Path], list[dict[str, Any]]]
 )
 @add_pager_option
 @click.pass_context
-def why(ctx: click.Context, asked: str, project: str | None, as_json: bool, no_pager: bool) -> None:
+def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> None:
     """Show which of your words a learned line or a lesson came from, when you said them, and what the model's calls cost.
 
     TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
     contains TEXT.
     """
-    found = collect_reasons(load_plugin_table(os.environ), asked, resolve_directory(project))
+    found = collect_reasons(load_plugin_table(os.environ), asked, resolve_directory(cwd))
     if as_json:
         echo_json(found)
     else:
