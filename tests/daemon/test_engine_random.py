@@ -22,7 +22,7 @@ from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Gather, Later
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
-         "pause", "resume", "title", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
+         "pause", "resume", "title", "said", "said", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
 
 
 class World:
@@ -68,7 +68,7 @@ class World:
 
     def step(self, what: str) -> None:
         scene, session = self.scene, self.random.choice("stuvw")
-        if what in ("type", "fork", "torn", "queue", "title", "move"):
+        if what in ("type", "fork", "torn", "queue", "title", "said", "move"):
             self._write(what, session)
         elif what == "work":
             scene.work(self.random.randint(1, 3))
@@ -144,7 +144,9 @@ class World:
             if what == "title"
             else scene.typed(session, f"words {len(self.all)}", cwd=self.other if what == "move" else None)
         )
-        if what == "queue":
+        if what == "said":
+            made = scene.said(session, "words")
+        elif what == "queue":
             self.queued += 1
             made = scene.queued(session, f"queued {self.queued}")
         elif what != "title":
