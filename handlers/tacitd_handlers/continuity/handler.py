@@ -60,6 +60,8 @@ class ContinuityHandler(BaseHandler):
         self._summaries = SummaryMaker(self._update)
         self._growing: dict[str, bool] = {}
         """The sessions that grew since their last summary, and whether one is due now: they were compacted."""
+        self._is_unanswered = False
+        """Whether the model had no answer since the job last looked: then it is not asked about other sessions."""
         self._newest: float | None = None
         """The time of the newest record that was read: seconds since 1970, UTC."""
         self._clock_doubted = False
@@ -83,8 +85,8 @@ class ContinuityHandler(BaseHandler):
                     self._prune(tools)
                 case Due(job="pauses", project=None):
                     self._find_pauses(tools)
-                case Due(job="pauses", project=Project() as project):
-                    return self._summarise_paused(project, tools)
+                case Due(job="pauses", project=Project() as project, session=session):
+                    return self._summarise_paused(project, session, tools)
                 case Due(job="compaction", session=session):
                     return self._summarise_compacting(session, tools)
                 case _:
@@ -151,7 +153,7 @@ class ContinuityHandler(BaseHandler):
             compacted = any(one.summary for one in records)
             self._growing[session] = compacted or self._growing.get(session, False)
         if compacted and isinstance(event.project, Project):
-            tools.post(Due(PAUSED, event.project))
+            tools.post(Due(PAUSED, event.project, session))
 
     def _read_progress(self, session: str, event: TranscriptGrew, tools: Tools) -> TranscriptProgress:
         """The progress of a session of which none is stored. Trigger: the transcript is read from its middle. Why: tacitd was
@@ -241,20 +243,24 @@ class ContinuityHandler(BaseHandler):
         return self._summaries.summarise(now, event.transcript, upto, tools)
 
     def _find_pauses(self, tools: Tools) -> None:
-        """Post the job for each project with a session that paused or was compacted and may have a summary now.
+        """Post the job for each session that paused or was compacted and may have a summary now: an event of its own for each,
+        because a person may have paused tacitd for one.
 
         A directory that is not a project has no such job: nobody could pause it. Its sessions get a summary at their end.
         """
-        found = (tools.project_of(now.cwd) for now in self._list_due(tools))
-        for project in dict.fromkeys(one for one in found if isinstance(one, Project)):
-            if not is_unwanted(project, tools):
-                tools.post(Due(PAUSED, project))
+        self._is_unanswered = False
+        for now in self._list_due(list(self._growing), tools):
+            project = tools.project_of(now.cwd)
+            if isinstance(project, Project) and not is_unwanted(project, tools):
+                tools.post(Due(PAUSED, project, now.session))
 
-    def _list_due(self, tools: Tools) -> Iterator[TranscriptProgress]:
+    def _list_due(self, sessions: Sequence[str], tools: Tools) -> Iterator[TranscriptProgress]:
         settings: ContinuitySettings = tools.settings["continuity"]
         at = tools.clock.now()
-        for session, compacted in list(self._growing.items()):
-            now = self._store.load_progress(session)
+        for session in sessions:
+            now, compacted = self._store.load_progress(session), self._growing.get(session)
+            if compacted is None:
+                continue
             if now is None or not is_worth_a_summary(now, settings):
                 self._growing.pop(session, None)
             elif is_pause_over(now, at) and (
@@ -262,18 +268,16 @@ class ContinuityHandler(BaseHandler):
             ):
                 yield now
 
-    def _summarise_paused(self, project: Project, tools: Tools) -> Outcome:
-        """Summarise one session. What has no answer now is tried again by the next job, or at the session's end."""
-        if is_unwanted(project, tools):
-            return Done()
-        now = next((one for one in self._list_due(tools) if tools.project_of(one.cwd) == project), None)
-        if now is None:
+    def _summarise_paused(self, project: Project, session: str, tools: Tools) -> Outcome:
+        """Summarise a session. What has no answer now is tried again by the next job, or at the session's end."""
+        now = next(self._list_due([session], tools), None)
+        if now is None or is_unwanted(project, tools) or self._is_unanswered:
             return Done()
         outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
         if not isinstance(outcome, Done):
+            self._is_unanswered = True
             return Done()
-        self._growing.pop(now.session, None)
-        tools.post(Due(PAUSED, project))
+        self._growing.pop(session, None)
         return outcome
 
     def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
+from tacitd.dispatch.pauses import Pause
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
@@ -203,3 +204,38 @@ def test_a_decision_has_the_time_of_its_message(world: World) -> None:
         "Use Go": utc_millis(NOW),
         "Use tabs": utc_millis(NOW + 110),
     }
+
+
+def test_a_session_that_a_person_paused_is_not_asked_about(world: World) -> None:
+    """`tacitd pause --session`: also what was read of it before is not sent. The project's other sessions go on."""
+    for name in ("s1", "s2"):
+        for number in range(5):
+            world.type(name, f"{name} step {number}")
+            world.say(name, f"{name} step {number} is done")
+    world.settle()
+    pause = Pause("session", "s1")
+    world.app.engine.set_pause(pause, held=True)
+    world.settle(700)
+    run_job(world)
+    assert ["s1 step" in ask.prompt for ask in world.model.asked] == [False]
+    world.app.engine.set_pause(pause, held=False)
+    world.settle()
+    assert ["s1 step" in ask.prompt for ask in world.model.asked] == [False, True]
+
+
+def test_without_an_answer_the_other_sessions_wait_for_the_next_job(world: World) -> None:
+    """A model that does not answer for one session is not asked for each of the others as well."""
+    for name in ("s1", "s2", "s3"):
+        for number in range(5):
+            world.type(name, f"{name} step {number}")
+            world.say(name, f"{name} step {number} is done")
+    world.settle()
+    world.model.default = NoAnswer(Why.UNREACHABLE, "down")
+    world.settle(700)
+    run_job(world)
+    asked = len(world.model.asked)
+    run_job(world)
+    assert len(world.model.asked) - asked == 1
+    world.model.default = ANSWER
+    run_job(world)
+    assert len(world.model.asked) - asked == 4
