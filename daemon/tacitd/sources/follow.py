@@ -238,8 +238,7 @@ class Follower:
         except OSError:
             return False
         known = self._known.stamps.get(path)
-        now = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-        return known == now and stat.S_ISREG(status.st_mode)
+        return known == stamp_of(status) and stat.S_ISREG(status.st_mode)
 
     def _compare_path(self, path: str, now: float) -> bool:
         """Compare one path. Returns whether it is a directory."""

@@ -11,30 +11,51 @@ from __future__ import annotations
 
 import os
 import stat
+import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Self
 
 from msgspec import Struct, field
+
+_FIELDS = struct.Struct("<qqqQ")
 
 IsTranscript = Callable[[str], bool]
 """Whether a file with this path is a transcript: `base.Source.is_transcript`."""
 
 
-class Stamp(NamedTuple):
+class Stamp(bytes):
     """What identifies a file's state: any difference means that the file changed (DESIGN "Sources").
 
-    A tuple and not a dataclass: one is made for every file in every pass, and a tuple is three times as fast.
+    Bytes and not a struct of four numbers: there is one for each transcript, and it takes 96 bytes instead of 200.
     """
 
-    size: int
-    """Bytes."""
-    mtime_ns: int
-    """Last write: nanoseconds since 1970, UTC."""
-    ctime_ns: int
-    """Last change of the inode: nanoseconds since 1970, UTC. A program cannot set it back."""
-    inode: int
+    __slots__ = ()
+
+    def __new__(cls, size: int, mtime_ns: int, ctime_ns: int, inode: int) -> Self:
+        """`size`: bytes. `mtime_ns`: last write. `ctime_ns`: last change of the inode, which a program cannot set back. Both are
+        nanoseconds since 1970, UTC."""
+        try:
+            packed = _FIELDS.pack(size, mtime_ns, ctime_ns, inode)
+        except struct.error:  # a program set a time after the year 2262, which some file systems can store
+            packed = _FIELDS.pack(size, _wrap(mtime_ns), _wrap(ctime_ns), inode)
+        return super().__new__(cls, packed)
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return int(_FIELDS.unpack(self)[0])
+
+    @property
+    def mtime_ns(self) -> int:
+        """Last write: nanoseconds since 1970, UTC. A time after the year 2262 counts as long past."""
+        return int(_FIELDS.unpack(self)[1])
+
+
+def _wrap(number: int) -> int:
+    """The number modulo 2**64, as a signed one."""
+    return (number + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 class Listing(Struct):
