@@ -20,6 +20,7 @@ from support_daemon import (
     stamp,
     until,
 )
+from support_waiting import PATIENCE
 
 pytestmark = pytest.mark.scenario
 A_WEEK = 7 * 86400.0
@@ -49,7 +50,8 @@ def test_prompts_of_a_session_are_gathered_into_one_call(make: MakeDaemon) -> No
     daemon.wait_until(lambda s: s["slices"]["learning"]["total"]["facts"] == 4)
     assert len(daemon.extractions()) == 1
     assert daemon.put_to_model() == [f"Prefers amber-{number}" for number in range(4)]
-    assert raw_files(daemon.project) == ["learning-raw.jsonl"]
+    # It is written after the facts are counted.
+    until(lambda: raw_files(daemon.project) == ["learning-raw.jsonl"], PATIENCE, daemon.said)
     raw = json.loads((daemon.project / "tmp" / "learning-raw.jsonl").read_text())
     assert raw["facts"] == daemon.put_to_model()
     assert raw["session"] == "s1"

@@ -213,7 +213,7 @@ def test_nothing_is_kept_for_ever_and_all_opens(steps: list[tuple[int, float, in
             assert not breaker.is_closed("/0", f"s{i}")
         reason = breaker.get_reason(f"/{place}", f"s{i}")
         assert (reason is not None) is breaker.is_closed(f"/{place}", f"s{i}")
-        assert reason is None or 0 <= reason[1] <= HOUR
+        assert reason is None or 0 <= reason[1] <= HOUR + 1e-6  # sums of floats are not exact
     hand.at += 2 * HOUR
     assert breaker.list_degradations() == [] and not any(breaker.is_closed(f"/{i}") for i in range(4))
     hand.at += HOUR
