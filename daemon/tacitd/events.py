@@ -62,6 +62,8 @@ class Prompt(Struct, frozen=True):
     """Up to 300 characters: the end of the assistant's preceding text, or the question that was answered."""
     pasted: int = 0
     """The number of characters of marked pastes that were removed from `text`."""
+    context_cwd: str = ""
+    """The working directory in which the assistant wrote `context`, if it is not `cwd`."""
 
     @property
     def id(self) -> str:

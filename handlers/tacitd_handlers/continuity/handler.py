@@ -35,8 +35,9 @@ from tacitd_handlers.continuity.summaries import (
 )
 from tacitd_handlers.continuity.task_merge import list_task_values
 from tacitd_handlers.continuity.tasks import ToolCall
-from tacitd_handlers.continuity.wanted_records import is_unwanted, keep_wanted
+from tacitd_handlers.continuity.wanted_records import keep_wanted
 from tacitd_handlers.shared import decay
+from tacitd_handlers.shared.unwanted_places import is_unwanted
 
 PRUNE, PAUSED = "sessions", "pauses"
 """Its jobs: remove old files; find sessions that paused."""

@@ -9,18 +9,12 @@ from collections.abc import Iterable
 
 from tacitd.events import NoProject, Project, Record
 from tacitd.handler import Tools
+from tacitd_handlers.shared.unwanted_places import drop_unwanted_contexts, is_unwanted
 
 
-def is_unwanted(project: Project | NoProject, tools: Tools) -> bool:
-    """Whether a person excluded this directory, so that nothing of it may be stored."""
-    if isinstance(project, NoProject):
-        return project.excluded
-    return tools.write_mode(project) == "off"
-
-
-def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoProject) -> list[Record]:
-    """The records of directories that are not excluded. One that names no directory belongs to that of the record before it, and
-    the first ones to `project`."""
+def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoProject) -> tuple[Record, ...]:
+    """The records of directories that are not excluded, without contexts of those that are. A record that names no directory
+    belongs to that of the record before it, and the first ones to `project`."""
     kept: list[Record] = []
     answers = {"": is_unwanted(project, tools)}
     cwd = ""
@@ -30,4 +24,4 @@ def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoPr
             answers[cwd] = is_unwanted(tools.project_of(cwd), tools)
         if not answers[cwd]:
             kept.append(record)
-    return kept
+    return drop_unwanted_contexts(kept, tools)

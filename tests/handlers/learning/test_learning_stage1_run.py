@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
 from tacitd.events import Prompt, ToolUse
@@ -59,6 +60,18 @@ def test_a_secret_in_the_assistants_turn_does_not_leave_the_machine(bench: Bench
         Prompt("typed", "no", "s1", "u1", 0.0, str(bench.root), context), 1000
     )
     assert message.context == "I found GITHUB_TOKEN=[secret] in .env. Use it?"
+
+
+def test_the_assistants_words_in_an_excluded_directory_are_not_sent(bench: Bench) -> None:
+    """A session may come from such a directory, and what the assistant wrote last there goes before the first prompt here."""
+    private = bench.new_project("private")
+    bench.modes[private.root] = "off"
+    for number, place in enumerate((private.root, bench.root)):
+        record = bench.record("use pnpm", context="The hidden plan is this. Go on?")
+        prompts = tuple(replace(one, context_cwd=str(place)) for one in record.prompts)
+        bench.play(bench.grew(replace(record, prompts=prompts), due=True))
+        asked = bench.asked(EXTRACTION)[number]
+        assert "use pnpm" in asked and ("hidden plan" in asked) == (place == bench.root)
 
 
 def test_a_context_that_begins_within_a_secret_is_cut_behind_it(bench: Bench) -> None:

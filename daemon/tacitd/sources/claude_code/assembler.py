@@ -17,6 +17,7 @@ from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.assistant import (
     RecentSpeech,
+    SpokenContext,
     make_record,
     spoken_record,
 )
@@ -146,7 +147,7 @@ class RecordAssembler:
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         record = spoken_record(start, end, line, self.session, self.cwd, self.own)
         if record.text:
-            self._speech.add_speech(record.text[-CONTEXT_LIMIT:])
+            self._speech.add_speech(SpokenContext(record.text[-CONTEXT_LIMIT:], record.cwd))
         if record.text or record.tools:
             self.buffer.add_record(record)
 
@@ -249,7 +250,7 @@ class RecordAssembler:
         line: TranscriptLine,
         verdict: PromptVerdict,
         uuid: str,
-        context: str | None = None,
+        context: SpokenContext | None = None,
     ) -> None:
         """Make prompts of a verdict's words, without those that came before, and keep them."""
         command = command_name(_raw_text(line)) if verdict.rule == 10 else ""
@@ -274,17 +275,26 @@ class RecordAssembler:
         self._explain(start, line, verdict, fresh)
 
     def _prompt(
-        self, words: PersonWords, n: int, line: TranscriptLine, uuid: str, time: float | None, context: str
+        self,
+        words: PersonWords,
+        n: int,
+        line: TranscriptLine,
+        uuid: str,
+        time: float | None,
+        context: SpokenContext,
     ) -> Prompt:
+        cwd = line.cwd or self.cwd
+        is_spoken = words.context is None
         return Prompt(
             kind=words.kind,
             text=words.text,
             session=line.session_id or self.session,
             uuid=f"{uuid}#{n}" if uuid and n else uuid,
             time=time,
-            cwd=line.cwd or self.cwd,
-            context=context if words.context is None else words.context[:CONTEXT_LIMIT],
+            cwd=cwd,
+            context=context.text if words.context is None else words.context[:CONTEXT_LIMIT],
             pasted=words.pasted,
+            context_cwd=context.cwd if is_spoken and context.cwd != cwd else "",
         )
 
     def _judge_only(self, start: int, line: TranscriptLine) -> None:

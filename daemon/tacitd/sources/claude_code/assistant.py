@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Record, ToolUse
 from tacitd.sources.base import OwnCalls
@@ -81,12 +83,21 @@ def _synthetic(line: SpokenLine | TranscriptLine, message: LineMessage) -> bool:
     return bool(line.is_api_error_message or line.agent_id) or message.model == "<synthetic>"
 
 
+class SpokenContext(Struct, frozen=True):
+    """The end of what the assistant wrote in one working directory."""
+
+    text: str
+    """At most `CONTEXT_LIMIT` characters."""
+    cwd: str
+    """"" if its records name none."""
+
+
 class RecentSpeech:
     """The end of the assistant's text in the turn that a prompt answers."""
 
     def __init__(self, own: OwnCalls) -> None:
         self._own = own
-        self._recent: deque[bytes | str] = deque(maxlen=_RECENT)
+        self._recent: deque[bytes | SpokenContext] = deque(maxlen=_RECENT)
         self._answered = False
 
     def add_lines(self, said: Sequence[bytes]) -> None:
@@ -94,8 +105,8 @@ class RecentSpeech:
         for raw in said[-_RECENT:]:
             self.add_speech(raw)
 
-    def add_speech(self, said: bytes | str) -> None:
-        """Add an assistant's message: an undecoded line, or its text."""
+    def add_speech(self, said: bytes | SpokenContext) -> None:
+        """Add an assistant's message: an undecoded line, or the end of its text."""
         if self._answered:
             self._recent.clear()
             self._answered = False
@@ -105,22 +116,27 @@ class RecentSpeech:
         """A person said something, so the assistant's next message begins another turn."""
         self._answered = True
 
-    def get_context(self) -> str:
-        """At most the last `CONTEXT_LIMIT` characters of the assistant's text since the last prompt, or before it."""
-        end = ""
+    def get_context(self) -> SpokenContext:
+        """The end of the assistant's text since the last prompt, or before it. What it wrote in another directory than its last
+        message is left out: a person may have excluded one of the two."""
+        end = cwd = ""
         for at in range(len(self._recent) - 1, -1, -1):
             said = self._recent[at]
             if isinstance(said, bytes):
-                said = self._recent[at] = self._text(said)
-            end = f"{said}\n{end}" if end and said else said or end
+                said = self._recent[at] = self._read(said)
+            if not said.text:
+                continue
+            if end and said.cwd != cwd:
+                break
+            end, cwd = f"{said.text}\n{end}" if end else said.text, said.cwd
             if len(end) >= CONTEXT_LIMIT:
                 break
-        return end[-CONTEXT_LIMIT:]
+        return SpokenContext(end[-CONTEXT_LIMIT:], cwd)
 
-    def _text(self, raw: bytes) -> str:
+    def _read(self, raw: bytes) -> SpokenContext:
         line = decode_spoken(raw)
-        message = line.message
+        message, cwd = line.message, line.cwd or ""
         if not isinstance(message, LineMessage) or _synthetic(line, message):
-            return ""
-        own = self._own.is_own_record(line.session_id or "", line.cwd or "")
-        return "" if own else spoken_text(message)[-CONTEXT_LIMIT:]
+            return SpokenContext("", cwd)
+        own = self._own.is_own_record(line.session_id or "", cwd)
+        return SpokenContext("" if own else spoken_text(message)[-CONTEXT_LIMIT:], cwd)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from tacitd.sources.base import PromptVerdict
+from tacitd.sources.claude_code.assistant import SpokenContext
 
 _MOST = 1000
 """How many messages may wait; beyond it the oldest count as said."""
@@ -26,7 +27,7 @@ class QueuedPrompt(Struct, eq=False):
     verdict: PromptVerdict
     session: str
     stamp: str
-    context: str
+    context: SpokenContext
     uuid: str = ""
     given_out: bool = False
     """Whether its words became a prompt already (`release_all`)."""

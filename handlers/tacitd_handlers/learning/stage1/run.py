@@ -52,6 +52,7 @@ from tacitd_handlers.shared.prompt_extensions import (
     split_answer,
 )
 from tacitd_handlers.shared.quoted_text import shorten_middle
+from tacitd_handlers.shared.unwanted_places import drop_unwanted_contexts
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
@@ -77,6 +78,7 @@ def extract_facts(
     `wants_rewording`: see `LearningState.wants_rewording`. Raises OSError and TacitdError; the engine then offers the batch again.
     """
     settings: ExtractionSettings = tools.settings["extraction"]
+    event = replace(event, records=drop_unwanted_contexts(event.records, tools))
     prompts = [p for record in event.records for p in record.prompts]
     if not any(has_typed_text(p) for p in prompts):
         # Growth without a prompt commits nothing; prompts that are skipped are counted, so status shows them.

@@ -168,6 +168,26 @@ def test_the_context_of_a_prompt_reaches_back_over_blocks(tmp_path: Path) -> Non
     assert [(p.text, p.context) for p in tail.list_prompts(0)] == [("this one", "Which one?")]
 
 
+def test_a_context_names_another_directory_than_the_prompts(tmp_path: Path) -> None:
+    """A person may have excluded one of the two. Words of two directories are not mixed."""
+    for number, (places, context, place) in enumerate(
+        (
+            (("/a", "/a", "/a"), "Said first.\nSaid then.", ""),
+            (("/a", "/a", "/b"), "Said first.\nSaid then.", "/a"),
+            (("/a", "/b", "/b"), "Said then.", ""),
+            (("/a", "/b", "/a"), "Said then.", "/b"),
+        )
+    ):
+        path = tmp_path / f"{number}.jsonl"
+        first, second, last = places
+        said = (spoken("Said first.", cwd=first), spoken("Said then.", cwd=second))
+        write(path, *said, typed("go on", f"u{number}", cwd=last))
+        tail = Tail(path, 0, SOURCE)
+        tail.read_next_slice()
+        (prompt,) = tail.list_prompts(0)
+        assert (prompt.cwd, prompt.context, prompt.context_cwd) == (last, context, place)
+
+
 def test_of_thinking_alone_nothing_is_kept() -> None:
     """A third of the assistant's lines contains nothing else. They still name the directory and the time."""
     reader = LineReader(Path("x.jsonl"), OWN)
