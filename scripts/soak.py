@@ -130,8 +130,9 @@ def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool
 
 
 def _benchmark_rows(output: str) -> list[str]:
-    """The lines of a benchmark with figures, in one line each."""
-    return [re.sub(r"\s+", " ", one.strip()) for one in output.splitlines() if re.search(r"\d\.\d", one)]
+    """The lines of a benchmark with figures, in one line each; not the sizes of files."""
+    lines = (one for one in output.splitlines() if re.search(r"\d\.\d", one))
+    return [re.sub(r"\s+", " ", one.strip()) for one in lines if not re.search(r"\.(jsonl|bin)\b", one)]
 
 
 def describe_machine() -> str:
@@ -152,7 +153,8 @@ def format_page(results: Mapping[int, SoakResult]) -> str:
         "`make soak` runs these rows in full: the tests and benchmarks of the repository with the figures of a full run. CI runs the",
         "same tests with smaller ones. `python scripts/soak.py --row N` runs one row, `--write` makes this page.",
         "",
-        f"The last run, on {'; '.join(machines) or 'no machine'}, which had other work at the time:",
+        f"The last run of each row, on {'; '.join(machines) or 'no machine'}, which had other work at the time; some rows ran days before",
+        "others. A benchmark's rows have what is asked and then what was reached.",
         "",
         "| # | condition | asked | reached | |",
         "|---|---|---|---|---|",
