@@ -30,6 +30,9 @@ WINDOW = 600.0
 _KEPT = 20_000
 """How many texts of each class are kept when they are packed, the newest. Ids are kept without limit, 16 bytes each."""
 
+_FRESH, _FRESH_TEXT = 32, 2000
+"""How many new prompts of one transcript, of at most so many characters each, are kept until their digests are needed."""
+
 _TIME = Struct(">d")
 _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
 """For each class, those that it can repeat. `bare` has no uuid, `queue` came through the queue, `line` is a record."""
@@ -46,9 +49,11 @@ def _digest(text: str, more: str = "") -> bytes:
 
 
 class SeenPrompts:
-    """The prompts that were seen. Keeps digests, never text."""
+    """The prompts that were seen. Keeps digests, and no text but that of the newest prompts of `add_if_new`."""
 
     def __init__(self) -> None:
+        self._fresh: dict[str, Prompt] = {}
+        """The newest prompts by their ids. Nearly all transcripts end before the digest of one is compared with anything."""
         self._ids = DigestTable()
         self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in (*_SAME_AS, "copy")}
 
@@ -78,6 +83,7 @@ class SeenPrompts:
 
     def dump_keys(self) -> Iterator[str]:
         """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
+        self._hash_fresh()
         for digest, _ in self._ids:
             yield "=" + digest.hex()
         for kind, said in self._said.items():
@@ -88,16 +94,20 @@ class SeenPrompts:
     @property
     def tables(self) -> dict[str, DigestTable]:
         """The digests by what they are of: `id`, and each class of texts with the time (8 bytes) at which it was said."""
+        self._hash_fresh()
         return {"id": self._ids, **self._said}
 
     def has_id(self, id: str) -> bool:
         """Whether a prompt with this id was added before."""
-        return self._ids.find_value(_digest(id)) is not None
+        if id in self._fresh:
+            return True
+        return bool(self._ids) and self._ids.find_value(_digest(id)) is not None
 
     def has_prompt(self, prompt: Prompt, copies: bool = False) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
         if self.has_id(prompt.id):
             return True
+        self._hash_fresh()
         if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
         words = normalise_text(prompt.text)
@@ -106,16 +116,25 @@ class SeenPrompts:
         return self._said_once(prompt, _digest(prompt.session, words))
 
     def add_if_new(self, prompt: Prompt) -> bool:
-        """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
-        id = _digest(prompt.id)
-        if self._ids.find_value(id) is not None:
+        """Whether this prompt is new; it is added then. Called for every typed line of a transcript, by one thread."""
+        id, kind = prompt.id, _class(prompt)
+        if self.has_id(id):
             return False
-        key = _digest(prompt.session, normalise_text(prompt.text))
-        if self._said_once(prompt, key):
-            return False
-        self._ids.put(id)
-        self._remember(_class(prompt), key, prompt.time)
+        if kind != "line":
+            self._hash_fresh()  # it may repeat one of them, and lines do not repeat lines
+        if any(self._said[other] for other in _SAME_AS[kind]):
+            key = _digest(prompt.session, normalise_text(prompt.text))
+            if self._said_once(prompt, key):
+                return False
+        self._fresh[id] = prompt
+        if kind != "line" or len(self._fresh) > _FRESH or len(prompt.text) > _FRESH_TEXT:
+            self._hash_fresh()
         return True
+
+    def _hash_fresh(self) -> None:
+        fresh, self._fresh = self._fresh, {}
+        for prompt in fresh.values():
+            self.add_prompt(prompt)
 
     def _said_once(self, prompt: Prompt, key: bytes) -> bool:
         for kind in _SAME_AS[_class(prompt)]:

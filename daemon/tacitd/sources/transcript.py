@@ -48,8 +48,6 @@ class ReadStep(Struct, frozen=True):
     """Whether there is more to read now."""
     shrunk: bool
     """Whether the file is shorter than what was read, or is another file. If so, reading starts again at 0."""
-    rest: bool
-    """Whether bytes follow the last newline that was read: a line without its end."""
 
 
 def read_records(source: Source, path: Path, start: int, upto: int) -> list[Record]:
@@ -86,15 +84,13 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
     tail = Tail(path, 0, source)
     while True:
         tail.assembler.buffer.keeps_spoken = False  # of another one, if the file was replaced meanwhile
-        step = tail.read_next_slice(_LONG_SLICE)
+        step = tail.read_next_slice(_LONG_SLICE, to_end=True)
         if tail.kept_bytes > _WAITING:
             tail.release_queued()
         yield from tail.list_prompts(0)
         tail.forget_before(tail.safe_end)
         if not step.more:
             break
-    if step.rest:
-        tail.take_unterminated()
     tail.release_queued()
     yield from tail.list_prompts(0)
 
@@ -171,8 +167,9 @@ class Tail:
         """
         return self.assembler.counts
 
-    def read_next_slice(self, limit: int = _SLICE) -> ReadStep:
-        """Read the next slice of about `limit` bytes.
+    def read_next_slice(self, limit: int = _SLICE, to_end: bool = False) -> ReadStep:
+        """Read the next slice of about `limit` bytes. `to_end`: nothing more is expected, so the last slice includes the complete
+        records after the last newline.
 
         Raises FileNotFoundError if the file does not exist, FileRefusedError if it is not a readable regular file.
         """
@@ -180,10 +177,10 @@ class Tail:
         try:
             if self._other_file(fd):
                 self._restart()
-                return ReadStep(0, os.fstat(fd).st_size > 0, True, False)
+                return ReadStep(0, os.fstat(fd).st_size > 0, True)
             if self._mark is None:
                 self._look_behind(fd)
-            done = self._slice(fd, max(limit, 1))
+            done = self._slice(fd, max(limit, 1), to_end)
             # Before the descriptor is closed: by name, another file could be marked.
             self._mark = mark_at(fd, self._read_end)
         finally:
@@ -262,7 +259,7 @@ class Tail:
             self.assembler.read_lines(piece.start, piece.data, piece.cut)
             at = piece.end
 
-    def _slice(self, fd: int, limit: int) -> ReadStep:
+    def _slice(self, fd: int, limit: int, to_end: bool) -> ReadStep:
         if self._scanned is not None:
             return self._pass_over(fd, self._scanned, limit)
         begin = self._read_end
@@ -273,8 +270,10 @@ class Tail:
             self.assembler.read_lines(piece.start, piece.data, piece.cut)
             self._read_end = piece.end
             more = piece.size > piece.start + len(piece.data)
+            if not more and to_end:
+                self._read_end += self.assembler.read_leading_records(piece.end, piece.data[piece.cut :])
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
-                return ReadStep(self._read_end - begin, more, False, piece.cut < len(piece.data))
+                return ReadStep(self._read_end - begin, more, False)
 
     def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
         """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""
@@ -286,4 +285,4 @@ class Tail:
             self._read_end, self._scanned = reached, None
         else:
             self._scanned = reached
-        return ReadStep(reached - at, os.fstat(fd).st_size > reached, False, not found)
+        return ReadStep(reached - at, os.fstat(fd).st_size > reached, False)

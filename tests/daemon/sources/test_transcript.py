@@ -457,8 +457,8 @@ def test_reading_prompts_alone_keeps_nothing_else(path: Path, monkeypatch: pytes
     kept: list[int] = []
     read_slice = Tail.read_next_slice
 
-    def read_and_note(tail: Tail, limit: int = 1 << 20) -> object:
-        step = read_slice(tail, 1 << 16)
+    def read_and_note(tail: Tail, limit: int = 1 << 20, to_end: bool = False) -> object:
+        step = read_slice(tail, 1 << 16, to_end)
         kept.append(tail.kept_bytes)
         return step
 
