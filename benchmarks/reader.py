@@ -364,8 +364,8 @@ def run(name: str, folder: Path) -> None:
 
 def _busy(name: str) -> float:
     """Seconds of processor so far, this process's or (for `cat` and the command) its children's: what others do counts less."""
-    times = os.times()
-    return times.children_user + times.children_system if name in _CHILDREN else times.user + times.system
+    used = resource.getrusage(resource.RUSAGE_CHILDREN if name in _CHILDREN else resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def _peak(name: str) -> float:

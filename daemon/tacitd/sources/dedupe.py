@@ -30,8 +30,8 @@ WINDOW = 600.0
 _KEPT = 20_000
 """How many texts of each class are kept when they are packed, the newest. Ids are kept without limit, 16 bytes each."""
 
-_FRESH, _FRESH_TEXT = 32, 2000
-"""How many new prompts of one transcript, of at most so many characters each, are kept until their digests are needed."""
+_ROOM = 100_000
+"""How many characters of a transcript's typed lines are kept before their digests are computed; 100 for each besides its text."""
 
 _TIME = Struct(">d")
 _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
@@ -49,11 +49,9 @@ def _digest(text: str, more: str = "") -> bytes:
 
 
 class SeenPrompts:
-    """The prompts that were seen. Keeps digests, and no text but that of the newest prompts of `add_if_new`."""
+    """The prompts that were seen. Keeps digests, never text."""
 
     def __init__(self) -> None:
-        self._fresh: dict[str, Prompt] = {}
-        """The newest prompts by their ids. Nearly all transcripts end before the digest of one is compared with anything."""
         self._ids = DigestTable()
         self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in (*_SAME_AS, "copy")}
 
@@ -83,7 +81,6 @@ class SeenPrompts:
 
     def dump_keys(self) -> Iterator[str]:
         """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
-        self._hash_fresh()
         for digest, _ in self._ids:
             yield "=" + digest.hex()
         for kind, said in self._said.items():
@@ -94,20 +91,16 @@ class SeenPrompts:
     @property
     def tables(self) -> dict[str, DigestTable]:
         """The digests by what they are of: `id`, and each class of texts with the time (8 bytes) at which it was said."""
-        self._hash_fresh()
         return {"id": self._ids, **self._said}
 
     def has_id(self, id: str) -> bool:
         """Whether a prompt with this id was added before."""
-        if id in self._fresh:
-            return True
-        return bool(self._ids) and self._ids.find_value(_digest(id)) is not None
+        return self._ids.find_value(_digest(id)) is not None
 
     def has_prompt(self, prompt: Prompt, copies: bool = False) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
         if self.has_id(prompt.id):
             return True
-        self._hash_fresh()
         if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
         words = normalise_text(prompt.text)
@@ -116,25 +109,16 @@ class SeenPrompts:
         return self._said_once(prompt, _digest(prompt.session, words))
 
     def add_if_new(self, prompt: Prompt) -> bool:
-        """Whether this prompt is new; it is added then. Called for every typed line of a transcript, by one thread."""
-        id, kind = prompt.id, _class(prompt)
-        if self.has_id(id):
+        """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
+        id = _digest(prompt.id)
+        if self._ids.find_value(id) is not None:
             return False
-        if kind != "line":
-            self._hash_fresh()  # it may repeat one of them, and lines do not repeat lines
-        if any(self._said[other] for other in _SAME_AS[kind]):
-            key = _digest(prompt.session, normalise_text(prompt.text))
-            if self._said_once(prompt, key):
-                return False
-        self._fresh[id] = prompt
-        if kind != "line" or len(self._fresh) > _FRESH or len(prompt.text) > _FRESH_TEXT:
-            self._hash_fresh()
+        key = _digest(prompt.session, normalise_text(prompt.text))
+        if self._said_once(prompt, key):
+            return False
+        self._ids.put(id)
+        self._remember(_class(prompt), key, prompt.time)
         return True
-
-    def _hash_fresh(self) -> None:
-        fresh, self._fresh = self._fresh, {}
-        for prompt in fresh.values():
-            self.add_prompt(prompt)
 
     def _said_once(self, prompt: Prompt, key: bytes) -> bool:
         for kind in _SAME_AS[_class(prompt)]:
@@ -154,6 +138,35 @@ class SeenPrompts:
 
     def _remember(self, kind: str, key: bytes, time: float | None) -> None:
         self._said[kind].put(key, _TIME.pack(nan if time is None else time))
+
+
+class TranscriptPrompts:
+    """The prompts of one transcript so far. Used by one thread.
+
+    Nearly all are typed lines with an id each, in which no text is compared, and most transcripts end before there is any
+    other prompt. So digests are computed only then, or when the lines need more memory than their digests.
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Prompt] = {}
+        """The typed lines by their ids, until `_seen` is made of them."""
+        self._room = _ROOM
+        self._seen: SeenPrompts | None = None
+
+    def add_if_new(self, prompt: Prompt) -> bool:
+        """Whether this prompt is new; it is added then."""
+        if self._seen is None:
+            self._room -= len(prompt.text) + 100
+            if prompt.uuid and prompt.kind != "queued" and self._room > 0:
+                if prompt.uuid in self._lines:
+                    return False
+                self._lines[prompt.uuid] = prompt
+                return True
+            self._seen = SeenPrompts()
+            for line in self._lines.values():
+                self._seen.add_prompt(line)
+            self._lines.clear()
+        return self._seen.add_if_new(prompt)
 
 
 def _keep_newest(said: dict[bytes, bytes]) -> dict[bytes, bytes]:

@@ -85,14 +85,12 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
     while True:
         tail.assembler.buffer.keeps_spoken = False  # of another one, if the file was replaced meanwhile
         step = tail.read_next_slice(_LONG_SLICE, to_end=True)
-        if tail.kept_bytes > _WAITING:
+        if not step.more or tail.kept_bytes > _WAITING:
             tail.release_queued()
         yield from tail.list_prompts(0)
-        tail.forget_before(tail.safe_end)
         if not step.more:
-            break
-    tail.release_queued()
-    yield from tail.list_prompts(0)
+            return
+        tail.forget_before(tail.safe_end)
 
 
 class Tail:
@@ -235,7 +233,10 @@ class Tail:
 
     def _other_file(self, fd: int) -> bool:
         """Whether the file is not the one that was read: it is shorter, or the bytes before the offset differ."""
-        if os.fstat(fd).st_size < max(self._read_end, self._scanned or 0):
+        read = max(self._read_end, self._scanned or 0)
+        if not read:
+            return False
+        if os.fstat(fd).st_size < read:
             return True
         return self._mark is not None and mark_at(fd, self._read_end) != self._mark
 
@@ -270,7 +271,7 @@ class Tail:
             self.assembler.read_lines(piece.start, piece.data, piece.cut)
             self._read_end = piece.end
             more = piece.size > piece.start + len(piece.data)
-            if not more and to_end:
+            if to_end and not more and piece.cut < len(piece.data):
                 self._read_end += self.assembler.read_leading_records(piece.end, piece.data[piece.cut :])
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
                 return ReadStep(self._read_end - begin, more, False)

@@ -34,7 +34,7 @@ from tacitd.sources.claude_code.records import (
     TranscriptLine,
     text_of,
 )
-from tacitd.sources.dedupe import SeenPrompts
+from tacitd.sources.dedupe import TranscriptPrompts
 from tacitd.sources.record_buffer import HeldLine, RecordBuffer
 
 SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
@@ -59,7 +59,7 @@ class RecordAssembler:
         self.buffer = RecordBuffer(start, partial(make_record, own=own))
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
-        self._seen = SeenPrompts()
+        self._seen = TranscriptPrompts()
         self.copies_history = False
         self._speech = RecentSpeech(own)
         self._entrypoint: str | None = None
@@ -86,7 +86,7 @@ class RecordAssembler:
         last of all.
         """
         if said:
-            self._speech.add_lines(said)
+            self._speech.add_speech(said)
         if spoken:
             self.buffer.hold_lines(spoken)
         if last is not None:
@@ -147,7 +147,7 @@ class RecordAssembler:
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         record = spoken_record(start, end, line, self.session, self.cwd, self.own)
         if record.text:
-            self._speech.add_speech(SpokenContext(record.text[-CONTEXT_LIMIT:], record.cwd))
+            self._speech.add_speech([SpokenContext(record.text[-CONTEXT_LIMIT:], record.cwd)])
         if record.text or record.tools:
             self.buffer.add_record(record)
 
@@ -206,7 +206,7 @@ class RecordAssembler:
         entry = self._queue.remove_delivered(text)
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
-            # and may be nowhere else, so they are taken from this record. `SeenPrompts` drops them if they are.
+            # and may be nowhere else, so they are taken from this record. `TranscriptPrompts` drops them if they are.
             typed = TranscriptLine(type="queue-operation", operation="enqueue", content=line.content)
             entry = self._entry(start, end, line, text, judge_line(typed, self.own))
         if entry is not None and not entry.given_out:

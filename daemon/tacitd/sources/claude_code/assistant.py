@@ -32,22 +32,12 @@ _RECENT = 6
 """How many assistant records the context of a prompt is taken from."""
 
 
-def has_text(content: str | list[HeaderBlock] | None) -> bool:
-    """Whether the assistant says something in a message of this content. Thinking and calls of tools are not said."""
-    if type(content) is not list:
-        return content is not None
-    # A loop, because a generator takes three times as long, and nearly every message has one block.
-    for block in content:  # noqa: SIM110
-        if block.type == "text":
-            return True
-    return False
-
-
 def is_thinking(content: str | list[HeaderBlock] | None) -> bool:
     """Whether a message of this content is nothing but thinking."""
     if type(content) is not list:
         return False
-    for block in content:  # noqa: SIM110  see `has_text`
+    # A loop, because a generator takes three times as long, and nearly every message has one block.
+    for block in content:  # noqa: SIM110
         if block.type != "thinking":
             return False
     return True
@@ -100,17 +90,12 @@ class RecentSpeech:
         self._recent: deque[bytes | SpokenContext] = deque(maxlen=_RECENT)
         self._answered = False
 
-    def add_lines(self, said: Sequence[bytes]) -> None:
-        """Add lines of the assistant with a text, undecoded."""
-        for raw in said[-_RECENT:]:
-            self.add_speech(raw)
-
-    def add_speech(self, said: bytes | SpokenContext) -> None:
-        """Add an assistant's message: an undecoded line, or the end of its text."""
+    def add_speech(self, said: Sequence[bytes | SpokenContext]) -> None:
+        """Add messages of the assistant, each an undecoded line with a text, or the end of its text."""
         if self._answered:
             self._recent.clear()
             self._answered = False
-        self._recent.append(said)
+        self._recent.extend(said)
 
     def mark_answered(self) -> None:
         """A person said something, so the assistant's next message begins another turn."""

@@ -15,7 +15,7 @@ from msgspec import Raw, Struct
 from tacitd.sources import lines
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import SPEAKING, RecordAssembler
-from tacitd.sources.claude_code.assistant import HELD, has_text, is_thinking
+from tacitd.sources.claude_code.assistant import HELD, is_thinking
 from tacitd.sources.claude_code.prompts import is_plain_tool_result
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
@@ -82,7 +82,12 @@ class LineReader(RecordAssembler):
                     if not line.is_sidechain:
                         message = line.message
                         content = message.content if type(message) is HeaderMessage else None
-                        if has_text(content):
+                        if type(content) is list:
+                            for block in content:
+                                if block.type == "text":
+                                    said.append(raw)
+                                    break
+                        elif content is not None:
                             said.append(raw)
                         # Of thinking alone, a third of these lines, no record is made.
                         if keeps and not is_thinking(content):
@@ -102,7 +107,7 @@ class LineReader(RecordAssembler):
                 continue
             self.take_passed(spoken, said, passed)
             spoken, said, passed = [], [], None
-            self._look_closer(start, end, raw[:-1])
+            self._look_closer(start, end, raw)
         self.take_passed(spoken, said, passed)
         self._has_repeats = repeats
 
@@ -139,7 +144,7 @@ class LineReader(RecordAssembler):
             self._count("failed", start)
 
     def _salvage(self, start: int, end: int, raw: bytes) -> None:
-        if not raw.strip(b"\0 \t\r"):
+        if not raw.strip(b"\0 \t\r\n"):
             return
         whole = lines.replace_surrogates(raw)
         line = decode_damaged(whole) if whole != raw else None

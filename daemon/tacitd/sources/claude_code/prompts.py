@@ -72,13 +72,13 @@ def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
     """
     # `type` and not `isinstance`: this is asked of every fourth line.
     message, result = line.message, line.tool_use_result
-    if type(result) is HeaderResult and is_present(result.answers):
-        return False
     content = message.content if type(message) is HeaderMessage else None
     if type(content) is not list or len(content) != 1:
         return False
     block = content[0]
-    return block.type == "tool_result" and not (block.is_error and may_contain_rejection(raw))
+    if block.type != "tool_result" or (block.is_error and may_contain_rejection(raw)):
+        return False
+    return type(result) is not HeaderResult or not is_present(result.answers)
 
 
 def is_headless(line: TranscriptLine) -> bool | None:
@@ -212,7 +212,7 @@ def _note(annotation: Any) -> str:
 def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     """Rules 9 to 14: the first block that is not context decides."""
     texts = [text for text in texts if text and not text.isspace()]
-    if own.sentinel and any(text.startswith(own.sentinel) for text in texts):
+    if own.sentinel and [text for text in texts if text.startswith(own.sentinel)]:
         return _no_words(3, "tacitd's own call")
     said = [text for text in texts if not text.lstrip().startswith(CONTEXT_TAGS)]
     if not said:

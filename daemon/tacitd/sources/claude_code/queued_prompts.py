@@ -51,6 +51,8 @@ class PromptQueue:
 
         A position must not pass it: after a restart the message would not be read again, although it was not decided.
         """
+        if not self._waiting:
+            return None
         return next(
             (e.start for e in self._waiting if e.start >= start and e.verdict.words and not e.given_out), None
         )
