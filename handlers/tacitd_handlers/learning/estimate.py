@@ -13,15 +13,14 @@ from math import ceil
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.stage1.parse import ANSWER_LIMIT
-from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, CALL_LIMIT
+from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER, FACT_OVERHEAD, SYNTHESIS_ANSWER
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0
 OVERHEAD = 8192
 """Bytes of the prompt's template, the client's system prompt, and the known-facts summary."""
-FACTS_OF_ANSWER = ceil(ANSWER_LIMIT / FACT_LIMIT)
+FACTS_OF_ANSWER = ceil(EXTRACTION_ANSWER / FACT_LIMIT)
 """Facts in an answer of the maximum length."""
 MATERIAL = 65_536
 """Bytes of facts and existing lines in one synthesis."""
@@ -67,10 +66,10 @@ def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes
 def _syntheses(answers: int) -> int:
     """Synthesis calls for this many answers, each as long as possible, with the longest facts.
 
-    A portion ends before the fact that exceeds CALL_LIMIT, so it may lack up to one fact.
+    A portion ends before the fact that exceeds SYNTHESIS_ANSWER, so it may lack up to one fact.
     """
-    fact = FACT_LIMIT + ANSWER_OVERHEAD
-    return ceil(answers * FACTS_OF_ANSWER * fact / (CALL_LIMIT - fact))
+    fact = FACT_LIMIT + FACT_OVERHEAD
+    return ceil(answers * FACTS_OF_ANSWER * fact / (SYNTHESIS_ANSWER - fact))
 
 
 def _calls(session: SessionVolume, max_prompts: int, max_bytes: int) -> int:

@@ -68,14 +68,17 @@ def scan(
     apply: prompts beyond them wait until the next day.
     """
     floor = _parse_since(since)
-    found = dict(_find_sessions(floor, project))
-    est = _estimate_scan([session for sessions in found.values() for session in sessions])
-    _echo_estimate(est, sum(one.handled for sessions in found.values() for one in sessions), as_json)
+    config = _config()
+    found = dict(_find_sessions(floor, project, config))
+    gathering: ExtractionSettings = config.get_section("extraction")
+    sessions = [one for several in found.values() for one in several]
+    est = estimate_cost(sessions, gathering.max_prompts, gathering.max_bytes)
+    _echo_estimate(est, sum(one.handled for one in sessions), as_json)
     if dry_run or not est.prompts:
         return
     if not yes:
         click.confirm("Go on?", abort=True, err=True)
-    roots = sorted({session.project for sessions in found.values() for session in sessions})
+    roots = sorted({one.project for one in sessions})
     with connect_or_run() as call:
         ctx.exit(_run_scan(call, [str(path) for path in found], floor, roots))
 
@@ -98,12 +101,13 @@ def _parse_since(since: str) -> float:
         raise click.BadParameter(f"{since!r}: {_ALLOWED}", param_hint="--since") from None
 
 
-def _find_sessions(floor: float, project: str | None) -> Iterator[tuple[Path, list[SessionVolume]]]:
+def _find_sessions(
+    floor: float, project: str | None, config: Config
+) -> Iterator[tuple[Path, list[SessionVolume]]]:
     """Yield each transcript with prompts since `floor` (seconds since 1970, UTC), with the volume for each project."""
     from tacitd.model.answer_checks import SENTINEL
 
     paths = get_paths()
-    config = _config()
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
@@ -185,11 +189,6 @@ def _config() -> Config:
     from tacitd.plugins import find_plugins
 
     return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
-
-
-def _estimate_scan(sessions: list[SessionVolume]) -> Estimate:
-    gathering: ExtractionSettings = _config().get_section("extraction")
-    return estimate_cost(sessions, gathering.max_prompts, gathering.max_bytes)
 
 
 def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_sources import ROOT
 from tacitd.events import Prompt, Record
+from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.stage1.gather import gather_prompts
-from tacitd_handlers.learning.stage1.parse import ANSWER_LIMIT, ParsedFacts, parse_facts
+from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
 from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
@@ -45,7 +46,7 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
 @pytest.mark.parametrize("answers", [1, 7, 100])
 def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     """The estimate is not exceeded if every answer is as long as possible, with the longest facts."""
-    many = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(ANSWER_LIMIT // (FACT_LIMIT + 1))]
+    many = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(EXTRACTION_ANSWER // (FACT_LIMIT + 1))]
     parsed = parse_facts("\n".join(many))
     assert isinstance(parsed, ParsedFacts) and len(parsed.facts) == len(many) > 20
     facts = [f"{answer} {fact}"[:FACT_LIMIT] for answer in range(answers) for fact in parsed.facts]

@@ -17,9 +17,10 @@ from tacitd.events import Due
 from tacitd.files.disk import RealDisk
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd_handlers.learning.answer_sizes import FACT_OVERHEAD
 from tacitd_handlers.learning.stage2 import numbered_facts
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
-from tacitd_handlers.learning.stage2.pending_facts import ANSWER_OVERHEAD, split_portions
+from tacitd_handlers.learning.stage2.pending_facts import split_portions
 
 PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
 
@@ -183,7 +184,7 @@ def test_portions_keep_every_fact_in_order(facts: list[str], limit: int) -> None
     """DESIGN "Priorities", 1: facts are split without a loss; a fact that exceeds the limit is a portion of its own."""
     made = list(split_portions(facts, limit))
     assert [fact for portion in made for fact in portion] == facts
-    assert all(len(p) == 1 or sum(len(f.encode()) + ANSWER_OVERHEAD for f in p) <= limit for p in made)
+    assert all(len(p) == 1 or sum(len(f.encode()) + FACT_OVERHEAD for f in p) <= limit for p in made)
 
 
 def test_the_answer_to_a_portion_is_not_too_long() -> None:

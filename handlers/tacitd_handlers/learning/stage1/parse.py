@@ -21,6 +21,7 @@ from msgspec.structs import replace
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.fact_marks import is_only_marks, split_corrected
 from tacitd_handlers.learning.headings import known_group
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
@@ -35,8 +36,6 @@ from tacitd_handlers.shared.answer_screening import (
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.tidy import tidy_fact
 
-ANSWER_LIMIT = 8192
-"""Maximum length of an answer in characters. A longer answer is not a list of facts. Nothing else limits their number."""
 _PROSE = 600
 """Maximum length in characters of an answer that is a single line."""
 _TALK = compile_lazily(
@@ -122,7 +121,7 @@ def parse_facts(
     NONE in any spelling and an empty answer mean that there are no facts. An echo of the prompt, a refusal, prose and
     JSON are Unusable, so that the batch is asked again instead of being taken as empty.
     """
-    if not answer.strip() or (len(answer) <= ANSWER_LIMIT and is_none(answer)):
+    if not answer.strip() or (len(answer) <= EXTRACTION_ANSWER and is_none(answer)):
         return ParsedFacts(())
     problem = _why_unusable(answer, given, additions)
     if problem:
@@ -138,8 +137,8 @@ def parse_facts(
 
 
 def _why_unusable(answer: str, given: str, additions: Sequence[str]) -> str:
-    if len(answer) > ANSWER_LIMIT:
-        return f"the answer is longer than {ANSWER_LIMIT} characters"
+    if len(answer) > EXTRACTION_ANSWER:
+        return f"the answer is longer than {EXTRACTION_ANSWER} characters"
     # An answer with a marked fact was given: its first line may be a fact too, "I'm unable to use sudo on this machine".
     if is_refusal(answer) and not any(map(_has_fact, answer.splitlines())):
         return "the model declined or asked back"

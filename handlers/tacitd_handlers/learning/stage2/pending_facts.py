@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from tacitd.events import Project
 from tacitd.files.transaction import History
+from tacitd_handlers.learning.answer_sizes import FACT_OVERHEAD, SYNTHESIS_ANSWER
 from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.state import Extracted, LearningState
@@ -25,11 +26,6 @@ from tacitd_handlers.learning.store import (
     encode_batch,
     facts_in,
 )
-
-CALL_LIMIT = 48_000
-"""Estimated maximum size in bytes of the answer of one call."""
-ANSWER_OVERHEAD = 80
-"""Bytes that an answer has for each fact besides its text: the keys FILE, SECTION and FACT with path and title."""
 
 _BATCH = "batch:"
 
@@ -218,12 +214,12 @@ def _stand_in_path(files: ProjectPaths, batch: Extracted) -> Path:
     return files.tmp_dir / f"batch-{batch.id}"
 
 
-def split_portions(facts: Sequence[str], limit: int = CALL_LIMIT) -> Iterator[list[str]]:
+def split_portions(facts: Sequence[str], limit: int = SYNTHESIS_ANSWER) -> Iterator[list[str]]:
     """Yield the facts in order, in portions whose answers have about `limit` bytes. Each portion is one call."""
     portion: list[str] = []
     size = 0
     for fact in facts:
-        more = len(fact.encode(errors="replace")) + ANSWER_OVERHEAD
+        more = len(fact.encode(errors="replace")) + FACT_OVERHEAD
         if portion and size + more > limit:
             yield portion
             portion, size = [], 0

@@ -1,0 +1,12 @@
+"""How long answers of the model may be, for the calls and for the estimate of what they cost. Only numbers, because a scan should
+not import what makes the calls.
+"""
+
+from __future__ import annotations
+
+EXTRACTION_ANSWER = 8192
+"""Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
+SYNTHESIS_ANSWER = 48_000
+"""Estimated maximum size in bytes of the answer of one synthesis."""
+FACT_OVERHEAD = 80
+"""Bytes that such an answer has for each fact besides its text: the keys FILE, SECTION and FACT with path and title."""
