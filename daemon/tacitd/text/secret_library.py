@@ -1,7 +1,7 @@
 """The rules of detect-secrets (Yelp, Apache-2.0), applied to a text in memory.
 
 Only the patterns of its plugins are used: no file is scanned, and no secret is verified over a network. The library
-imports `requests`, so it is loaded only when a text has something that its rules could match (about 0.2 s and 6 MB).
+imports `requests`, so it is loaded only when a text has something that one of its rules could match (about 0.2 s and 6 MB).
 
 Left out are `BasicAuth`, `JWT` and `PrivateKey`, which take quadratic time on a hostile text and which secret_shapes.py
 and secret_context.py cover; keywords and entropy, which are made for source code; and addresses, which are not secrets.
@@ -10,35 +10,38 @@ and secret_context.py cover; keywords and entropy, which are made for source cod
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 from tacitd.text.lazy_pattern import compile_lazily
 
-_NAMED = compile_lazily(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}")
-"""A name with a long value, in small letters: what `cloudant`, `ibm_cloud_iam` and `softlayer` search for."""
+_NAMED = compile_lazily(r"(?:key|pwd?|pass(?:word)?|token)[\"'\] =:>]++[a-z0-9_-]{24}", re.I)
+"""A name with a long value: what `cloudant`, `ibm_cloud_iam` and `softlayer` search for."""
 _PLUGINS: dict[str, tuple[str, tuple[str | re.Pattern[str], ...]]] = {
-    "artifactory": ("ArtifactoryDetector", ("AKC", "AP")),
-    "aws": ("AWSKeyDetector", ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", "aws")),
+    "artifactory": ("ArtifactoryDetector", ("AKC", compile_lazily(r"AP[0-9A-F][a-zA-Z0-9]{8}"))),
+    "aws": (
+        "AWSKeyDetector",
+        ("A3T", "ABIA", "ACCA", "AKIA", "ASIA", compile_lazily(r"[\"'][0-9a-zA-Z/+]{40}[\"']")),
+    ),
     "azure_storage_key": ("AzureStorageKeyDetector", ("AccountKey",)),
     "cloudant": ("CloudantDetector", (_NAMED, ".cloudant.com")),
-    "discord": ("DiscordBotTokenDetector", (compile_lazily(r"\.[a-z0-9_-]{6}\.[a-z0-9_-]{27}"),)),
+    "discord": ("DiscordBotTokenDetector", (compile_lazily(r"\.[a-zA-Z0-9_-]{6}\.[a-zA-Z0-9_-]{27}"),)),
     "github_token": ("GitHubTokenDetector", ("ghp_", "gho_", "ghu_", "ghs_", "ghr_")),
-    "gitlab_token": ("GitLabTokenDetector", ("gl", "GR1348941")),
+    "gitlab_token": ("GitLabTokenDetector", (compile_lazily(r"gl[a-z]{2,5}-[A-Za-z0-9_-]{20}"), "GR1348941")),
     "ibm_cloud_iam": ("IbmCloudIamDetector", (_NAMED,)),
-    "ibm_cos_hmac": ("IbmCosHmacDetector", ("secret",)),
-    "mailchimp": ("MailchimpDetector", ("-us",)),
+    "ibm_cos_hmac": ("IbmCosHmacDetector", (compile_lazily(r"[a-f0-9]{48}", re.I),)),
+    "mailchimp": ("MailchimpDetector", (compile_lazily(r"[0-9a-z]{32}-us"),)),
     "npm": ("NpmDetector", ("_authToken",)),
-    "openai": ("OpenAIDetector", ("sk-",)),
+    "openai": ("OpenAIDetector", ("T3BlbkFJ",)),
     "pypi_token": ("PypiTokenDetector", ("pypi-",)),
     "sendgrid": ("SendGridDetector", ("SG.",)),
     "slack": ("SlackDetector", ("xox", "hooks.slack.com")),
     "softlayer": ("SoftlayerDetector", (_NAMED, "softlayer")),
-    "square_oauth": ("SquareOAuthDetector", ("sq0",)),
+    "square_oauth": ("SquareOAuthDetector", ("sq0csp-",)),
     "stripe": ("StripeDetector", ("k_live_",)),
-    "telegram_token": ("TelegramBotTokenDetector", (compile_lazily(r":(?<=\d:)[a-z0-9_-]{35}"),)),
-    "twilio": ("TwilioKeyDetector", ("AC", "SK")),
+    "telegram_token": ("TelegramBotTokenDetector", (compile_lazily(r":(?<=\d:)[a-zA-Z0-9_-]{35}"),)),
+    "twilio": ("TwilioKeyDetector", (compile_lazily(r"(?:AC|SK)[a-z0-9]{32}"),)),
 }
-"""Module -> its detector, and what a text must contain for it to be tried: a word, or a pattern of its small letters.
+"""Module -> its detector, and what a text must contain for it to be tried: a word or a pattern.
 
 A word with capitals is searched in the text as it is, any other in its small letters.
 """
@@ -50,18 +53,28 @@ def find_library_secrets(text: str) -> list[tuple[int, int]]:
     """The spans of values that a rule of the library matches and that look random; they may overlap."""
     if not _LONG_RUN.search(text):
         return []
+    return [
+        span
+        for module in list_candidates(text)
+        for pattern in _load_patterns(module)
+        for found in pattern.finditer(text)
+        if (span := _value_span(found))
+    ]
+
+
+def list_candidates(text: str) -> list[str]:
+    """The modules of the library whose rules may match in this text: nearly always none."""
     small = text.lower()
-    spans: list[tuple[int, int]] = []
-    for needles, patterns in _load_rules():
+    return [
+        module
+        for module, (_, needles) in _PLUGINS.items()
         if any(
             needle in (text if needle != needle.lower() else small)
             if isinstance(needle, str)
-            else needle.search(small)
+            else needle.search(text)
             for needle in needles
-        ):
-            for pattern in patterns:
-                spans += (span for found in pattern.finditer(text) if (span := _value_span(found)))
-    return spans
+        )
+    ]
 
 
 def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
@@ -81,12 +94,9 @@ def _value_span(found: re.Match[str]) -> tuple[int, int] | None:
     return (start, end) if words and len(value) / len(words) < 4.0 else None
 
 
-@lru_cache(maxsize=1)
-def _load_rules() -> tuple[tuple[tuple[str | re.Pattern[str], ...], tuple[re.Pattern[str], ...]], ...]:
+@cache
+def _load_patterns(module: str) -> tuple[re.Pattern[str], ...]:
     from importlib import import_module
 
-    rules = []
-    for module, (detector, needles) in _PLUGINS.items():
-        plugin = getattr(import_module(f"detect_secrets.plugins.{module}"), detector)
-        rules.append((needles, tuple(plugin.denylist)))
-    return tuple(rules)
+    detector, _ = _PLUGINS[module]
+    return tuple(getattr(import_module(f"detect_secrets.plugins.{module}"), detector).denylist)
