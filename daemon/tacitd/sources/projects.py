@@ -93,9 +93,9 @@ class ProjectFinder:
         except OSError as error:
             reason = f"the working directory cannot be looked at ({error.strerror})"
             return self._refuse(cwd, place, place, reason)
-        if not there and (repository is None or self._refusal(standing, repository.top, True)):
-            return self._refuse(cwd, place, place, "the working directory does not exist", gone=True)
         root = repository.top if repository is not None else place
+        if not there and (repository is None or self._refusal(standing, root, True)):
+            return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)
         reason = self._refusal(place, root, repository is not None)
         return self._refuse(cwd, place, root, reason) if reason else Project(root, repository is not None)
 

@@ -176,6 +176,18 @@ def test_an_exclusion_counts_also_where_no_project_may_be(scene: Scene) -> None:
     assert isinstance(other, NoProject) and not other.excluded
 
 
+def test_a_removed_folder_of_a_worktree_of_an_excluded_repository(scene: Scene) -> None:
+    """The linked worktree is elsewhere, and belongs to the repository also where one of its folders was removed."""
+    main = scene.folder("home/u/secret")
+    _git(main, "init", "-q", "-b", "main")
+    _git(main, "commit", "-q", "--allow-empty", "-m", "x")
+    _git(main, "worktree", "add", "-q", str(scene.home / "linked"), "-b", "other")
+    scene.projects = scene.make("~/secret")
+    for place in ("linked", "linked/removed"):
+        found = scene.projects.find_project(str(scene.home / place))
+        assert isinstance(found, NoProject) and found.excluded and not found.gone, place
+
+
 def test_directory_that_is_gone(scene: Scene) -> None:
     """DESIGN "Where it writes": a deleted directory is not a project and may return, unless a repository around it exists."""
     gone = scene.projects.find_project(str(scene.home / "x/y"))
