@@ -65,20 +65,22 @@ class ProjectFinder:
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
     def set_excludes(self, excludes: Sequence[str]) -> None:
-        """Replace the configured exclusions."""
+        """Replace the configured exclusions. Other threads may ask meanwhile."""
+        # In this order: who finds the new, empty answers also finds the new exclusions.
         self._excludes = [_pattern(text, self._given) for text in excludes]
         self._answers = {}
 
     def find_project(self, cwd: str) -> Project | NoProject:
         """Given a working directory as a record names it, return its project. An answer is cached for 10 s."""
-        now = self._clock.monotonic()
-        kept = self._answers.get(cwd)
+        # These, whatever happens meanwhile: an answer with other exclusions must not be kept among later ones.
+        now, answers = self._clock.monotonic(), self._answers
+        kept = answers.get(cwd)
         if kept is not None and now - kept[0] < TTL:
             return kept[1]
-        if len(self._answers) >= KEPT:
-            self._answers.clear()
+        if len(answers) >= KEPT:
+            answers.clear()
         answer = self._find(cwd)
-        self._answers[cwd] = (now, answer)
+        answers[cwd] = (now, answer)
         return answer
 
     def _find(self, cwd: str) -> Project | NoProject:
