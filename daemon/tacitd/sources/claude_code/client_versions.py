@@ -29,9 +29,7 @@ def list_clients(roots: Iterable[Path], is_transcript: IsTranscript, since: floa
 
     A transcript that cannot be read, or whose end names no version, is left out. So is a folder that cannot be listed.
     """
-    folders = (
-        entry for root in roots for entry in _list_entries(root) if entry.is_dir(follow_symlinks=False)
-    )
+    folders = (entry for root in roots for entry in _list_entries(root) if _is_folder(entry))
     changed = (
         (at, entry.path)
         for folder in folders
@@ -47,6 +45,13 @@ def _list_entries(folder: Path | str) -> list[os.DirEntry[str]]:
             return list(entries)
     except OSError:
         return []
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:  # it is examined if the listing does not say what it is
+        return False
 
 
 def _changed_at(entry: os.DirEntry[str]) -> float:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tacitd.sources.base import ClientUse
 from tacitd.sources.claude_code.client_versions import TAIL
@@ -44,6 +48,34 @@ def test_only_the_end_is_read(tmp_path: Path) -> None:
     long = {"type": "user", "message": {"content": "x" * TAIL}}
     write(tmp_path, "a.jsonl", NOW, user("2.0.76", "/a"), long, user("2.1.328", ""), '{"torn')
     assert make_source(tmp_path).list_clients(0.0) == [ClientUse("2.1.328", "", False, NOW)]
+
+
+def test_a_folder_that_cannot_be_examined_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some file systems do not say in a listing what is a directory: then each entry is examined, which may fail."""
+    write(tmp_path, "a.jsonl", NOW, user("2.1.328", "/a"))
+
+    class Listed:
+        """Directories as `os.scandir` lists them, with one that cannot be examined."""
+
+        def __init__(self, path: str | Path) -> None:
+            self.entries = [*scan(path), *([Refused()] if Path(path).name == "projects" else [])]
+
+        def __enter__(self) -> Iterator[Any]:
+            return iter(self.entries)
+
+        def __exit__(self, *_: object) -> None: ...
+
+    class Refused:
+        path = str(tmp_path / "projects/q")
+
+        def is_dir(self, *, follow_symlinks: bool) -> bool:
+            raise PermissionError(errno.EACCES, "Permission denied")
+
+    scan = os.scandir
+    monkeypatch.setattr(os, "scandir", Listed)
+    assert [use.cwd for use in make_source(tmp_path).list_clients(0.0)] == ["/a"]
 
 
 def test_bad_files_are_left_out(tmp_path: Path) -> None:
