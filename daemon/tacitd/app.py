@@ -334,11 +334,17 @@ def _join_parts(
         on_done=partial(_note_change, activities),
     )
     write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
-    follow_up = FollowUp(
-        late_writes, history, lambda root: write_modes.get_mode(Project(root, False)) != "off"
-    )
+
+    def is_off(root: Path) -> bool:
+        return write_modes.get_mode(Project(root, False)) == "off"
+
+    follow_up = FollowUp(late_writes, history, lambda root: not is_off(root))
     projects = ProjectFinder(
-        paths.home, clock, excludes=config.projects.exclude, private=[paths.state_dir, paths.config_dir]
+        paths.home,
+        clock,
+        excludes=config.projects.exclude,
+        private=[paths.state_dir, paths.config_dir],
+        is_off=is_off,
     )
     degraded, tools = dict[str, Degradation](), dict[str, Tools]()
     consumers, broken = make_consumers(found.plugins, layout.make_handler_dir, clock)

@@ -146,7 +146,7 @@ class NoProject(Struct, frozen=True):
     gone: bool = False
     """Whether the directory does not exist now and may exist again."""
     excluded: bool = False
-    """Whether a person excluded it in the configuration, so that nothing of it may be stored."""
+    """Whether a person excluded it, so that nothing of it may be stored: in the configuration, or as a project that is gone now."""
 
 
 class TranscriptGrew(Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -53,7 +53,10 @@ class ProjectFinder:
         private: Sequence[Path] = (),
         tmpdirs: Sequence[Path] | None = None,
         system: Sequence[str] = SYSTEM,
+        is_off: Callable[[Path], bool] = lambda root: False,
     ) -> None:
+        """`is_off`: whether a person excluded the project with this root (`tacitd exclude`). Asked only where it cannot be found
+        any more: otherwise its write mode says so."""
         self._home = _real(home)
         self._clock = clock
         self._given = home
@@ -62,6 +65,7 @@ class ProjectFinder:
         found = temporary_directories(os.environ) if tmpdirs is None else tmpdirs
         self._tmpdirs = [_real(path) for path in found]
         self._system = [Path(path) for path in system]
+        self._is_off = is_off
         self._answers: dict[str, tuple[float, Project | NoProject]] = {}
 
     def set_excludes(self, excludes: Sequence[str]) -> None:
@@ -103,7 +107,7 @@ class ProjectFinder:
 
     def _refuse(self, cwd: str, place: Path, root: Path, reason: str, *, gone: bool = False) -> NoProject:
         """Of several reasons, a person's exclusion counts: it forbids more than the others."""
-        exclusion = self._exclusion(place, root)
+        exclusion = self._exclusion(place, root) or (self._past_exclusion(place) if gone else "")
         return NoProject(cwd, exclusion or reason, gone and not exclusion, bool(exclusion))
 
     def _refusal(self, place: Path, root: Path, is_git: bool) -> str:
@@ -121,6 +125,15 @@ class ProjectFinder:
         for pattern in self._excludes:
             if _matches(place, pattern) or _matches(root, pattern):
                 return f"the configuration excludes it (projects.exclude: {pattern})"
+        return ""
+
+    def _past_exclusion(self, place: Path) -> str:
+        """Why a project that was here is excluded; "" if none was. Its root is this directory, or one above it that is gone too."""
+        for one in (place, *place.parents):
+            if one.is_dir():
+                return ""
+            if self._is_off(one):
+                return f"{one} is excluded"
         return ""
 
     def _refused_root(self, root: Path, is_git: bool) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from support_engine import Scene, Scripted, busy, done, gathered, grew, prompts_of
-from tacitd.events import Due, TranscriptGrew
+from tacitd.events import Due, NoProject, TranscriptGrew
 from tacitd.handler import Done, Gather, Job, Later, Plugin, Rejected
 from tacitd.status import build_status
 
@@ -51,6 +52,26 @@ def test_a_full_batch_is_offered_at_once(tmp_path: Path) -> None:
     scene.type("s", "four")
     scene.settle()
     assert scene.handler.words == [["one", "two", "three"]]
+
+
+def test_an_excluded_project_is_excluded_also_when_it_is_gone(tmp_path: Path) -> None:
+    """`tacitd exclude` names a project, which cannot be found any more: nothing of it may be stored or sent nevertheless."""
+    scene = Scene(tmp_path)
+    excluded, other = scene.project("excluded"), scene.project("other")
+    scene.app.write_modes.set_mode(excluded, "off")
+    for number, (place, cwd) in enumerate(
+        ((excluded, excluded / "src"), (excluded, excluded), (other, other))
+    ):
+        shutil.rmtree(place, ignore_errors=True)
+        scene.type(f"s{number}", "one", cwd=cwd)
+        scene.settle()
+        (project,) = [
+            event.project
+            for event in scene.handler.events
+            if isinstance(event, TranscriptGrew) and event.session == f"s{number}"
+        ]
+        assert isinstance(project, NoProject) and project.cwd == str(cwd)
+        assert (project.excluded, project.gone) == (place is excluded, place is other)
 
 
 def test_excluded_projects_and_other_directories_are_not_gathered(tmp_path: Path) -> None:
