@@ -114,7 +114,7 @@ class SimulatedUse:
             log = Log(layout.make_handler_dir(plugin.name) / "log.jsonl", self.disk)
             handler = UnopenedLearning(log.path) if plugin.name == "learning" else UnopenedHandler()
             self.consumers[plugin.name] = Consumer(plugin, handler, log, self.clock)
-            self.consumers[plugin.name].record_first_start({})
+            self.consumers[plugin.name].record_first_start(self.clock.now())
         stores = Stores(
             History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk),
             Budget(Log(self.state / "budget.jsonl", self.disk, terminated=True), _CAPS, self.clock),

@@ -60,6 +60,15 @@ class Told:
         return []
 
 
+def pass_tick(folder: Path) -> None:
+    """Return when a change in any directory gets another time than all changes until now: the kernel's clock ticks, 4 ms or so."""
+    probe = folder / "tick"
+    probe.write_bytes(b"")
+    begun = probe.stat().st_ctime_ns
+    while probe.stat().st_ctime_ns == begun:
+        probe.chmod(0o600)
+
+
 class Scene:
     """A root with one project folder, a follower that has polled once, and its clock and hints."""
 

@@ -14,8 +14,8 @@ from loguru import logger
 from msgspec import Struct, field
 
 from tacitd.clock import Clock
-from tacitd.consumers.consumer import Consumer
-from tacitd.consumers.cursor_table import Cursor
+from tacitd.consumers.consumer import Consumer, make_baseline_records
+from tacitd.consumers.cursor_table import Cursor, share_cursors
 from tacitd.dispatch.dispatcher import LONGEST_WAIT, Dispatcher
 from tacitd.dispatch.faults import explain_unwritten
 from tacitd.dispatch.inbox import Inbox
@@ -150,9 +150,10 @@ class Engine(Struct):
         self.follower.list_all()
         known = self.follower.list_own()
         if new := [consumer for consumer in self.consumers.values() if consumer.first_start is None]:
-            baselines = dict(find_baselines(known))
+            baselines = list(make_baseline_records(find_baselines(known), now := self.clock.now()))
             for consumer in new:
-                consumer.record_first_start(baselines)
+                consumer.record_first_start(now, baselines)
+        share_cursors([consumer.cursors for consumer in self.consumers.values()])
         behind = self.lag.count_all(known)
         self._correct_first_starts()
         self._try_write("rescue", self.dispatcher.settle_rescued)

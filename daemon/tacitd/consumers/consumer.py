@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +138,7 @@ class Consumer(Struct):
                 # As if a compaction had written them: it would change nothing.
                 self.record_counts[0] += len(record["p"])
                 self.record_counts[1] -= 1
-                for name, (offset, crc) in record["p"].items():
-                    self.cursors.put_baseline(decode_name(name), int(offset), int(crc), float(record["at"]))
+                self._put_baselines(record)
             case "rewind":
                 only = tuple(map(str, record.get("only", ())))
                 self._apply_rewind(
@@ -233,18 +233,24 @@ class Consumer(Struct):
         with self.lock:
             return [(one.session, one.path, one.offset) for one in self.cursors.iter_all()]
 
-    def record_first_start(self, positions: Mapping[str, Position]) -> None:
+    def record_first_start(self, at: float, baselines: Sequence[Mapping[str, Any]] = ()) -> None:
         """The first start: existing records count as read, and the time is kept. Durable when this returns; after a
-        crash before that, the next start is the first."""
+        crash before that, the next start is the first.
+
+        `at`: seconds since 1970, UTC. `baselines`: what `make_baseline_records` made, once for all handlers.
+        """
         with self.lock:
-            now = self.clock.now()
-            for record in make_baseline_records(list(positions.items()), now):
+            for record in baselines:
                 self.log.append(record)
-            self.log.append({"k": "born", "at": now})
+            self.log.append({"k": "born", "at": at})
             self.log.flush()
-            self.first_start = now
-            for path, p in positions.items():
-                self.cursors.put_baseline(path, p.offset, p.crc, now)
+            self.first_start = at
+            for record in baselines:
+                self._put_baselines(record)
+
+    def _put_baselines(self, record: Mapping[str, Any]) -> None:
+        found = ((decode_name(name), int(offset), int(crc)) for name, (offset, crc) in record["p"].items())
+        self.cursors.put_baselines(found, float(record["at"]))
 
     def correct_first_start(self) -> None:
         """Set the first start to now if it is in the future: the clock was wrong then, or is wrong now.
@@ -455,10 +461,10 @@ class Consumer(Struct):
         stream.logged_at, stream.saved_state = at, stream.get_state()
 
 
-def make_baseline_records(positions: Sequence[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
+def make_baseline_records(positions: Iterable[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
     """The records of transcripts that count as read."""
-    for i in range(0, len(positions), 500):
-        part = {encode_name(path): [p.offset, p.crc] for path, p in positions[i : i + 500]}
+    rest = iter(positions)
+    while part := {encode_name(path): [p.offset, p.crc] for path, p in islice(rest, 500)}:
         yield {"k": "base", "at": at, "p": part}
 
 

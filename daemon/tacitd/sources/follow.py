@@ -5,7 +5,8 @@ watch.py. Nothing here opens a file.
 
 A hinted file is compared in the next poll; one that a client's hook named waits a moment (`note_hint`). Files that changed
 within the hour are compared every 2 s, all files every 60 s, and at once after lost hints, a clock jump, a sleep, a stopped
-process, or on request. Directories without a watch are listed every 2 to 4 s.
+process, or on request. Directories without a watch are listed every 2 to 4 s. In the comparison of each minute, a directory is
+listed if its own times say that an entry came or went; its files are compared in any case, because appends do not change it.
 
 One limit is the file system's: before Linux 6.13, a file that is rewritten in place to the same size within one tick of
 the kernel's clock (4 ms) keeps its stamp.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -23,7 +24,7 @@ from msgspec import Struct, field
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
 from tacitd.sources.base import Source
-from tacitd.sources.listing import IsTranscript, Listing, Stamp, odd_kind, scan_below, stamp_of
+from tacitd.sources.listing import IsTranscript, Known, Listing, Stamp, odd_kind, scan_below, stamp_of
 from tacitd.sources.stamps import FileChanges, KnownStamps, StampView
 from tacitd.sources.watch import Watcher, limit_hint
 
@@ -40,6 +41,11 @@ DEAF_AT_MOST = 4.0
 """Longest time in seconds until a change below an unwatched directory is seen, however slow listing is."""
 ALL_EVERY = 60.0
 """Seconds between two comparisons of all files."""
+AFRESH_EVERY = 600.0
+"""Seconds between two of these that list all directories, for file systems that keep no time of a directory's last change."""
+SETTLED = 60.0
+"""Seconds since the last change of a directory after which it is listed again only if it changed. A second change in the same
+tick of a clock cannot be seen by the time."""
 JUMP = 5.0
 """Seconds by which the two clocks may differ, or a poll may be late, before everything is compared."""
 
@@ -50,6 +56,8 @@ class _Root(Struct):
     top: str
     watcher: Watcher
     there: bool = False
+    directories: Mapping[str, Stamp | None] = field(default_factory=dict)
+    """`Known.directories`."""
     unwatched: dict[str, int] = field(default_factory=dict)
     """The directories without a watch, with how many times in a row they were found so."""
 
@@ -84,7 +92,7 @@ class Follower:
         self._unreadable: Mapping[str, str] = {}
         self._first = True
         self._last = (0.0, 0.0)
-        self._full_at = self._hot_at = self._deaf_at = 0.0
+        self._full_at = self._afresh_at = self._hot_at = self._deaf_at = 0.0
 
     def start(self) -> None:
         """Start watching. The first `poll` afterwards compares everything, so that no change between the two is missed."""
@@ -116,8 +124,10 @@ class Follower:
             for root in self._roots
         ]
         # Hints are drained before the comparison: one that comes during it stays for the next poll.
-        if full or self._first or any(lost) or self._jumped(now) or now >= self._full_at:
-            self._compare_all(now)
+        if full or self._first or any(lost) or self._jumped(now) or now >= self._afresh_at:
+            self._compare_all(now, afresh=True)
+        elif now >= self._full_at:
+            self._compare_all(now, afresh=False)
         else:
             self._compare_some(hints, now)
         self._last = (self._clock.now(), now)
@@ -200,19 +210,23 @@ class Follower:
         )
         return abs((self._clock.now() - wall) - (now - monotonic)) > JUMP or late > JUMP
 
-    def _compare_all(self, now: float) -> None:
-        """List and compare everything below all roots."""
-        whole = Listing()
+    def _compare_all(self, now: float, *, afresh: bool) -> None:
+        """Compare everything below all roots; `afresh`: list also the directories that have not changed."""
+        whole, wall = Listing(), self._clock.now()
         for root in self._roots:
-            listing = scan_below([root.top], self._is_transcript, top=root.top, known=self._known.stamps)
+            known = Known(self._known.stamps, {} if afresh else root.directories)
+            listing = scan_below([root.top], self._is_transcript, top=root.top, known=known)
+            root.directories = _find_settled(listing, wall)
             root.there = root.top in listing.directories or root.top in listing.unreadable
             self._note_unwatched(root, listing.directories, afresh=True)
             whole.stamps.update(listing.stamps)
             whole.odd.update(listing.odd)
             whole.unreadable.update(listing.unreadable)
-        self._known.compare_listing(whole, now, wall=self._clock.now() if self._first else None)
+        self._known.compare_listing(whole, now, wall=wall if self._first else None)
         self._odd, self._unreadable, self._first = whole.odd, whole.unreadable, False
         self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
+        if afresh:
+            self._afresh_at = now + AFRESH_EVERY
 
     def _compare_some(self, hints: Sequence[Iterable[str]], now: float) -> None:
         """Compare the hinted files and those that are due."""
@@ -265,13 +279,22 @@ class Follower:
             self._known.note_stamp(path, stamp, now)
         self._note_unwatched(root, listing.directories, afresh=False)
 
-    def _note_unwatched(self, root: _Root, directories: set[str], *, afresh: bool) -> None:
+    def _note_unwatched(self, root: _Root, directories: Collection[str], *, afresh: bool) -> None:
         """Record which of these directories give no hints; `afresh`: replace the records of all directories."""
         before = root.unwatched
         kept = {} if afresh else {path: n for path, n in before.items() if path not in directories}
         root.unwatched = kept | {
             path: before.get(path, 0) + 1 for path in root.watcher.list_unwatched(directories)
         }
+
+
+def _find_settled(listing: Listing, wall: float) -> Mapping[str, Stamp | None]:
+    """The directories of a listing at `wall` (seconds since 1970) for the next one."""
+    before = (wall - SETTLED) * 1e9
+    return {
+        directory: stamp if stamp is not None and stamp.ctime_ns < before else None
+        for directory, stamp in listing.directories.items()
+    }
 
 
 _UNREADABLE_HINT = "Make them readable for the user that runs tacitd; reading then continues by itself."

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tacitd.sources.listing import Listing, Stamp, as_paths
+from tacitd.sources.listing import Listing, Stamp, as_paths, is_below
 
 HOT = 3600.0
 """Seconds for which a changed file is hot, that is, compared often."""
@@ -76,7 +76,7 @@ class KnownStamps:
         long it stays hot.
         """
         for path in [path for path in self.stamps if path not in listing.stamps]:
-            if not _below_any(path, listing.unreadable):
+            if not is_below(path, listing.unreadable):
                 self.note_gone(path)
         for path, stamp in listing.stamps.items():
             self.note_stamp(path, stamp, at)
@@ -135,11 +135,6 @@ class StampView(Mapping[Path, Stamp]):
 
     def __len__(self) -> int:
         return len(self._stamps)
-
-
-def _below_any(path: str, directories: Mapping[str, str]) -> bool:
-    """Whether a path is one of these, or below one of them."""
-    return any(path == one or path.startswith(one + "/") for one in directories)
 
 
 def _hot_by_mtime(stamps: Mapping[str, Stamp], at: float, wall: float) -> dict[str, float]:

@@ -13,6 +13,8 @@ def encode_path(path: Path) -> str:
 
 def encode_name(name: str) -> str:
     """The same for a path in the form of `os.fsdecode`."""
+    if name.isascii():  # most are, and there are thousands
+        return name
     raw = os.fsencode(name)
     try:
         return raw.decode("utf-8")

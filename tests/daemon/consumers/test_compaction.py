@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_engine import Scripted
+from support_first_start import begin_first_start
 from tacitd.consumers.compaction import KEEP_DATA, KEEP_GONE, KEEP_MESSAGES, compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.events import Message, Prompt
@@ -120,7 +121,7 @@ def test_what_the_first_start_counted_as_read_stays_as_short(tmp_path: Path) -> 
     """A record of its own for each of 20,000 transcripts made the log three times as long, and each start slower."""
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
-    consumer.record_first_start({f"/t/{n}": Position(n + 1, n) for n in range(1200)})
+    begin_first_start(consumer, {f"/t/{n}": Position(n + 1, n) for n in range(1200)})
     size = consumer.log.size
     _commit(consumer, Path("/t/5"), 1)
     consumer = _consumer(tmp_path, clock)

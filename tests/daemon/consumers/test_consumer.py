@@ -16,6 +16,7 @@ from loguru import logger
 
 from support_engine import Scripted
 from support_examples import examples
+from support_first_start import begin_first_start
 from tacitd.consumers import compaction
 from tacitd.consumers.consumer import GRACE, Consumer
 from tacitd.events import Prompt
@@ -129,7 +130,7 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
         case "late":
             consumer.commit(stream, forward, [_prompt(n)], {"late": n}, stream.epoch - 1)
         case "begin":
-            consumer.record_first_start({str(path): Position(n, 7)})
+            begin_first_start(consumer, {str(path): Position(n, 7)})
 
 
 @given(STEPS)
@@ -176,7 +177,7 @@ def test_without_save_a_crash_only_means_reading_again(tmp_path: Path) -> None:
 def test_first_start_is_complete_or_none(tmp_path: Path) -> None:
     """DESIGN "Sources": a crash during the first start does not make old records count as new."""
     consumer = _consumer(tmp_path)
-    consumer.record_first_start({f"/t/{i}.jsonl": Position(i, i) for i in range(1200)})
+    begin_first_start(consumer, {f"/t/{i}.jsonl": Position(i, i) for i in range(1200)})
     lines = (tmp_path / "log.jsonl").read_bytes().splitlines(keepends=True)
     assert len(lines) == 4
     (tmp_path / "log.jsonl").write_bytes(b"".join(lines[:3]))
@@ -190,7 +191,7 @@ def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> N
     """DESIGN "Sources": with a minute of grace, because a record has the time at which Enter was pressed."""
     consumer, free = _consumer(tmp_path / "a"), _consumer(tmp_path / "b", pays=False)
     for one in (consumer, free):
-        one.record_first_start({})
+        begin_first_start(one)
     born = consumer.first_start or 0.0
     stream = consumer.get_cursor(PATHS[0])
     ages = {
@@ -205,7 +206,7 @@ def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> N
 def test_scan_sets_back_and_the_larger_wish_stays(tmp_path: Path) -> None:
     """DESIGN "Sources": `tacitd scan` asks for older prompts; a later scan of a shorter time keeps them."""
     consumer = _consumer(tmp_path)
-    consumer.record_first_start({str(PATHS[0]): Position(500, 1)})
+    begin_first_start(consumer, {str(PATHS[0]): Position(500, 1)})
     stream = consumer.get_cursor(PATHS[0])
     consumer.rewind_transcripts([PATHS[0]], 1000.0)
     consumer.rewind_transcripts([PATHS[0]], 2000.0)
@@ -219,7 +220,7 @@ def test_scan_sets_back_and_the_larger_wish_stays(tmp_path: Path) -> None:
 def test_a_scan_of_one_project_does_not_shorten_a_scan_of_all(tmp_path: Path) -> None:
     """DESIGN "Sources": what the larger scan asked for is still read."""
     consumer = _consumer(tmp_path)
-    consumer.record_first_start({str(PATHS[0]): Position(500, 1)})
+    begin_first_start(consumer, {str(PATHS[0]): Position(500, 1)})
     stream = consumer.get_cursor(PATHS[0])
     consumer.rewind_transcripts([PATHS[0]], 1000.0)
     consumer.rewind_transcripts([PATHS[0]], 1000.0, only=["/one"])
@@ -307,7 +308,7 @@ def test_a_first_start_that_cannot_be_written_down_holds_all_the_same(tmp_path: 
     """RELIABILITY rows 4 and 12: prompts are not skipped if the clock is set back while the disk is full."""
     clock = FakeClock()
     consumer = _consumer(tmp_path, clock)
-    consumer.record_first_start({})
+    begin_first_start(consumer)
     clock.jump(-86400)
     real = consumer.log.append
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from support_engine import Scripted
+from support_first_start import begin_first_start
 from tacitd.consumers.compaction import LARGE, compact_log
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
@@ -63,7 +64,7 @@ def test_an_end_is_unhandled_if_something_was_done_after_it(
 def test_every_transcript_of_the_first_start_counts_as_read(tmp_path: Path, count: int) -> None:
     """Also after a restart; and nothing of it is written again."""
     consumer = make(tmp_path)
-    consumer.record_first_start({f"/t/{n}": Position(n + 1, n) for n in range(count)})
+    begin_first_start(consumer, {f"/t/{n}": Position(n + 1, n) for n in range(count)})
     for one in (consumer, make(tmp_path)):
         assert len(one.cursors) == count
         assert all(one.get_cursor(Path(f"/t/{n}")).position == Position(n + 1, n) for n in range(count))
@@ -140,7 +141,7 @@ def test_what_a_scan_asked_for_is_saved_with_the_position(tmp_path: Path) -> Non
 def test_a_scan_of_one_project_does_not_hide_new_prompts_of_others(tmp_path: Path) -> None:
     """Only prompts from before the first start are outside of the scan; a handler that calls no model reads all."""
     consumer = make(tmp_path)
-    consumer.record_first_start({})
+    begin_first_start(consumer)
     consumer.rewind_transcripts([PATH], 0.0, ["/p"])
     cursor, now = consumer.get_cursor(PATH), consumer.clock.now()
     assert consumer.is_outside_scan(prompt(1, 5.0), cursor, "/q")
@@ -155,7 +156,7 @@ def test_a_first_start_in_the_future_is_corrected_once(tmp_path: Path) -> None:
     """The clock was wrong: one record, however often it is checked."""
     clock = FakeClock()
     consumer = make(tmp_path, clock)
-    consumer.record_first_start({})
+    begin_first_start(consumer)
     clock.jump(-1000.0)
     for _ in range(3):
         consumer.correct_first_start()

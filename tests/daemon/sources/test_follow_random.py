@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from support_examples import examples
-from support_follow import Hand, Told
+from support_follow import Hand, Told, pass_tick
 from tacitd.sources.claude_code.source import ClaudeCode
 from tacitd.sources.follow import Follower
 from tacitd.sources.listing import Stamp, stamp_of
@@ -88,6 +88,15 @@ class FollowerMachine(RuleBasedStateMachine):
         self.clock.move(seconds)
         self.clock.wall += jump
         self._apply(self.follower.poll())
+
+    @rule()
+    def minute(self) -> None:
+        """Until after the ordinary comparison, which lists only directories that changed: a lost hint delays nothing further."""
+        pass_tick(self.root)
+        for _ in range(16):
+            self.clock.move(4)  # more would count as a stopped process, after which everything is listed
+            self._apply(self.follower.poll())
+        assert self.model == self._disk()
 
     @rule()
     def full(self) -> None:
