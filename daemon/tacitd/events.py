@@ -144,7 +144,7 @@ class NoProject(Struct, frozen=True):
     cwd: str
     reason: str
     gone: bool = False
-    """Whether the directory does not exist now and may exist again."""
+    """Whether the directory does not exist now, or cannot be examined, and may be there again."""
     excluded: bool = False
     """Whether a person excluded it, so that nothing of it may be stored: in the configuration, or as a project that is gone now."""
 

@@ -155,7 +155,7 @@ def test_words_typed_in_a_directory_that_is_gone_wait_for_it(make: MakeDaemon) -
     daemon.type_("s1", "Prefers amber-1", gone)
     goes_on(daemon)
     (parked,) = daemon.sync()
-    assert parked["reason"] == f"{gone} no longer exists"
+    assert parked["reason"] == f"{gone}: the working directory does not exist"
     assert "restore the directory" in parked["hint"]
     assert not gone.exists()
     gone.mkdir()

@@ -6,9 +6,11 @@ and writes nothing. Questions about a known repository are answered by `tacitd.f
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -98,7 +100,8 @@ class ProjectFinder:
             repository = git.find_repository(standing)
         except OSError as error:
             reason = f"the working directory cannot be looked at ({error.strerror})"
-            return self._refuse(cwd, place, place, reason)
+            # No directory can have a name that is too long; everything else may be over later.
+            return self._refuse(cwd, place, place, reason, gone=error.errno != errno.ENAMETOOLONG)
         root = repository.top if repository is not None else place
         if not there and (repository is None or self._refusal(standing, root, True)):
             return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)
@@ -130,8 +133,9 @@ class ProjectFinder:
     def _past_exclusion(self, place: Path) -> str:
         """Why a project that was here is excluded; "" if none was. Its root is this directory, or one above it that is gone too."""
         for one in (place, *place.parents):
-            if one.is_dir():
-                return ""
+            with suppress(OSError):  # it is there perhaps, and cannot be examined
+                if one.is_dir():
+                    return ""
             if self._is_off(one):
                 return f"{one} is excluded"
         return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from pathlib import Path
@@ -197,6 +198,30 @@ def test_directory_that_is_gone(scene: Scene) -> None:
     scene.folder("home/u", git=True)
     gone = scene.projects.find_project(str(scene.home / "z"))
     assert isinstance(gone, NoProject) and gone.gone
+
+
+def test_directory_that_cannot_be_examined(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network drive without its server, or missing rights: it may return, so nothing that was typed there is skipped. What is
+    excluded stays excluded."""
+    path, secret = scene.folder("home/u/far/p"), scene.folder("home/u/far/secret")
+    is_dir = Path.is_dir
+
+    def fail(self: Path) -> bool:
+        if self.is_relative_to(scene.home / "far"):
+            raise OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+        return is_dir(self)
+
+    monkeypatch.setattr(Path, "is_dir", fail)
+    scene.projects = ProjectFinder(
+        scene.home, scene.clock, tmpdirs=[scene.tmp], is_off=lambda root: root == secret
+    )
+    far = scene.projects.find_project(str(path))
+    assert isinstance(far, NoProject) and far.gone and "not connected" in far.reason
+    private = scene.projects.find_project(str(secret / "src"))
+    assert isinstance(private, NoProject) and private.excluded and not private.gone
+    monkeypatch.undo()
+    impossible = scene.projects.find_project(str(scene.home / ("x" * 300)))
+    assert isinstance(impossible, NoProject) and not impossible.gone
 
 
 @pytest.mark.parametrize("cwd", ["", "relative/x", "C:\\work", "/a\0b"])

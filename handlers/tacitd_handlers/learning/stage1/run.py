@@ -103,13 +103,13 @@ def _skip(seen: int, why: str) -> Done:
 def _find_project(project: Project | NoProject, seen: int, tools: Tools) -> Project | Done | Later:
     """Return the project to learn for, or the outcome of prompts that belong to none.
 
-    Trigger: the session's directory does not exist now. Why: it may exist again. Outcome: the prompts wait for it; all
-    other prompts without a project are skipped at once.
+    Trigger: the session's directory does not exist now, or cannot be examined. Why: it may be there again. Outcome: the prompts
+    wait for it; all other prompts without a project are skipped at once.
     """
     if isinstance(project, NoProject):
         if project.gone:
             hint = "restore the directory; otherwise `tacitd rescue` lists the prompts after a day"
-            return Later(f"{project.cwd} no longer exists", hint)
+            return Later(f"{project.cwd}: {project.reason}", hint)
         return _skip(seen, project.reason)
     if tools.write_mode(project) == "off":
         return _skip(seen, f"{project.root} is excluded")
