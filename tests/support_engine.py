@@ -22,6 +22,7 @@ from typing import Any
 from support_beginnings import RECENT, beginning, is_new
 from tacitd.app import App, WorkersFor, build_app
 from tacitd.config.settings import Config
+from tacitd.dispatch.costly_parts import CostlyParts
 from tacitd.dispatch.dispatcher import Dispatcher
 from tacitd.dispatch.workers import Work
 from tacitd.errors import FileBusyError
@@ -192,6 +193,8 @@ class Scene:
             watcher_for=SilentWatcher,
             workers_for=self.workers_for or self._choose_pool,
         )
+        # A part that takes long is kept until the clock has moved on, which this clock does only when it is told to.
+        self.app.status_parts = CostlyParts(self.clock.monotonic, lambda: 0.0)
         self.engine = self.app.engine
         self.app.open()
 
