@@ -249,7 +249,7 @@ class Consumer(Struct):
                 self._put_baselines(record)
 
     def _put_baselines(self, record: Mapping[str, Any]) -> None:
-        found = ((decode_name(name), int(offset), int(crc)) for name, (offset, crc) in record["p"].items())
+        found = {decode_name(name): position for name, position in record["p"].items()}
         self.cursors.put_baselines(found, float(record["at"]))
 
     def correct_first_start(self) -> None:
@@ -278,6 +278,10 @@ class Consumer(Struct):
     def get_offset(self, path: Path | str) -> int:
         """The offset up to which a transcript is handled. Creates no cursor."""
         return self.cursors.get_offset(path)
+
+    def find_unequal(self, sizes: Mapping[str, int]) -> list[str]:
+        """The transcripts whose size is not the offset up to which they are handled. Creates no cursor."""
+        return self.cursors.find_unequal(sizes)
 
     def find_floor(self, stream: Cursor) -> float | None:
         """The time before which a handler that calls the model must skip everything, because it is older than the first start or

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -124,6 +124,17 @@ class CursorTable:
         packed = self._common.get(key)
         return int(_OFFSET.unpack_from(packed)[0]) if packed is not None else 0
 
+    def find_unequal(self, sizes: Mapping[str, int]) -> list[str]:
+        """Of these transcripts, those whose size is not `get_offset`. A start asks for thousands at once."""
+        changed = {*self._packed, *self._live}
+        common, unpack = self._common, _OFFSET.unpack_from
+        return [
+            path
+            for path, size in sizes.items()
+            if (self.get_offset(path) if path in changed or path not in common else unpack(common[path])[0])
+            != size
+        ]
+
     def list_live(self) -> list[Cursor]:
         """The cursors that were asked for. All others are as the log has them."""
         return list(self._live.values())
@@ -155,13 +166,22 @@ class CursorTable:
             if packed[16:24] != packed[24:32] and (one := _unpack(Path(key), packed)).has_unhandled_end:
                 yield one
 
-    def put_baselines(self, found: Iterable[tuple[str, int, int]], at: float) -> None:
-        """Count transcripts as read: path, offset and mark of each. `at`: seconds since 1970, UTC."""
-        for path, offset, crc in found:
-            if not self._put(path, (offset, crc, -1, -1), at):
+    def put_baselines(self, found: Mapping[str, Sequence[int]], at: float) -> None:
+        """Count transcripts as read: offset and mark by path. `at`: seconds since 1970, UTC."""
+        others = next((one._packed for one in self._tables if one is not self and one._packed), {})
+        for path, (offset, crc) in found.items():
+            offset, crc = int(offset), int(crc)
+            try:
+                packed = _FIELDS.pack(offset, crc, -1, -1, int(at), 0)
+            except struct.error:  # a number of a damaged log is too large
                 self._live[path] = Cursor(
                     Path(path), offset, crc, logged_at=at, saved_state=(offset, crc, -1)
                 )
+                continue
+            same = others.get(path)
+            self._packed[sys.intern(path)] = same if same is not None and same == packed else packed
+            if self._live:
+                self._live.pop(path, None)
 
     def put_unknown(
         self, path: str, state: tuple[int, int, int, int], at: float, session: str, cwd: str

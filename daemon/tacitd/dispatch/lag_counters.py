@@ -43,12 +43,12 @@ class LagCounters:
         self.transcripts = len(transcripts)
         self._behind, self._bytes = {}, {}
         unequal: dict[str, Path] = {}
+        sizes = {each: stamp.size for each, stamp in transcripts.items()}
         for name, consumer in self._consumers.items():
             consumer.moved.clear()
-            for each, stamp in transcripts.items():
-                if consumer.get_offset(each) != stamp.size:
-                    path = unequal[each] = unequal.get(each) or Path(each)
-                    self._count(name, consumer, path, stamp.size)
+            for each in consumer.find_unequal(sizes):
+                path = unequal[each] = unequal.get(each) or Path(each)
+                self._count(name, consumer, path, sizes[each])
         return [unequal[each] for each in transcripts if each in unequal]
 
     def note_files(self, changes: FileChanges) -> None:

@@ -21,7 +21,8 @@ from tacitd.sources.lines import open_transcript
 MARK = 256
 """How many bytes before the offset the mark covers."""
 
-_CHUNK = 1 << 16
+_FIRST_CHUNK, _CHUNK = 1 << 12, 1 << 16
+"""Bytes. Most transcripts end with a newline, and there are thousands."""
 
 
 class Position(Struct, frozen=True):
@@ -79,13 +80,16 @@ def find_baseline(path: Path | str) -> Position:
     """
     fd = open_transcript(path)
     try:
-        end = os.fstat(fd).st_size
+        end, chunk = os.lseek(fd, 0, os.SEEK_END), _FIRST_CHUNK
         while end > 0:
-            start = max(0, end - _CHUNK)
-            newline = os.pread(fd, end - start, start).rfind(b"\n")
-            if newline >= 0:
-                return Position(start + newline + 1, mark_at(fd, start + newline + 1))
-            end = start
+            start = max(0, end - chunk)
+            found = os.pread(fd, end - start, start)
+            cut = found.rfind(b"\n") + 1
+            if cut:
+                whole = start == 0 or cut >= MARK
+                mark = crc32(found[max(0, cut - MARK) : cut]) if whole else mark_at(fd, start + cut)
+                return Position(start + cut, mark)
+            end, chunk = start, _CHUNK
         return Position(0, mark_at(fd, 0))
     finally:
         os.close(fd)

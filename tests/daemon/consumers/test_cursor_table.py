@@ -45,7 +45,7 @@ def test_a_packed_cursor_comes_back_as_it_was(
 def test_what_cannot_be_packed_is_kept(offset: int) -> None:
     """A number of a damaged log, and a `scan` that asked for older prompts."""
     table = CursorTable()
-    table.put_baselines([(str(PATH), offset, 1)], 2.0)
+    table.put_baselines({str(PATH): [offset, 1]}, 2.0)
     scanned = table.get_cursor(Path("/t/2"))
     scanned.scan_since = 5.0
     table.pack_cursor(scanned)
@@ -57,7 +57,7 @@ def test_a_baseline_replaces_what_was_known() -> None:
     """The log's later record counts."""
     table = CursorTable()
     table.get_cursor(PATH).offset = 7
-    table.put_baselines([(str(PATH), 9, 1)], 2.0)
+    table.put_baselines({str(PATH): [9, 1]}, 2.0)
     assert table.get_offset(PATH) == 9 and not table.list_live()
     assert table.find_cursor(Path("/t/other")) is None and table.get_offset(Path("/t/other")) == 0
 
@@ -67,7 +67,7 @@ def test_handlers_share_what_is_equal() -> None:
     tables: list[CursorTable] = []
     first, second, third = CursorTable(tables), CursorTable(tables), CursorTable(tables)
     for table, offset, at in ((first, 7, 5.0), (second, 8, 5.0), (third, 7, 5.9)):
-        table.put_baselines([(str(PATH), offset, 1)], at)
+        table.put_baselines({str(PATH): [offset, 1]}, at)
     assert first._packed[str(PATH)] is third._packed[str(PATH)]
     assert [table.get_offset(PATH) for table in tables] == [7, 8, 7]
     third.get_cursor(PATH).offset = 9
@@ -92,7 +92,7 @@ def test_what_is_common_changes_nothing(
     shared, alone = [CursorTable(together) for _ in range(3)], [CursorTable() for _ in range(3)]
     for number in range(3):
         for tables in (shared, alone):
-            tables[number].put_baselines([("/t/0", 5, 1), ("/t/1", 6, 1)], 1.0)
+            tables[number].put_baselines({"/t/0": [5, 1], "/t/1": [6, 1]}, 1.0)
     for tables in (shared, alone):
         for step in before:
             _apply_step(tables, *step)
@@ -105,6 +105,8 @@ def test_what_is_common_changes_nothing(
         assert [one.get_offset(f"/t/{n}") for n in range(5)] == [
             other.get_offset(f"/t/{n}") for n in range(5)
         ]
+        sizes = {f"/t/{n}": 7 for n in range(5)}
+        assert one.find_unequal(sizes) == [path for path in sizes if other.get_offset(path) != 7]
         assert [Path(f"/t/{n}") in one for n in range(5)] == [Path(f"/t/{n}") in other for n in range(5)]
 
 
@@ -114,7 +116,7 @@ def _apply_step(tables: list[CursorTable], kind: str, number: int, name: int) ->
         case "read":
             table.put_unknown(str(path), (7, 1, 7, 3), 2.0, "s", "/w")
         case "baseline":
-            table.put_baselines([(str(path), 9, 2)], 3.0)
+            table.put_baselines({str(path): [9, 2]}, 3.0)
         case "move":
             table.get_cursor(path).offset += 10
         case "pack":
@@ -134,7 +136,7 @@ def test_what_is_common_is_kept_once() -> None:
     """Each handler's dictionary has only what differs. No handler, and one, are no fault."""
     tables: list[CursorTable] = []
     for number in range(3):
-        CursorTable(tables).put_baselines([("/t/1", 5, 1), (f"/own/{number}", 5, 1)], 1.0)
+        CursorTable(tables).put_baselines({"/t/1": [5, 1], f"/own/{number}": [5, 1]}, 1.0)
     share_cursors(tables)
     assert [list(table._packed) for table in tables] == [[f"/own/{number}"] for number in range(3)]
     assert {id(table._common) for table in tables} == {id(tables[0]._common)}

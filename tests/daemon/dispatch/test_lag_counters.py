@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -32,6 +32,9 @@ class _Consumer:
 
     def get_offset(self, path: Path) -> int:
         return self.offsets.get(path, 0)
+
+    def find_unequal(self, sizes: Mapping[str, int]) -> list[str]:
+        return [path for path, size in sizes.items() if self.get_offset(Path(path)) != size]
 
 
 def _is_subagent(path: str) -> bool:
