@@ -324,7 +324,8 @@ def _join_parts(
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions)
     model = make_model(config, budget)
-    late_writes = LateWrites(clock)
+    unfinished = threading.Event()
+    late_writes = LateWrites(clock, on_kept=unfinished.set)
     busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
     guards = EditGuards(late_writes, busy_files)
     history = History(
@@ -332,13 +333,14 @@ def _join_parts(
         clock,
         guards=guards,
         on_done=partial(_note_change, activities),
+        on_busy=unfinished.set,
     )
     write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
 
     def is_off(root: Path) -> bool:
         return write_modes.get_mode(Project(root, False)) == "off"
 
-    follow_up = FollowUp(late_writes, history, lambda root: not is_off(root))
+    follow_up = FollowUp(late_writes, history, lambda root: not is_off(root), unfinished)
     projects = ProjectFinder(
         paths.home,
         clock,

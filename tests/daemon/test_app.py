@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import stat
 import threading
 from collections.abc import Iterable, Mapping
@@ -19,8 +21,10 @@ from tacitd.cli.quick_status import read_last_status
 from tacitd.clock import utc_seconds
 from tacitd.consumers import compaction
 from tacitd.dispatch.workers import ThreadPool
-from tacitd.errors import FileRefusedError, UnavailableError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event, Project
+from tacitd.files.follow_up import FollowUp
+from tacitd.files.operations import PutLine
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
@@ -372,3 +376,27 @@ def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.Monke
     scene.type("s", "three")
     scene.settle()
     assert build_status(scene.app)["parked"] == [] and scene.handler.words == [["one"], ["two", "three"]]
+
+
+def test_a_kept_file_and_a_waiting_transaction_wake_their_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY 11: both are looked at soon, and not only when something else is due."""
+    scene = Scene(tmp_path)
+    ran = threading.Semaphore(0)
+    monkeypatch.setattr(FollowUp, "run_once", lambda self: ran.release())
+    path, app = scene.root / "LEARNED.md", scene.app
+    path.write_bytes(b"# T\n\n## A\n- one\n")
+    app.follow_up.start()
+    try:
+        assert ran.acquire(timeout=PATIENCE), "it begins at once"
+        old = scene.tmp / "old"
+        old.write_bytes(b"")
+        app.late_writes.keep_old_file(path, old, b"", lambda _: None, b"")
+        assert ran.acquire(timeout=PATIENCE), "a file was kept"
+        (scene.root / ".#LEARNED.md").symlink_to(f"me@{socket.gethostname()}.{os.getpid()}:1")
+        with pytest.raises(FileBusyError):
+            app.history.run_transaction(scene.root, [PutLine(path, "A", "ours", "T")], {}, "k")
+        assert ran.acquire(timeout=PATIENCE), "a transaction waits"
+    finally:
+        app.follow_up.stop()

@@ -29,10 +29,11 @@ from tacitd.files.transaction import History
 
 def main(root: Path, log: Path, waiting: str) -> None:
     clock = SystemClock()
-    second = LateWrites(clock)
+    unfinished = threading.Event()
+    second = LateWrites(clock, on_kept=unfinished.set)
     guards = EditGuards(second, BusyFiles(clock) if waiting == "waits" else None)
-    history = History(Log(log), clock, guards=guards)
-    follow_up = FollowUp(second, history, lambda _: True)
+    history = History(Log(log), clock, guards=guards, on_busy=unfinished.set)
+    follow_up = FollowUp(second, history, lambda _: True, unfinished)
     follow_up.start()
     refused: list[str] = []
 

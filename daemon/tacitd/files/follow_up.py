@@ -21,15 +21,21 @@ from tacitd.files.transaction import History
 class FollowUp:
     """One thread, from `start` to `stop`. Without `start`, a caller of `run_once` does the same work."""
 
-    def __init__(self, second: LateWrites, history: History, is_wanted: Callable[[Path], bool]) -> None:
-        """`is_wanted`: given a project's root, whether its files may be written."""
+    def __init__(
+        self,
+        second: LateWrites,
+        history: History,
+        is_wanted: Callable[[Path], bool],
+        wake: threading.Event | None = None,
+    ) -> None:
+        """`is_wanted`: given a project's root, whether its files may be written. `wake`: what the two set when they have more to
+        do; without it the thread finds that only when something else is due."""
         self._late_writes = second
         self._history = history
         self._is_wanted = is_wanted
         self._stopping = False
-        self._wake = threading.Event()
+        self._wake = wake or threading.Event()
         self._thread: threading.Thread | None = None
-        second.on_kept = history.on_busy = self._wake.set
 
     def start(self) -> None:
         """Start the thread. Raises RuntimeError if no thread can be created."""

@@ -91,7 +91,10 @@ class _OwnChange(Struct, frozen=True):
 class LateWrites:
     """The files that were swapped out within the last minute. Thread-safe; raises nothing."""
 
-    def __init__(self, clock: Clock, disk: Disk | None = None) -> None:
+    def __init__(
+        self, clock: Clock, disk: Disk | None = None, *, on_kept: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_kept` is called when a file is kept, in any thread."""
         self._clock = clock
         self._disk = disk or RealDisk()
         self._lock = threading.Lock()
@@ -102,8 +105,7 @@ class LateWrites:
         self._number = 0
         self._evicting = threading.local()
         self._copies: dict[Path, Path | None] = {}
-        self.on_kept: Callable[[], None] = lambda: None
-        """Called when a file is kept. Any thread."""
+        self._on_kept = on_kept
 
     def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
         """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed.
@@ -129,7 +131,7 @@ class LateWrites:
         if not getattr(self._evicting, "now", False):
             self._evict()
         self._forget_changes()
-        self.on_kept()
+        self._on_kept()
 
     def check_due(self) -> None:
         """Check the old files that are due. One with a late write is kept for another minute."""

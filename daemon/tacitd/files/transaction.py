@@ -67,17 +67,18 @@ class History:
         guards: EditGuards = UNGUARDED,
         sleep: Callable[[float], None] = time.sleep,
         on_done: Callable[[Transaction], None] = lambda done: None,
+        on_busy: Callable[[], None] = lambda: None,
     ) -> None:
         """`sleep` (seconds) waits for files that just changed. `on_done` is called after each transaction that changed a
-        file, in the thread that ran it; it must not raise."""
+        file, in the thread that ran it; it must not raise. `on_busy` is called when a transaction has to wait for a file that
+        is being edited, in any thread."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
         self._guards = guards
         self._sleep = sleep
-        self.on_busy: Callable[[], None] = lambda: None
-        """Called when a transaction has to wait for a file that is being edited. Any thread."""
         self._on_done = on_done
+        self._on_busy = on_busy
         self._lock = threading.RLock()
         self._folded = FoldedHistory()
         self._archive = HistoryArchive(log)
@@ -477,7 +478,7 @@ class History:
         busy = isinstance(error, FileBusyError)
         self._folded.pending[begun.id] = PendingTransaction(begun.id, begun.key, begun.root, what, hint, busy)
         if busy:
-            self.on_busy()
+            self._on_busy()
 
     def _now(self) -> str:
         return utc_millis(self._clock.now())
