@@ -468,7 +468,7 @@ class Consumer(Struct):
 def make_baseline_records(positions: Iterable[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
     """The records of transcripts that count as read."""
     rest = iter(positions)
-    while part := {encode_name(path): [p.offset, p.crc] for path, p in islice(rest, 500)}:
+    while part := {encode_name(path): (p.offset, p.crc) for path, p in islice(rest, 500)}:
         yield {"k": "base", "at": at, "p": part}
 
 

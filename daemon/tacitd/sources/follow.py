@@ -212,16 +212,16 @@ class Follower:
 
     def _compare_all(self, now: float, *, afresh: bool) -> None:
         """Compare everything below all roots; `afresh`: list also the directories that have not changed."""
-        whole, wall = Listing(), self._clock.now()
+        wall, listings = self._clock.now(), list[Listing]()
         for root in self._roots:
             known = Known(self._known.stamps, {} if afresh else root.directories)
             listing = scan_below([root.top], self._is_transcript, top=root.top, known=known)
             root.directories = _find_settled(listing, wall)
             root.there = root.top in listing.directories or root.top in listing.unreadable
             self._note_unwatched(root, listing.directories, afresh=True)
-            whole.stamps.update(listing.stamps)
-            whole.odd.update(listing.odd)
-            whole.unreadable.update(listing.unreadable)
+            listings.append(listing)
+        # Most sources have one root, and a second dictionary of all its files would be large.
+        whole = listings[0] if len(listings) == 1 else _join_listings(listings)
         self._known.compare_listing(whole, now, wall=wall if self._first else None)
         self._odd, self._unreadable, self._first = whole.odd, whole.unreadable, False
         self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
@@ -286,6 +286,15 @@ class Follower:
         root.unwatched = kept | {
             path: before.get(path, 0) + 1 for path in root.watcher.list_unwatched(directories)
         }
+
+
+def _join_listings(listings: Sequence[Listing]) -> Listing:
+    whole = Listing()
+    for one in listings:
+        whole.stamps.update(one.stamps)
+        whole.odd.update(one.odd)
+        whole.unreadable.update(one.unreadable)
+    return whole
 
 
 def _find_settled(listing: Listing, wall: float) -> Mapping[str, Stamp | None]:

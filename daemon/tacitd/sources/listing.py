@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import stat
 import struct
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Self
@@ -214,7 +215,10 @@ def _take(path: str, status: os.stat_result, before: Stamp | None, found: Listin
         return False
     # An idle daemon does little else: no stamp is made if it would be the one from before.
     fields = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
-    found.stamps[path] = before if before is not None and before == _pack(*fields) else Stamp(*fields)
+    # The handlers' positions have the same names; a listing of all would else hold a second copy of each for a moment.
+    found.stamps[sys.intern(path)] = (
+        before if before is not None and before == _pack(*fields) else Stamp(*fields)
+    )
     return True
 
 

@@ -75,13 +75,16 @@ class KnownStamps:
         `at`: monotonic seconds. With `wall` (seconds since 1970) it is the first listing: a file's mtime decides then how
         long it stays hot.
         """
+        if wall is not None:
+            self.stamps.update(listing.stamps)
+            self._changes = dict.fromkeys(listing.stamps, "born")
+            self._hot = _hot_by_mtime(listing.stamps, at, wall)
+            return
         for path in [path for path in self.stamps if path not in listing.stamps]:
             if not is_below(path, listing.unreadable):
                 self.note_gone(path)
         for path, stamp in listing.stamps.items():
             self.note_stamp(path, stamp, at)
-        if wall is not None:
-            self._hot = _hot_by_mtime(listing.stamps, at, wall)
         self._cool(at)
 
     def take_changes(self) -> FileChanges:
@@ -139,5 +142,6 @@ class StampView(Mapping[Path, Stamp]):
 
 def _hot_by_mtime(stamps: Mapping[str, Stamp], at: float, wall: float) -> dict[str, float]:
     """The hot files of the first listing, with their monotonic times. An mtime in the future counts as now."""
-    aged = [(max(0.0, wall - stamp.mtime_ns / 1e9), path) for path, stamp in stamps.items()]
-    return {path: at - age for age, path in sorted(aged, reverse=True) if age < HOT}
+    since = int((wall - HOT) * 1e9)
+    recent = [(mtime, path) for path, stamp in stamps.items() if (mtime := stamp.mtime_ns) > since]
+    return {path: at - max(0.0, wall - mtime / 1e9) for mtime, path in sorted(recent)}
