@@ -15,6 +15,7 @@ from html import escape
 from tacitd.report.charts import draw_series, format_value
 from tacitd.report.sections import Cell, ReportPart, ReportSection, ReportSeries, ReportTable
 from tacitd.text.sanitize import sanitize_line
+from tacitd.text.shorten import shorten_line
 
 GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""
@@ -174,4 +175,4 @@ def _mark(right: bool) -> str:
 def _clean(text: str) -> str:
     """Text of anybody, safe in HTML: one line, without hidden characters, escaped, at most CELL characters."""
     line = sanitize_line(re.sub(r"\s+", " ", text.encode("utf-8", "replace").decode()))
-    return escape(line if len(line) <= CELL else line[: CELL - 1] + "…", quote=True)
+    return escape(shorten_line(line, CELL), quote=True)
