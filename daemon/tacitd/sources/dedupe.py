@@ -30,7 +30,7 @@ WINDOW = 600.0
 _KEPT = 20_000
 """How many texts of each class are kept when they are packed, the newest. Ids are kept without limit, 16 bytes each."""
 
-_ROOM = 100_000
+_ROOM = 30_000
 """How many characters of a transcript's typed lines are kept before their digests are computed; 100 for each besides its text."""
 
 _TIME = Struct(">d")
