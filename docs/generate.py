@@ -20,8 +20,9 @@ from pydantic.fields import FieldInfo
 
 import api_page
 import man_pages
+from tacitd.cli.command_table import COMMANDS, CommandRow, list_plugin_rows
 from tacitd.cli.plugin_table import build_table
-from tacitd.cli.program import COMMANDS, EPILOG, CommandRow, list_plugin_rows, make_program
+from tacitd.cli.program import EPILOG, make_program
 from tacitd.config.settings import PREFIX, Config
 from tacitd.plugins import GROUP, FoundPlugins, find_plugins
 

@@ -14,7 +14,7 @@ from tacitd import __version__
 ANSWERED = frozenset(
     {"config", "context", "doctor", "history", "learned", "prompts", "show", "spend", "status", "why"}
 )
-"""Commands that a running daemon may answer, all or some of them. Others do not ask it."""
+"""Commands that run without click, all or some of them: in a running daemon, otherwise here."""
 
 
 def main() -> None:
@@ -49,9 +49,21 @@ def _answer_quickly(arguments: list[str]) -> bool:
         case [command, *_] if command in ANSWERED:
             from tacitd.cli.quick_answer import answer_command
 
-            return answer_command(arguments, os.environ) or (arguments == ["status"] and _print_last_status())
+            return (
+                answer_command(arguments, os.environ)
+                or (arguments == ["status"] and _print_last_status())
+                or _run_without_click(arguments)
+            )
         case _:
             return False
+
+
+def _run_without_click(arguments: list[str]) -> bool:
+    """Run the command and end the process; False if that needs click."""
+    from tacitd.cli.quick_command import run_without_click
+
+    run_without_click(arguments)
+    return False
 
 
 def _print_last_status() -> bool:

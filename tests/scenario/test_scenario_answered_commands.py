@@ -1,4 +1,7 @@
-"""Commands that a running daemon answers, as real processes: each prints, byte for byte, what the full program prints."""
+"""Commands that run without click, as real processes: each prints, byte for byte, what the full program prints.
+
+A running daemon answers them; otherwise they run in the process itself.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,12 @@ QUICK_ONLY = [
     "sys.exit(not quick_answer.answer_command(sys.argv[1:], os.environ))",
 ]
 """Without the fallback: it ends with 1 if the daemon declines."""
+ALONE = [
+    sys.executable,
+    "-c",
+    "import sys; from tacitd.cli.quick_command import run_without_click; run_without_click(sys.argv[1:]); print('click')",
+]
+"""In a process of its own, without asking the daemon to run the command. It prints `click` if that is needed."""
 ANSWERED = [
     "status",
     "status -v",
@@ -59,6 +68,7 @@ ANSWERED = [
     "prompts TRANSCRIPT --json --explain",
 ]
 TRIES = 5
+NEEDS_CLICK = (0, b"click\n", b"")
 DECLINED = [
     "status --unknown",
     "status --help",
@@ -139,20 +149,30 @@ def show(daemon: Daemon, program: Sequence[str], arguments: str, **variables: st
 
 
 def compare(one: Callable[[list[str]], Printed]) -> Printed:
-    """Run both programs with `one`, and return what both printed. Again if they differ: the status may change between them."""
-    quick, full = one(QUICK_ONLY), one(FULL)
+    """Run the programs with `one`, and return what all printed. Again if they differ: the status may change between them."""
     for _ in range(TRIES):
-        if quick == full:
+        printed = [one(program) for program in (QUICK_ONLY, ALONE, FULL)]
+        if len(set(printed)) == 1:
             break
-        quick, full = one(QUICK_ONLY), one(FULL)
-    assert quick == full
-    return quick
+    assert printed[0] == printed[2]
+    assert printed[1] == printed[2]
+    return printed[0]
 
 
 @pytest.mark.parametrize("arguments", ANSWERED)
-def test_the_daemon_answers_as_the_full_program(daemon: Daemon, arguments: str) -> None:
+def test_the_daemon_and_a_process_alone_answer_as_the_full_program(daemon: Daemon, arguments: str) -> None:
     """In a pipe: both streams and the exit code."""
     assert compare(lambda program: run(daemon, program, arguments)).code == 0
+
+
+@pytest.mark.parametrize("arguments", [*ANSWERED, *DECLINED])
+def test_without_a_daemon_the_same_is_printed(daemon: Daemon, tmp_path: Path, arguments: str) -> None:
+    """Also for a project of which nothing is known, and for errors."""
+    elsewhere = {"TACITD_STATE_DIR": str(tmp_path / "state")}
+    quick, full = (run(daemon, program, arguments, **elsewhere) for program in (PROGRAM, FULL))
+    assert quick == full
+    alone = run(daemon, ALONE, arguments, **elsewhere)
+    assert alone == full or (alone == NEEDS_CLICK and arguments in DECLINED)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +209,9 @@ def test_a_pager_shows_what_does_not_fit(daemon: Daemon, tmp_path: Path) -> None
 def test_errors_are_those_of_the_full_program(daemon: Daemon, arguments: str) -> None:
     """The daemon declines what it does not know and what fails, and the full program runs."""
     assert run(daemon, QUICK_ONLY, arguments) == (1, b"", b"")
-    assert run(daemon, PROGRAM, arguments) == run(daemon, FULL, arguments)
+    full = run(daemon, FULL, arguments)
+    assert run(daemon, PROGRAM, arguments) == full
+    assert run(daemon, ALONE, arguments) in (full, NEEDS_CLICK)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +240,7 @@ def test_a_daemon_of_another_version_is_not_asked_to_answer(daemon: Daemon) -> N
 
 def test_a_closed_reader_and_closed_streams(daemon: Daemon) -> None:
     """`tacitd learned | head -0` ends quietly, and `>&-` does not fail: as the full program."""
-    for program in (PROGRAM, FULL):
+    for program in (PROGRAM, ALONE, FULL):
         command = 'set -o pipefail; "$@" learned | true; echo $?; "$@" learned >&-; echo $?; "$@" learned 2>&-; echo $?'
         done = run(daemon, ["bash", "-c", command, "bash", *program], "")
         lines = done.out.splitlines()

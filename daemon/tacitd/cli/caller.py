@@ -1,6 +1,6 @@
 """For whom a command runs: for the person at this process, or in the daemon for another process that asked it to.
 
-A command of the class `AnsweredCommand` takes its directory, its variables and the size of the terminal from here, and prints
+An `AnsweredCommand` takes its directory, its variables and the size of the terminal from here, and prints
 here. So its code is the same in both cases. How the daemon is asked is in `quick_answer.py`, how it answers in
 `command_answers.py`.
 """
@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
-import click
-
+from tacitd.cli.standard_streams import write_text
 from tacitd.text.sanitize import escape_lines
 
-_F = TypeVar("_F", bound=Callable[..., Any])
-PAGER_OPTION = "--no-pager"
 MOST_PRINTED = 1 << 20
 """Characters that the daemon answers with; the caller's own process prints more."""
 Stream = Literal["out", "err", "paged"]
@@ -39,11 +36,6 @@ class DeclinedError(BaseException):
     """The daemon does not answer this; the caller's own process runs the command. Not an Exception, because commands report those
     of a plugin's hook and go on.
     """
-
-
-class AnsweredCommand(click.Command):
-    """A command that the daemon may run in a thread for another process, which may run it again: it changes nothing that counts, and
-    uses this module as said above."""
 
 
 class RemoteCaller:
@@ -120,7 +112,7 @@ def echo_text(text: str, *, nl: bool = True) -> None:
     """Print a text on the caller's stdout, with its colours if it has any."""
     remote = _remote.get()
     if remote is None:
-        click.echo(text, nl=nl, color=True)
+        write_text(f"{text}\n" if nl else text, sys.stdout)
     else:
         remote.add_text("out", f"{text}\n" if nl else text)
 
@@ -129,19 +121,9 @@ def echo_message(text: str) -> None:
     """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
     remote = _remote.get()
     if remote is None:
-        click.echo(escape_lines(text), err=True)
+        write_text(f"{escape_lines(text)}\n", sys.stderr)
     else:
         remote.add_text("err", f"{escape_lines(text)}\n")
-
-
-def add_pager_option(command: _F) -> _F:
-    """The decorator of the option `--no-pager`; the command gets `no_pager` for `echo_paged`."""
-    return click.option(
-        PAGER_OPTION,
-        "no_pager",
-        is_flag=True,
-        help="Print long output without a pager (PAGER, TACITD_PAGER).",
-    )(command)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
@@ -150,10 +132,10 @@ def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
     if remote is None and sys.stdout.isatty() and not no_pager:
         from tacitd.cli.pager import print_paged
 
-        print_paged(lines, click.echo)
+        print_paged(lines, echo_text)
         return
     for line in lines:
         if remote is None:
-            click.echo(line)
+            echo_text(line)
         else:
             remote.add_text("out" if no_pager else "paged", f"{line}\n")

@@ -15,10 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, DeclinedError, RemoteCaller, run_for
-from tacitd.cli.program import load_command
+from tacitd.cli.answered_command import load_answered, locate_answered
+from tacitd.cli.caller import DeclinedError, RemoteCaller, run_for
 from tacitd.cli.quick_answer import METHOD, SENT, identify_places, identify_program, select_same
 from tacitd.cli.stored_table import stamp_entry_points
 from tacitd.control.protocol import encode_result
@@ -79,16 +77,19 @@ class CommandAnswers:
         return json.loads(encode_result(1, self._methods[method](params)))["result"]
 
     def _run_command(self, arguments: Sequence[str], caller: RemoteCaller) -> Mapping[str, Any]:
-        path, command = _find_command(arguments)
-        if command is None or path in self._slow:
+        found = locate_answered(arguments)
+        if found is None or found[0] in self._slow:
             return DECLINED
-        words, began = list(arguments[len(path) :]), time.thread_time()
+        path, command = found[0], load_answered(found[1])
+        values = command.read_arguments(arguments[len(path) :]) if command else None
+        if command is None or values is None:
+            return DECLINED
+        began = time.thread_time()
         try:
             # A process keeps the zone of its first local time, and the machine's may have changed since.
             time.tzset()
             with run_for(caller):
-                # Without names of a help option, because click would print the help in this process.
-                code = command.main(words, path[-1], standalone_mode=False, help_option_names=[])
+                code = command.function(**values)
         finally:
             took = time.thread_time() - began
             if (
@@ -101,15 +102,6 @@ class CommandAnswers:
         texts = [text for printed in caller.printed for text in printed]
         "".join(texts).encode("utf-8")  # half characters would be replaced on their way
         return DECLINED if code else {"printed": ["", *texts]}
-
-
-def _find_command(arguments: Sequence[str]) -> tuple[tuple[str, ...], AnsweredCommand | None]:
-    """The words that name a command, and the command; None if the daemon does not answer it. Raises ValueError."""
-    for count in (1, 2):
-        found = load_command(arguments[0], arguments[1:count])
-        if not isinstance(found, click.Group):
-            break
-    return tuple(arguments[:count]), found if isinstance(found, AnsweredCommand) else None
 
 
 def add_command_method(methods: Mapping[str, RpcMethod]) -> dict[str, RpcMethod]:

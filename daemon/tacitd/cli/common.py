@@ -15,7 +15,6 @@ from typing import Any
 from tacitd.cli.caller import CallMethod as CallMethod
 from tacitd.cli.caller import echo_message as echo_message
 from tacitd.cli.caller import echo_text, get_directory, get_environ
-from tacitd.control.client import call_daemon
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_output as escape_output
@@ -46,6 +45,8 @@ def get_paths() -> Paths:
 def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
     """A `CallMethod` on the running daemon. `timeout` is in seconds; None waits without a limit."""
 
+    from tacitd.control.client import call_daemon
+
     def ask(method: str, /, **params: Any) -> Any:
         return call_daemon(socket, method, params, timeout)
 
@@ -55,6 +56,8 @@ def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
 @contextmanager
 def connect_or_run() -> Iterator[CallMethod]:
     """Yield a `CallMethod` on the running daemon; if none runs, on an engine in this process until the block ends."""
+    from tacitd.control.client import call_daemon
+
     places = get_paths()
     ask = connect_daemon(places.socket, None)
     try:

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 import click
 
-from tacitd.cli.caller import AnsweredCommand, echo_text
-from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.cli.common import echo_message, get_paths
+from tacitd.cli.config_show_command import load_settings, show
 from tacitd.text.text_table import format_table
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from tacitd.config.settings import Config
 
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
@@ -43,50 +33,15 @@ def path(every: bool) -> None:
         click.echo(line)
 
 
-@config.command(cls=AnsweredCommand, epilog="\b\nExample: tacitd config show --json | jq")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
-def show(as_json: bool) -> None:
-    """Show every setting, its current value and what it does. Each line is valid in config.toml."""
-    from tacitd.config.settings import list_settings
-
-    loaded = _load()
-    rows = list(list_settings(loaded))
-    if as_json:
-        echo_json({key: list(value) if isinstance(value, tuple) else value for key, value, _ in rows})
-        return
-    written = dict(_toml_values(loaded))
-    for key, _, about in rows:
-        echo_text(f"{key} = {written[key]}" if written[key] != "null" else f"# {key} is not set")
-        if about:
-            echo_text(f"    # {about}")
-
-
 @config.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def check() -> None:
     """Check the configuration.
 
     Ends with 78 if something is wrong. Settings of earlier versions are named; they have no effect.
     """
-    for removed in _load().removed:
+    for removed in load_settings().removed:
         echo_message(f"warning: {removed.what}")
     click.echo(f"{get_paths().config_file}: all right")
 
 
-def _load() -> Config:
-    from tacitd.config.settings import load_config
-    from tacitd.plugins import find_plugins
-
-    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
-
-
-def _toml_values(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Every setting with its value as TOML; durations as `30m`. JSON serves as TOML here, except for null."""
-    from pydantic import BaseModel
-
-    for name in type(config).model_fields:
-        value = getattr(config, name)
-        if isinstance(value, BaseModel):
-            yield from _toml_values(value, f"{prefix}{name}.")
-        else:
-            plain = config.model_dump(mode="json", include={name})[name]
-            yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)
+config.add_command(show.make_click())

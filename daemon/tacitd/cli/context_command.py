@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import os
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, echo_text, get_environ, require_own_process
+from tacitd.cli.answered_command import answered_command, argument, option, whole_number
+from tacitd.cli.caller import echo_text, get_environ, require_own_process
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
-from tacitd.cli.program import load_plugin_table
 from tacitd.session_context.context_request import ContextRequest, measure_text
 from tacitd.session_context.context_sections import BUDGET, Sections, collect_sections, fence_sections
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --explain\nExample: tacitd context --agent Explore",
 )
-@click.argument("directory", metavar="[DIR]", required=False)
-@click.option(
+@argument("directory", metavar="[DIR]", required=False)
+@option(
     "--budget",
     default=BUDGET,
     show_default=True,
-    type=click.IntRange(500, BUDGET),
+    type=whole_number(500, BUDGET),
     metavar="CHARS",
     help="Characters at most.",
 )
-@click.option(
+@option(
     "--session", default="", help="The client's id of the session; the default is the one that runs this."
 )
-@click.option(
-    "--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore."
-)
-@click.option(
-    "--explain", is_flag=True, help="Show file by file what reaches the session and how, not the text."
-)
-@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
+@option("--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore.")
+@option("--explain", is_flag=True, help="Show file by file what reaches the session and how, not the text.")
+@option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
 def context(
     directory: str | None, budget: int, session: str, agent: str, explain: bool, as_json: bool
 ) -> None:

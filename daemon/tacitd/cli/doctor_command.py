@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, echo_text, get_environ, require_own_process
+from tacitd.cli.answered_command import answered_command, option
+from tacitd.cli.caller import echo_text, get_environ, require_own_process
 from tacitd.cli.common import echo_json, echo_message, get_paths
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
@@ -23,29 +22,29 @@ LEFT_OUT = (
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --quick\n"
     "Example: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'",
 )
-@click.option(
+@option(
     "--quick",
     is_flag=True,
     help="Only what needs no other program: nothing of the service, a login or plugins.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
-@click.option(
+@option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
+@option(
     "--fix", is_flag=True, help="First make safe repairs: modes of tacitd's own files, a leftover socket."
 )
-@click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
-@click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
-@click.pass_context
-def doctor(ctx: click.Context, quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> None:
+@option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
+@option("--yes", is_flag=True, help="Do not ask before calling the model.")
+def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int:
     """Check what the daemon needs, in the service's own environment if a service is installed.
 
     Calls the model only with --model. Ends with 1 if something must be fixed.
     """
     if quick and (fix or model):
+        import click
+
         raise click.UsageError("--quick excludes --fix and --model")
     found = _examine_quickly() if quick else _examine_whole(fix=fix, model=model, yes=yes)
     if as_json:
@@ -54,7 +53,7 @@ def doctor(ctx: click.Context, quick: bool, as_json: bool, fix: bool, model: boo
         _echo_findings(found)
     if quick:
         echo_message(f"left out: {LEFT_OUT}; `tacitd doctor` checks that too")
-    ctx.exit(FAILED if any(f.severity == "error" for f in found) else 0)
+    return FAILED if any(f.severity == "error" for f in found) else 0
 
 
 def _examine_quickly() -> list[DoctorFinding]:
@@ -72,6 +71,8 @@ def _examine_whole(*, fix: bool, model: bool, yes: bool) -> list[DoctorFinding]:
     if model:
         echo_message(COST)
         if not yes:
+            import click
+
             click.confirm("Go on?", abort=True, err=True)
     if fix:
         from tacitd.service.fixes import apply_fixes

@@ -1,7 +1,4 @@
-"""`tacitd history`, `show` and `undo`: what tacitd changed in a project's files, and how to take it back.
-
-The first two read the history log and need no daemon. `undo` runs in the daemon, which is the only writer.
-"""
+"""`tacitd history` and `show`: what tacitd changed in a project's files. They read the history log and need no daemon."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged
+from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option, whole_number
+from tacitd.cli.caller import echo_paged
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
-    connect_or_run,
     echo_json,
     echo_message,
     escape_output,
@@ -23,7 +19,6 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
-from tacitd.cli.program import load_plugin_table
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.plurals import count_noun
@@ -35,17 +30,14 @@ SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd history\nExample: tacitd history ~/work/app --since 7d --json",
 )
-@click.argument("project", metavar="[DIR]", required=False)
-@click.option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
-@click.option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
-@click.option(
-    "-n", "limit", type=click.IntRange(min=1), help=f"At most this many, the newest; the default is {SHOWN}."
-)
-@click.option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
+@argument("project", metavar="[DIR]", required=False)
+@option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
+@option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
+@option("-n", "limit", type=whole_number(1), help=f"At most this many, the newest; the default is {SHOWN}.")
+@option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
 @add_pager_option
 def history(
     project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool, no_pager: bool
@@ -78,14 +70,14 @@ def history(
         echo_message(f"{len(chosen) - len(shown)} older: `-n {len(chosen)}` shows all of them")
 
 
-@click.command(cls=AnsweredCommand, epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
-@click.argument("change", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
+@answered_command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
+@argument("change", metavar="ID")
+@option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
 @add_pager_option
 def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""
     every = list_changes(None)
-    id = _find_id(change, [each["id"] for each in every])
+    id = find_change_id(change, [each["id"] for each in every])
     found = next(each for each in every if each["id"] == id)
     if as_json:
         echo_json([found])
@@ -96,32 +88,6 @@ def show(change: str, as_json: bool, no_pager: bool) -> None:
     lines += [f"    session: {escape_output(session)}" for session in found["sessions"]]
     lines += [f"    to take it back: {escape_output(found['undo'])}"] if found.get("undo") else []
     echo_paged(lines, no_pager=no_pager)
-
-
-@click.command(epilog="\b\nExample: tacitd undo 20261122T061502-3fa2c1 --dry-run")
-@click.argument("change", metavar="ID")
-@click.option("--dry-run", is_flag=True, help="Show what would change and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change that the undo made.")
-def undo(change: str, dry_run: bool, as_json: bool) -> None:
-    """Undo one change. Its lines are not written again unless you write them yourself; the undo can be undone too.
-
-    It is refused if one of its lines was changed since. The first letters of ID suffice; `tacitd history` lists them.
-    """
-    every = list_changes(None)
-    id = _find_id(change, [each["id"] for each in every])
-    if hint := next((each["undo"] for each in every if each["id"] == id and each.get("undo")), ""):
-        raise UsageError(f"{id} is not a change of a project's file", hint)
-    with connect_or_run() as call:
-        done = call("undo", id=id, dry_run=dry_run)
-    if as_json:
-        echo_json([done])
-        return
-    for line in format_change(done, with_root=True):
-        click.echo(line)
-    if dry_run:
-        echo_message("nothing was written; this is what it would do")
-    else:
-        echo_message(f"{id} is undone; `tacitd undo {done['id']}` restores it")
 
 
 def format_change(change: Mapping[str, Any], *, with_root: bool) -> Iterator[str]:
@@ -199,7 +165,7 @@ def _list_transactions(root: Path | None) -> list[Transaction]:
     return History(Log(get_paths().state_dir / "history.jsonl"), SystemClock()).list_all_transactions(root)
 
 
-def _find_id(asked: str, ids: Iterable[str]) -> str:
+def find_change_id(asked: str, ids: Iterable[str]) -> str:
     """The one id that is or begins with `asked`, or ends with it (the part after the date). Raises UsageError."""
     if not asked.strip():
         raise UsageError("the id is empty", "`tacitd history --all` lists them")

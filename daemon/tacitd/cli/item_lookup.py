@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import connect_or_run, echo_message, escape_output, show_argument
-from tacitd.cli.program import load_plugin_table
 from tacitd.errors import UsageError, describe_plugin_error
 from tacitd.handler import StoredItem, load_hook
 

@@ -14,10 +14,9 @@ import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacitd.cli.stored_table import (
     SCHEMA,
@@ -39,12 +38,11 @@ HELP_WIDTHS = 8
 """Widths of a terminal for which the help is stored."""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginHooks:
+class PluginHooks(NamedTuple):
     """What one plugin offers to the command line. See `tacitd.handler.Plugin` for each field."""
 
     name: str
-    commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
+    commands: Mapping[str, tuple[str, str, str]] = MappingProxyType({})
     context: str = ""
     context_order: int = 50
     context_budget: int = 1_000
@@ -56,8 +54,7 @@ class PluginHooks:
     report: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PluginTable:
+class PluginTable(NamedTuple):
     """The hooks of all plugins, and what is wrong with those that are left out."""
 
     plugins: tuple[PluginHooks, ...] = ()
@@ -113,7 +110,7 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
         "schema": SCHEMA,
         "stamp": stamp,
         "modules": dict(_stamp_modules(points)),
-        "plugins": [asdict(one) for one in made.plugins],
+        "plugins": [one._asdict() for one in made.plugins],
         "broken": made.broken,
         "help": {},
     }
@@ -173,12 +170,14 @@ def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTa
         ]
         kept = {name: row for name, row in rows.items() if name not in taken}
         taken |= set(kept)
-        plugins.append(replace(hooks, commands=kept))
+        plugins.append(hooks._replace(commands=kept))
     return PluginTable(tuple(plugins), tuple(broken))
 
 
 def _stamp_modules(points: Iterable[EntryPoint]) -> Iterator[tuple[str, list[int]]]:
     """The modules that declare plugins: an edited checkout changes no metadata."""
+    from importlib.util import find_spec
+
     for point in points:
         with suppress(Exception):  # a package that cannot be imported is reported as a broken plugin
             spec = find_spec(point.value.partition(":")[0])

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, echo_text, require_own_process
+from tacitd.cli.answered_command import FILE_PATH, answered_command, argument, option
+from tacitd.cli.caller import echo_text, require_own_process
 from tacitd.cli.common import echo_json_line, echo_message, get_paths
 from tacitd.cli.common import escape_output as clean
 from tacitd.clock import SystemClock, utc_millis
@@ -25,20 +24,18 @@ SMALL = 4 << 20
 """Bytes of transcripts that are read within a tenth of a second."""
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text",
 )
-@click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
+@argument("where", metavar="PATH…", nargs=-1, required=True, type=FILE_PATH)
+@option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print one object a line: kind, time, session, project, uuid, text, …",
 )
-@click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
-@click.pass_context
-def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain: bool) -> None:
+@option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
+def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
     from tacitd.model.answer_checks import SENTINEL
 
@@ -57,7 +54,7 @@ def prompts(ctx: click.Context, where: tuple[Path, ...], as_json: bool, explain:
         except (OSError, TacitdError) as error:
             failed = True
             echo_message(f"{path}: {getattr(error, 'strerror', None) or error}")
-    ctx.exit(FAILED if failed else 0)
+    return FAILED if failed else 0
 
 
 def _are_small(where: tuple[Path, ...]) -> bool:

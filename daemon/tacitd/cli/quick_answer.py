@@ -76,7 +76,7 @@ def _identify_place(path: str) -> str:
 
 def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print what the daemon answers to a command. False, with nothing printed, if the full program must run."""
-    if not (_is_usable(sys.stdout) and _is_usable(sys.stderr)):
+    if not (is_usable(sys.stdout) and is_usable(sys.stderr)):
         return False
     with NoTrace():
         try:
@@ -106,7 +106,7 @@ class NoTrace:
         _signal.signal(_signal.SIGINT, self._before)
 
 
-def _is_usable(stream: object) -> bool:
+def is_usable(stream: object) -> bool:
     """Whether any text can be printed. Else the full program prints what can be."""
     return str(getattr(stream, "encoding", "")).lower().replace("-", "") == "utf8"
 

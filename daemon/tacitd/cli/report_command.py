@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
     echo_json,
     echo_message,
@@ -20,7 +21,6 @@ from tacitd.cli.common import (
     parse_since,
     resolve_directory,
 )
-from tacitd.cli.program import load_plugin_table
 from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook

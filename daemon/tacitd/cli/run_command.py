@@ -68,7 +68,7 @@ def _run_once(quiet: bool) -> int:
 
 def _run_detached(fd: int) -> int:
     """`fd`: the pipe to the parent process, which receives the exit code."""
-    from tacitd.cli.program import echo_error
+    from tacitd.cli.standard_streams import echo_error
     from tacitd.service.detach import run_detached
 
     def work() -> int:

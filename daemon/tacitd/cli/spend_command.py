@@ -6,11 +6,10 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, echo_text, get_columns, get_remote
+from tacitd.cli.answered_command import answered_command, one_of, option
+from tacitd.cli.caller import echo_text, get_columns, get_remote
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
-from tacitd.cli.terminal_text import has_unicode
+from tacitd.cli.standard_streams import has_unicode
 from tacitd.text.dollars import format_dollars
 from tacitd.text.text_table import format_table, measure_width
 
@@ -21,21 +20,18 @@ BAR = 24
 """Characters of the longest bar."""
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json",
 )
-@click.option(
+@option(
     "--by",
-    type=click.Choice(["day", "project", "purpose", "model"]),
+    type=one_of("day", "project", "purpose", "model"),
     default="day",
     show_default=True,
     help="What to group the calls by.",
 )
-@click.option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens."
-)
+@option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
+@option("--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens.")
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
     from tacitd.files.log import Log

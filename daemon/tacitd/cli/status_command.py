@@ -11,10 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
+from tacitd.cli.answered_command import answered_command, option
 from tacitd.cli.caller import (
-    AnsweredCommand,
     echo_message,
     echo_text,
     get_columns,
@@ -31,19 +29,13 @@ from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd status --watch\nExample: tacitd status --json | jq .budget",
 )
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
-)
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it."
-)
-@click.option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
-@click.pass_context
-def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> None:
+@option("-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins.")
+@option("--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it.")
+@option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
+def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.
 
     If no daemon runs, it shows the last status that was saved, and ends with 69.
@@ -52,7 +44,7 @@ def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> Non
     if watch:
         require_own_process()
         _watch_terminal(places.socket, as_json=as_json)
-        return
+        return 0
     try:
         document = remote.call("status") if remote else call_daemon(places.socket, "status")
     except BusyError:
@@ -70,10 +62,11 @@ def status(ctx: click.Context, verbose: bool, as_json: bool, watch: bool) -> Non
             echo_text(text)
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
-        ctx.exit(UNAVAILABLE)
+        return UNAVAILABLE
     if not document["running"]:
         echo_message(ABSENT)
-        ctx.exit(UNAVAILABLE)
+        return UNAVAILABLE
+    return 0
 
 
 def _watch_terminal(socket: Path, *, as_json: bool) -> None:

@@ -64,8 +64,8 @@ def stamp_entry_points(places: Iterable[str]) -> str:
     installation, an update or a removal changes a name, a size or a time.
     """
     digest = hashlib.sha256(f"{sys.version} {__version__} {sys.prefix}".encode())
-    program = __file__.replace("stored_table", "program")
-    for file in (program, *sorted(set(_list_entry_point_files(places)))):
+    programs = [__file__.replace("stored_table", name) for name in ("program", "command_table")]
+    for file in (*programs, *sorted(set(_list_entry_point_files(places)))):
         digest.update(f"\0{file} {stat_file(file)}".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TextIO
 
 from tacitd.cli.status_lines import Kind, StatusLine
 from tacitd.text.sanitize import escape_output
@@ -25,11 +24,6 @@ PLAIN = "\x1b[0m"
 def wants_colour(environ: Mapping[str, str]) -> bool:
     """Whether to colour on a terminal: if it can, and unless NO_COLOR is set to anything (no-color.org)."""
     return not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-
-
-def has_unicode(stream: TextIO) -> bool:
-    """Whether the stream can show characters beyond ASCII."""
-    return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
 def layout_lines(lines: Iterable[StatusLine], width: int | None, *, colours: bool) -> Iterator[str]:

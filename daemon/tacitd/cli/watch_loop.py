@@ -20,8 +20,9 @@ from rich.live import Live
 from rich.text import Text
 
 from tacitd.cli.common import escape_output
+from tacitd.cli.standard_streams import has_unicode
 from tacitd.cli.status_lines import StatusLine
-from tacitd.cli.terminal_text import NARROW, has_unicode
+from tacitd.cli.terminal_text import NARROW
 from tacitd.cli.watch_view import RECENT, fit_lines, list_watch_lines
 from tacitd.control.client import Subscription, call_daemon
 from tacitd.errors import TacitdError

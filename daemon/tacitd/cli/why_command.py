@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged
+from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option
+from tacitd.cli.caller import echo_paged
+from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
 from tacitd.cli.plugin_table import PluginTable
-from tacitd.cli.program import load_plugin_table
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.dollars import format_dollars
@@ -23,23 +22,19 @@ from tacitd.text.dollars import format_dollars
 Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
-@click.argument("asked", metavar="ID|TEXT")
-@click.option(
-    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
-)
-@click.option(
+@argument("asked", metavar="ID|TEXT")
+@option("--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory.")
+@option(
     "--json",
     "as_json",
     is_flag=True,
     help="As JSON: id, what, where, at, sessions, words of each match, when they were said, and the model's calls.",
 )
 @add_pager_option
-@click.pass_context
-def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> None:
+def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
     """Show which of your words a learned line or a lesson came from, when you said them, and what the model's calls cost.
 
     TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
@@ -52,7 +47,7 @@ def why(ctx: click.Context, asked: str, cwd: str | None, as_json: bool, no_pager
         echo_paged((line for one in found for line in format_reason(one)), no_pager=no_pager)
     if not found:
         echo_message(f"nothing that tacitd wrote here contains “{show_argument(asked)}”")
-        ctx.exit(FAILED)
+    return 0 if found else FAILED
 
 
 def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str, Any]]:

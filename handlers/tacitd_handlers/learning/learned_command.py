@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from tacitd.cli.caller import AnsweredCommand, add_pager_option, echo_paged, echo_text, get_directory
+from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option
+from tacitd.cli.caller import echo_paged, echo_text, get_directory
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.errors import FAILED, UsageError
 from tacitd.text.text_table import format_table
@@ -22,37 +21,32 @@ if TYPE_CHECKING:
 OWN_PLUGIN = "learning"
 
 
-@click.command(
-    cls=AnsweredCommand,
+@answered_command(
     epilog="\b\nExample: tacitd learned\nExample: tacitd learned ~/work/app pnpm --json | jq -r '.[].line'",
 )
-@click.argument("project", metavar="[DIR]", required=False)
-@click.argument("words", metavar="[WORD]...", nargs=-1)
-@click.option("--all", "everywhere", is_flag=True, help="In all projects.")
-@click.option(
+@argument("project", metavar="[DIR]", required=False)
+@argument("words", metavar="[WORD]...", nargs=-1)
+@option("--all", "everywhere", is_flag=True, help="In all projects.")
+@option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print JSON: id, kind, file, heading, line, time, sessions, confidence, counts, stale.",
 )
-@click.option(
-    "--withheld", is_flag=True, help="List lines that you removed and that were learned again since."
-)
-@click.option(
+@option("--withheld", is_flag=True, help="List lines that you removed and that were learned again since.")
+@option(
     "--refused",
     is_flag=True,
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
-@click.option(
+@option(
     "--archived",
     is_flag=True,
     help="List lines that were moved to the archive because their file had too many.",
 )
-@click.option("--forgotten", is_flag=True, help="List what is never learned again.")
+@option("--forgotten", is_flag=True, help="List what is never learned again.")
 @add_pager_option
-@click.pass_context
 def learned(
-    ctx: click.Context,
     project: str | None,
     words: tuple[str, ...],
     everywhere: bool,
@@ -62,7 +56,7 @@ def learned(
     archived: bool,
     forgotten: bool,
     no_pager: bool,
-) -> None:
+) -> int:
     """List what was learned in a project: every line that tacitd wrote and that is still in its file.
 
     Behind them are the lessons and the values of your profile that were learned, which hold in all projects. With WORDs, only
@@ -72,6 +66,8 @@ def learned(
     from tacitd_handlers.learning.inventory import Inventory
 
     if withheld + refused + archived + forgotten > 1:
+        import click
+
         raise click.UsageError("--withheld, --refused, --archived and --forgotten exclude each other")
     directory, wanted = _split_arguments(project, words, everywhere)
     inventory = Inventory(get_paths().state_dir)
@@ -85,8 +81,7 @@ def learned(
         found = _show_lines(
             inventory, roots, wanted, as_json=as_json, no_pager=no_pager, with_root=directory is None
         )
-    if not found and wanted:
-        ctx.exit(FAILED)
+    return FAILED if wanted and not found else 0
 
 
 def _split_arguments(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.program import COMMANDS, list_plugin_rows, load_plugin_table
+from tacitd.cli.command_table import COMMANDS, list_plugin_rows, load_plugin_table
 
 
 def test_help_of_a_command_is_what_its_option_prints(cli: Cli) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
+from tacitd.cli.command_table import COMMANDS
 from tacitd.cli.plugin_table import PluginTable, build_table, load_table
-from tacitd.cli.program import COMMANDS
 from tacitd.handler import Degradation, Plugin
 from tacitd.plugins import FoundPlugins, find_plugins
 

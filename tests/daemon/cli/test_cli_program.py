@@ -16,7 +16,8 @@ import generate
 from support_cli import Cli
 from tacitd.cli.common import echo_message, escape_output
 from tacitd.cli.doctor_command import _echo_findings
-from tacitd.cli.program import echo_error, make_program
+from tacitd.cli.program import make_program
+from tacitd.cli.standard_streams import echo_error
 from tacitd.control.client import call_daemon
 from tacitd.errors import ConfigError, ParkedError, TacitdError, UnavailableError, UsageError
 from tacitd.service.finding import DoctorFinding

@@ -1,0 +1,71 @@
+"""An `AnsweredCommand` in a process of its own, without click."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+
+from tacitd.cli.quick_answer import NoTrace, is_usable
+
+TYPE_CHECKING = False  # importing typing takes a third of a start of Python
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+OBJECTS = 50_000
+"""Objects that are made before the memory is searched for garbage."""
+EXTENSIONS = "typing_extensions"
+
+
+def run_without_click(arguments: Sequence[str]) -> None:
+    """Run a command and end the process. Return, with nothing printed, if the full program must run it."""
+    if not (is_usable(sys.stdout) and is_usable(sys.stderr) and sys.stdin is not None):
+        return
+    # So that modules and what they define are not searched for garbage while they are imported.
+    gc.set_threshold(OBJECTS)
+    with NoTrace():
+        from tacitd.cli.answered_command import load_answered, locate_answered
+        from tacitd.cli.standard_streams import end_process
+
+        try:
+            found = locate_answered(arguments)
+            if found is None:
+                return
+            _import_msgspec()
+            command = load_answered(found[1])
+        except Exception:  # noqa: BLE001  a package that cannot be imported: the full program says so
+            return
+    values = command.read_arguments(arguments[len(found[0]) :]) if command else None
+    if command is None or values is None:
+        return
+    try:
+        end_process(lambda: command.function(**values), "tacitd", leave)
+    except Exception as error:
+        if not _is_usage_error(error):
+            raise
+
+
+def leave(code: int) -> NoReturn:
+    """End the process without taking the interpreter apart. The streams are flushed, and nothing is left to be done."""
+    os._exit(code)
+
+
+def _import_msgspec() -> None:
+    """Import msgspec without `typing_extensions`, which takes as long.
+
+    msgspec takes one function from it, and otherwise that of `typing`, which does the same since Python 3.11.
+    """
+    if "msgspec" in sys.modules or EXTENSIONS in sys.modules:
+        return
+    sys.modules[EXTENSIONS] = None  # type: ignore[assignment]  # as `import` wants it: there is none
+    try:
+        __import__("msgspec")
+    finally:
+        del sys.modules[EXTENSIONS]
+
+
+def _is_usage_error(error: Exception) -> bool:
+    """Whether click reports it, with the usage of the command."""
+    click = sys.modules.get("click")
+    return click is not None and isinstance(error, click.UsageError)
