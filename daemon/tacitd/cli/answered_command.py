@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -154,8 +153,8 @@ class AnsweredCommand:
         self.parameters: list[CommandParameter] = vars(function).get("parameters", [])
         self._epilog = epilog
 
-    @cached_property
-    def _click(self) -> click.Command:
+    def make_click(self) -> click.Command:
+        """The same as a click command."""
         import click
 
         def call(**values: Any) -> int | None:
@@ -165,10 +164,6 @@ class AnsweredCommand:
         for parameter in reversed(self.parameters):
             call = parameter.decorate(call)
         return click.command(epilog=self._epilog)(call)
-
-    def make_click(self) -> click.Command:
-        """The same as a click command."""
-        return self._click
 
     def read_arguments(self, words: Sequence[str]) -> dict[str, Any] | None:
         """The values for the function. None if click must read these arguments: an unusual form, a request for help, an error."""
