@@ -114,10 +114,14 @@ def _compacted_records(
         yield {"k": "retry", "at": now, "t": "", "ids": sorted(consumer.retried_keys)}
     for name, at in consumer.last_job_runs.items():
         yield {"k": "job", "at": at, "s": name}
-    for stream in consumer.cursors.iter_used():
+    for stream in consumer.cursors.list_live():
         known = stream.get_state() != (0, 0, -1) or stream.scan_since is not None
-        if known and _is_remembered(str(stream.path), stream.logged_at, now, exists):
+        if known and _is_remembered(stream.name, stream.logged_at, now, exists):
             yield make_position_record(stream, stream.logged_at)
+    for one in consumer.cursors.iter_positions():
+        known = (one.offset, one.crc, one.handled_upto) != (0, 0, -1)
+        if known and _is_remembered(one.name, one.at, now, exists):
+            yield make_position_record(one, one.at)
     baselines: dict[float, list[tuple[str, Position]]] = {}
     for path, offset, crc, at in consumer.cursors.iter_baselines():
         if offset and _is_remembered(path, at, now, exists):

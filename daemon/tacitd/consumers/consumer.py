@@ -34,7 +34,7 @@ from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.consumers.commits import Commits
-from tacitd.consumers.cursor_table import Cursor, CursorTable
+from tacitd.consumers.cursor_table import Cursor, CursorTable, StoredPosition
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
 from tacitd.consumers.snapshots import FOLDED, SNAPSHOT, parse_commit
 from tacitd.errors import LogDamagedError
@@ -145,8 +145,7 @@ class Consumer(Struct):
                     decode_path(record["t"]), float(record["floor"]), only, float(record["at"])
                 )
             case "at":
-                if not self._put_first_position(record):
-                    self.cursors.pack_cursor(self._apply_position(record))
+                self._put_position(record)
             case "ids":
                 self._note_handled(record["ids"])
             case "retry":
@@ -185,26 +184,19 @@ class Consumer(Struct):
         if commit.event == Message.stored_name:
             self.handled_messages[commit.session] = commit.at
         if commit.transcript:
-            self.cursors.pack_cursor(self._apply_position(record))
+            self._put_position(record)
         return commit
 
     def _note_handled(self, keys: Sequence[str]) -> None:
         self.seen.load_keys(keys)
         self.retried_keys.difference_update(keys)
 
-    def _put_first_position(self, record: Mapping[str, Any]) -> bool:
-        """Put the position of a transcript that is not known yet, without a cursor; False if that is not enough for this record.
-
-        A compacted log is nearly all such records: thousands for each handler, after a year.
-        """
-        if "f" in record or "fo" in record:
-            return False
-        name, offset = decode_name(record["t"]), int(record["o"])
-        handled, ended = int(record.get("a", -1)), int(record.get("e", -1))
-        state = offset, int(record.get("c", 0)), handled, ended
-        return offset >= 0 and self.cursors.put_unknown(
-            name, state, float(record["at"]), record.get("s") or "", record.get("w") or ""
-        )
+    def _put_position(self, record: Mapping[str, Any]) -> None:
+        """Apply a record's position: without a cursor, if `scan` did not ask for the transcript. There are thousands."""
+        scanned = "f" in record or "fo" in record
+        before = None if scanned else self.cursors.find_position(decode_name(record["t"]))
+        if before is None or not self.cursors.put_position(_move_position(before, record)):
+            self.cursors.pack_cursor(self._apply_position(record))
 
     def _apply_position(self, record: Mapping[str, Any]) -> Cursor:
         """Apply a record's position. An offset before the known one means that the transcript was read again."""
@@ -465,6 +457,22 @@ class Consumer(Struct):
         stream.logged_at, stream.saved_state = at, stream.get_state()
 
 
+def _move_position(before: StoredPosition, record: Mapping[str, Any]) -> StoredPosition:
+    """The position after a record. What it does not say stays, unless the transcript was read again."""
+    offset = int(record["o"])
+    again = offset < before.offset
+    return StoredPosition(
+        before.name,
+        offset,
+        int(record.get("c", 0)),
+        int(record.get("a", -1 if again else before.handled_upto)),
+        int(record.get("e", -1 if again else before.end_handled_upto)),
+        float(record["at"]),
+        record.get("s") or before.session,
+        record.get("w") or before.cwd,
+    )
+
+
 def make_baseline_records(positions: Iterable[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
     """The records of transcripts that count as read."""
     rest = iter(positions)
@@ -472,16 +480,19 @@ def make_baseline_records(positions: Iterable[tuple[str, Position]], at: float) 
         yield {"k": "base", "at": at, "p": part}
 
 
-def make_position_record(stream: Cursor, at: float) -> dict[str, Any]:
+def make_position_record(stream: Cursor | StoredPosition, at: float) -> dict[str, Any]:
     """The record of a handler's position in one transcript."""
-    return {
+    record = {
         "k": "at",
         "at": at,
-        "t": encode_path(stream.path),
+        "t": encode_name(stream.name),
         "s": stream.session,
         "w": stream.cwd,
         "o": stream.offset,
         "c": stream.crc,
         "a": stream.handled_upto,
         "e": stream.end_handled_upto,
-    } | ({"f": stream.scan_since, "fo": list(stream.scan_projects)} if stream.scan_since is not None else {})
+    }
+    if isinstance(stream, StoredPosition) or stream.scan_since is None:
+        return record
+    return record | {"f": stream.scan_since, "fo": list(stream.scan_projects)}

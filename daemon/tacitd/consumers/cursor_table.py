@@ -50,6 +50,11 @@ class Cursor(Struct):
     """(offset, mark, `handled_upto`) as they are in the log."""
 
     @property
+    def name(self) -> str:
+        """The transcript's path as text."""
+        return str(self.path)
+
+    @property
     def position(self) -> Position:
         """The handler's position."""
         return Position(self.offset, self.crc)
@@ -68,6 +73,21 @@ class Cursor(Struct):
         self.offset = self.crc = 0
         self.handled_upto = self.end_handled_upto = -1
         self.epoch += 1
+
+
+class StoredPosition(Struct, frozen=True):
+    """A handler's position in one transcript as its log has it, without a `Path`, of which a start would make thousands."""
+
+    name: str
+    """The transcript's path."""
+    offset: int = 0
+    crc: int = 0
+    handled_upto: int = -1
+    end_handled_upto: int = -1
+    at: float = 0.0
+    """The time of its last record: seconds since 1970, UTC."""
+    session: str = ""
+    cwd: str = ""
 
 
 class CursorTable:
@@ -144,12 +164,11 @@ class CursorTable:
         yield from self.list_live()
         yield from (_unpack(Path(key), packed) for key, packed in self._iter_packed())
 
-    def iter_used(self) -> Iterator[Cursor]:
-        """Those of `iter_all` that are not in `iter_baselines`."""
-        yield from self.list_live()
+    def iter_positions(self) -> Iterator[StoredPosition]:
+        """The position in each transcript that is packed and not in `iter_baselines`."""
         for key, packed in self._iter_packed():
             if not _is_baseline(packed):
-                yield _unpack(Path(key), packed)
+                yield _read_packed(key, packed)
 
     def iter_baselines(self) -> Iterator[tuple[str, int, int, float]]:
         """The transcripts that count as read and in which nothing was done: path, offset, mark and time, without a cursor."""
@@ -183,14 +202,18 @@ class CursorTable:
             if self._live:
                 self._live.pop(path, None)
 
-    def put_unknown(
-        self, path: str, state: tuple[int, int, int, int], at: float, session: str, cwd: str
-    ) -> bool:
-        """Pack the state of a transcript: offset, mark, `handled_upto`, `end_handled_upto`. False if it is known, or cannot be
-        packed; nothing is changed then. `at`: seconds since 1970, UTC."""
-        if path in self._packed or path in self._live or path in self._common:
-            return False
-        return self._put(path, state, at, session, cwd)
+    def find_position(self, path: str) -> StoredPosition | None:
+        """The packed position in a transcript, which is before its first byte in one that is not known; None if it has a cursor."""
+        if path in self._live:
+            return None
+        packed = self._packed.get(path) or self._common.get(path)
+        return StoredPosition(path) if packed is None else _read_packed(path, packed)
+
+    def put_position(self, position: StoredPosition) -> bool:
+        """Pack the position in a transcript without a cursor. False if that is not possible; nothing is changed then."""
+        one = position
+        state = one.offset, one.crc, one.handled_upto, one.end_handled_upto
+        return self._put(one.name, state, one.at, one.session, one.cwd)
 
     def pack_cursor(self, cursor: Cursor) -> None:
         """Pack a cursor that is as the log has it and that nobody else holds, unless it has more than most."""
@@ -240,17 +263,32 @@ def _is_baseline(packed: bytes) -> bool:
     return len(packed) == _FIELDS.size and packed[16:32] == _UNHANDLED
 
 
-def _unpack(path: Path, packed: bytes) -> Cursor:
+def _read_packed(name: str, packed: bytes) -> StoredPosition:
     offset, crc, handled, ended, at, length = _FIELDS.unpack_from(packed)
     texts = packed[_FIELDS.size :]
-    return Cursor(
-        path,
+    session, cwd = texts[:length], texts[length:]
+    return StoredPosition(
+        name,
         offset,
         crc,
-        session=texts[:length].decode(errors="surrogatepass"),
-        cwd=texts[length:].decode(errors="surrogatepass"),
-        handled_upto=handled,
-        end_handled_upto=ended,
-        logged_at=at,
-        saved_state=(offset, crc, handled),
+        handled,
+        ended,
+        at,
+        session.decode(errors="surrogatepass"),
+        cwd.decode(errors="surrogatepass"),
+    )
+
+
+def _unpack(path: Path, packed: bytes) -> Cursor:
+    one = _read_packed(str(path), packed)
+    return Cursor(
+        path,
+        one.offset,
+        one.crc,
+        session=one.session,
+        cwd=one.cwd,
+        handled_upto=one.handled_upto,
+        end_handled_upto=one.end_handled_upto,
+        logged_at=one.at,
+        saved_state=(one.offset, one.crc, one.handled_upto),
     )

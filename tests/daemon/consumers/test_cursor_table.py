@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.consumers.cursor_table import Cursor, CursorTable, share_cursors
+from tacitd.consumers.cursor_table import Cursor, CursorTable, StoredPosition, share_cursors
 
 PATH = Path("/t/1.jsonl")
 _OFFSETS = st.integers(-1, 1 << 62)
@@ -31,7 +31,10 @@ def test_a_packed_cursor_comes_back_as_it_was(
     table.pack_cursor(cursor)
     assert not table.list_live() and list(table.iter_all()) == [cursor]
     baselines = list(table.iter_baselines())
-    assert [*table.iter_used()] == [cursor] * (not baselines)
+    stored = StoredPosition(str(PATH), offset, crc, handled, ended, at, session, cwd)
+    assert [*table.iter_positions()] == [stored] * (not baselines)
+    assert table.find_position(str(PATH)) == stored
+    assert table.find_position("/t/other") == StoredPosition("/t/other")
     assert baselines in ([], [(str(PATH), offset, crc, at)])
     assert bool(baselines) == ((handled, ended, session, cwd) == (-1, -1, "", ""))
     assert table.get_offset(PATH) == offset and PATH in table and len(table) == 1
@@ -114,7 +117,8 @@ def _apply_step(tables: list[CursorTable], kind: str, number: int, name: int) ->
     table, path = tables[number], Path(f"/t/{name}")
     match kind:
         case "read":
-            table.put_unknown(str(path), (7, 1, 7, 3), 2.0, "s", "/w")
+            if table.find_position(str(path)) is not None:
+                table.put_position(StoredPosition(str(path), 7, 1, 7, 3, 2.0, "s", "/w"))
         case "baseline":
             table.put_baselines({str(path): [9, 2]}, 3.0)
         case "move":
