@@ -7,12 +7,12 @@ makes a new handler from that log, as after a crash.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from support_git import init
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
@@ -29,7 +29,7 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.files.disk import Disk
-from tacitd.files.git import ReadGit, find_repository, list_tracked, read_git
+from tacitd.files.git import find_repository
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Degradation, Done, Later, Outcome, Rejected, Tools
@@ -63,30 +63,6 @@ def git(directory: Path, *arguments: str) -> str:
         ["git", *who, *arguments], cwd=directory, capture_output=True, text=True, check=True
     )
     return done.stdout
-
-
-PATH = os.environ.get("PATH")
-MADE = {"HEAD", "config", "objects", "refs"}
-CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"
-
-
-def init(root: Path) -> None:
-    """Create what `git init --template=` creates, in a hundredth of its time."""
-    for name in ("objects/info", "objects/pack", "refs/heads", "refs/tags"):
-        (root / ".git" / name).mkdir(parents=True)
-    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
-    (root / ".git/config").write_text(CONFIG)
-
-
-def list_tracked_without_git(
-    root: Path, directory: Path, pattern: str, read: ReadGit = read_git
-) -> frozenset[str] | None:
-    """The result of `git.list_tracked`, without a process if `init` made the repository and nothing was added."""
-    here = root / ".git"
-    plain = read is read_git and os.environ.get("PATH") == PATH and here.is_dir()
-    if plain and MADE <= set(os.listdir(here)) <= MADE | {"info"}:
-        return frozenset()
-    return list_tracked(root, directory, pattern, read)
 
 
 class Bench:

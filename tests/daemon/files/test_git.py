@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from support_git import answer_without_process, ask_git, init
 from tacitd.files import git
 
 
@@ -328,3 +330,42 @@ def test_versions_of_a_file_with_an_odd_name(repo: Path) -> None:
     path.write_text("one\n")
     _git(repo, "add", "a\rb.md")
     assert git.read_versions(repo, path, ["HEAD", "", "FETCH_HEAD"]) == {"": b"one\n"}
+
+
+BLOB = "2b8744ac6d6b8a7623193fe3462d66bb2053b726"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (("ls-files", "-z", "--", ":(top,icase,glob)*"), b""),
+        (("--literal-pathspecs", "ls-files", "--error-unmatch", "--", "a.md"), b""),
+        (("cat-file", "-e", BLOB), b""),
+        (("cat-file", "--batch-check"), f"HEAD:a\rb.md\n:a b.md\n{BLOB}\n".encode()),
+        (("rev-list", "--max-parents=0", "HEAD"), b""),
+        (("check-ignore", "-q", "--", "a.md"), b""),
+    ],
+)
+def test_what_the_tests_take_for_gits_answer(tmp_path: Path, arguments: Sequence[str], given: bytes) -> None:
+    """Most tests get these answers without a process; git gives the same, and is asked when a file or an object was added."""
+    refused, empty, full = (Path(os.path.realpath(tmp_path)) / name for name in ("refused", "empty", "full"))
+    (refused / ".git").mkdir(parents=True)
+    (refused / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    for root in (empty, full):
+        init(root)
+    (full / "a.md").write_text("Prefers tabs\n")
+    _git(full, "add", "a.md")
+    for root in (refused, empty, full):
+        assert answer_without_process(arguments, root, given) == ask_git(arguments, root, given)
+    if arguments[0] != "check-ignore":
+        assert not _starts_process(empty, arguments, given) and _starts_process(full, arguments, given)
+    assert not _starts_process(refused, arguments, given)
+
+
+def _starts_process(root: Path, arguments: Sequence[str], given: bytes) -> bool:
+    started: list[object] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(subprocess, "run", lambda *_, **__: started.append(0))
+        with suppress(AttributeError):
+            answer_without_process(arguments, root, given)
+    return bool(started)

@@ -1,4 +1,4 @@
-"""A bench for each test, without processes of git where possible."""
+"""A bench for each test."""
 
 from __future__ import annotations
 
@@ -6,14 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines, list_tracked_without_git
-from tacitd.files import git
-
-
-@pytest.fixture(autouse=True)
-def _few_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Use git's answer without a process if it is known."""
-    monkeypatch.setattr(git, "list_tracked", list_tracked_without_git)
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 
 
 @pytest.fixture

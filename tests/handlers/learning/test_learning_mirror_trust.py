@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from support_learning import PNPM, SHORT, git, init
+from support_git import init
+from support_learning import PNPM, SHORT, git
 from support_mirrors import MirrorBench
 from tacitd.events import Project
 from tacitd_handlers.learning.mirrors.mirror_text import LIMIT

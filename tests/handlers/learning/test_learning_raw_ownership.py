@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_learning import git, init, list_tracked_without_git
-from tacitd.files.git import list_tracked
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning.raw_ownership import (
     LOG,
@@ -87,14 +85,3 @@ def test_records_of_another_version_are_passed_over(tmp_path: Path) -> None:
     )
     (tmp_path / "app").mkdir()
     assert RawOwnership(tmp_path, FakeClock()).inspect_files(ProjectPaths(tmp_path / "app")).raw == "own"
-
-
-def test_git_tracks_nothing_where_the_tests_do_not_ask_it(tmp_path: Path) -> None:
-    """For a repository that `init` made, real git gives the answer that the tests assume; a file in the index is found."""
-    init(tmp_path)
-    (tmp_path / "tmp").mkdir()
-    (tmp_path / "tmp" / RAW).write_text("{}\n")
-    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == frozenset()
-    assert list_tracked(tmp_path, tmp_path / "tmp", "*") == frozenset()
-    git(tmp_path, "add", "-f", f"tmp/{RAW}")
-    assert list_tracked_without_git(tmp_path, tmp_path / "tmp", "*") == frozenset({RAW})
