@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 
@@ -18,6 +19,11 @@ for _one in (signal.SIGINT, signal.SIGHUP):
     # Why: a shell without job control has its background jobs ignore SIGINT, `nohup` SIGHUP, and children inherit that.
     if signal.getsignal(_one) is signal.SIG_IGN:
         signal.signal(_one, signal.default_int_handler)
+
+# Also where the environment forbids it: to rewrite the asserts of all tests takes 13 s of each worker's CPU time, and the
+# programs that tests start would compile their modules each time.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MEMORY = "/dev/shm"
 """A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
