@@ -23,7 +23,8 @@ UNASSIGNED = [char for char in EVERY if category(char) in ("Co", "Cn")]
 """For private use, or for nothing yet: nine tenths of all."""
 SURROGATES = [*map(chr, range(0xD800, 0xE000))]
 ASSIGNED = [char for char in EVERY if category(char) not in ("Co", "Cn", "Cs")]
-CHANNEL = [char for char in ASSIGNED if is_hidden(char)] + [*map(chr, range(0xE0000, 0xE1000))]
+CHANNEL = [char for char in ASSIGNED if is_hidden(char)]
+CHANNEL += [char for char in UNASSIGNED if 0xE0000 <= ord(char) < 0xE1000][::17]
 """What can be written without being seen; of private use, unassigned code points and surrogates a few are added."""
 CHANNEL += ["\ue000", "\U00100000", "\ufdd0", "\U0007ffff", "\ud800", "\udfff"]
 INTRODUCERS = "\x1b\x90\x98\x9b\x9d\x9e\x9f"
