@@ -139,6 +139,7 @@ def test_a_directory_that_is_gone_is_said_in_words(cli: Cli, tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.scenario
 def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
     """`tacitd prompts | head -1` ends without a message, also if much output is left."""
     for arguments in (f"prompts {FIXTURES} --json --explain", "--help"):
@@ -147,6 +148,7 @@ def test_a_reader_that_has_enough_is_no_error(cli: Cli) -> None:
         assert (done.stderr, done.stdout) == ("", "0\n")
 
 
+@pytest.mark.scenario
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_is_no_error(cli: Cli, closed: str) -> None:
     """Some supervisors and scripts start programs like this; Python then has None for the stream."""
@@ -156,6 +158,7 @@ def test_a_closed_stream_is_no_error(cli: Cli, closed: str) -> None:
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.scenario
 def test_a_full_disk_under_the_output_is_said(cli: Cli) -> None:
     """`tacitd config show >file` on a full disk: 1 and a sentence, never half an output with 0."""
     if not Path("/dev/full").exists():
@@ -283,6 +286,7 @@ def test_a_mistyped_directory_is_answered_with_a_similar_one(cli: Cli) -> None:
     assert "name an existing directory" in cli.run("learned", "./work/other", cwd=cli.home).err
 
 
+@pytest.mark.scenario
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["--help"], ["status", "--json"], ["help"]])
 def test_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[str]) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tacitd.cli import quick_help
 from tacitd.cli.plugin_table import HELP_WIDTHS
 
-pytestmark = pytest.mark.undated
+pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 
 
 SCRIPT = """

@@ -6,6 +6,8 @@ import os
 import threading
 from typing import Any
 
+import pytest
+
 from support_model import House, why
 from support_waiting import PATIENCE, until
 from tacitd.model.answer_checks import SENTINEL
@@ -13,6 +15,8 @@ from tacitd.model.claude import LONGEST_PROMPT, WAITS
 from tacitd.model.client_args import client_arguments
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.testing import FakeClock
+
+pytestmark = pytest.mark.scenario
 
 LEAN = [
     "-p", "--model", "haiku", "--output-format", "stream-json", "--verbose", "--no-session-persistence",

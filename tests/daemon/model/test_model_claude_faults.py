@@ -16,6 +16,8 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.model.probe import describe_missing
 from tacitd.model.process import FinishedProcess, run_process
 
+pytestmark = pytest.mark.scenario
+
 
 def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """S-08: an absent client is a state, costs nothing, and the state ends when it is installed."""

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.undated
+pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 
 
 BEGIN = """

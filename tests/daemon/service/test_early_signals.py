@@ -7,6 +7,10 @@ import subprocess
 import sys
 from contextlib import suppress
 
+import pytest
+
+pytestmark = pytest.mark.scenario
+
 TRACES = 1500
 """Before the handler was a Python function, 300 to 1,000 of them ended a process that begins threads."""
 

@@ -14,7 +14,7 @@ from tacitd.files.locks import acquire_lock
 from tacitd_handlers.tutor.store import TutorStore
 from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
 
-pytestmark = pytest.mark.undated
+pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 
 
 @pytest.fixture

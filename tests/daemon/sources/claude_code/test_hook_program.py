@@ -18,6 +18,8 @@ from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.state.hint_spool import take_spooled_hints
 from tacitd.state.paths import state_dir
 
+pytestmark = pytest.mark.scenario
+
 PROGRAM = ClaudeCodeHooks.program
 STOP = {"session_id": "s1", "transcript_path": "/p/s1.jsonl", "cwd": "/w", "hook_event_name": "Stop"}
 PATIENCE = 60.0
