@@ -58,8 +58,9 @@ class StoredCause(Mapping[str, Any]):
     __slots__ = ("_data", "_names", "_texts")
 
     def __init__(self, cause: Mapping[str, Any]) -> None:
-        # Interned, because nearly all causes have the same names and few have texts of their own.
-        self._names = tuple(map(sys.intern, cause))
+        # Shared, because nearly all causes have the same names and few have texts of their own.
+        names = tuple(map(sys.intern, cause))
+        self._names = _NAMES.setdefault(names, names) if len(_NAMES) < _MANY else names
         self._texts = tuple(_intern_short(each) for each in cause.values())
         self._data = zlib.compress(encode_record(cause), 1)
 
@@ -82,6 +83,9 @@ class StoredCause(Mapping[str, Any]):
         return repr(_decode(zlib.decompress(self._data)))
 
 
+_NAMES: dict[tuple[str, ...], tuple[str, ...]] = {}
+"""The names of causes that there were."""
+_MANY = 256
 _SHORT = 64
 """Characters of a text that is kept as it is."""
 _decode = msgspec.json.Decoder(dict[str, Any]).decode

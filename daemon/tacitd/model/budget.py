@@ -302,14 +302,14 @@ class Budget:
         self._log.compact(self.prune_records())
         return True
 
-    def prune_records(self) -> Iterator[dict[str, Any]]:
+    def prune_records(self) -> Iterator[Mapping[str, Any]]:
         """The records that a compaction leaves: one total for calls older than 62 days, then the younger records.
 
         The age is measured as `find_latest_time` says. So neither a clock that is ahead nor one that is behind makes this
         month's records old. The log is read when this is consumed, which is under the log's own
         lock. So this must not take the budget's lock, because `begin_call` takes the two in the opposite order.
         """
-        records = [dict(record) for record in self._log.read()]
+        records = list(self._log.read())
         before, old = _cutoff_time(records, self._clock.now()), _old_calls(records, self._clock.now())
         folded = SpendTotals()
         kept = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Mapping
+from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct, field
@@ -23,8 +24,8 @@ RECENT = 20
 class _OpenCall(Struct):
     day: str
     tier: str
-    names: tuple[str, ...]
-    """Its parts, or the key of a call without parts; without the parts that a person allowed again since."""
+    names: tuple[int, ...]
+    """`_shorten` of its parts, or the key of a call without parts; without the parts that a person allowed again since."""
     has_parts: bool
     purpose: str = ""
 
@@ -43,17 +44,17 @@ class SpendTotals(Struct):
     """By local date and purpose, the US dollars of the ended calls."""
     open: dict[str, _OpenCall] = field(default_factory=dict)
     """By id, calls that began and have not ended: in flight, or lost with the daemon."""
-    unreturned: dict[str, int] = field(default_factory=dict)
-    """By key or part, how many calls the end of the daemon cut off."""
-    returned: dict[str, int] = field(default_factory=dict)
-    """By key or part, how many calls returned and cost something."""
-    answered: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    unreturned: dict[int, int] = field(default_factory=dict)
+    """By `_shorten` of a key or part, how many calls the end of the daemon cut off."""
+    returned: dict[int, int] = field(default_factory=dict)
+    """By `_shorten` of a key or part, how many calls returned and cost something."""
+    answered: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """By id, the parts of answered calls.
 
     An answered prompt is only asked again if the handler discarded the answer, or the daemon died before committing it.
     Discarded ones are removed from here, so a part that is asked for again had its answer lost.
     """
-    answers: Counter[str] = field(default_factory=Counter)
+    answers: Counter[int] = field(default_factory=Counter)
     """By part, how many calls in `answered` have it."""
     recent: dict[str, deque[float]] = field(default_factory=dict)
     tokens: list[int] = field(default_factory=lambda: [0, 0])
@@ -69,7 +70,7 @@ class SpendTotals(Struct):
                 self._unused(str(record.get("id")))
             case "allowed":
                 parts = record.get("parts")
-                self._allow(set(map(str, parts)) if isinstance(parts, list) else set())
+                self._allow({_shorten(str(part)) for part in parts} if isinstance(parts, list) else set())
             case "total":
                 total = self.days.setdefault("", _Sum())
                 total.calls += int(read_number(record.get("calls")))
@@ -82,7 +83,7 @@ class SpendTotals(Struct):
             day = _day(at)
             parts = record.get("parts")
             named = tuple(map(str, parts)) if isinstance(parts, list) else ()
-            names = named or (str(record.get("key", "")),)
+            names = tuple(map(_shorten, named or (str(record.get("key", "")),)))
             self.open[call] = _OpenCall(
                 day, str(record.get("tier", "")), names, bool(named), str(record.get("purpose", ""))
             )
@@ -114,7 +115,7 @@ class SpendTotals(Struct):
             self.answers[name] -= 1
             self.returned[name] = self.returned.get(name, 0) + 1
 
-    def _allow(self, names: set[str]) -> None:
+    def _allow(self, names: set[int]) -> None:
         """A person allowed these parts again: no earlier call counts against them. Their cost still counts."""
         for name in names:
             for counts in (self.unreturned, self.returned, self.answers):
@@ -124,7 +125,7 @@ class SpendTotals(Struct):
         for id, parts in self.answered.items():
             self.answered[id] = tuple(name for name in parts if name not in names)
 
-    def _remember(self, name: str, usd: float, why: str) -> None:
+    def _remember(self, name: int, usd: float, why: str) -> None:
         if why == "stopping":
             self.unreturned[name] = self.unreturned.get(name, 0) + 1
         elif usd > 0:
@@ -134,8 +135,9 @@ class SpendTotals(Struct):
         self.tokens[0] += int(read_number(record.get("in")))
         self.tokens[1] += int(read_number(record.get("out")))
 
-    def paid_twice(self, name: str) -> bool:
+    def paid_twice(self, part: str) -> bool:
         """Whether this key or part was paid for twice, and the result of at least one of the calls was lost."""
+        name = _shorten(part)
         lost = self.unreturned.get(name, 0) + self.answers[name]
         # A call without an end is in flight or was cut off by a kill, and may have been paid for.
         lost += sum(name in call.names for call in self.open.values())
@@ -171,6 +173,11 @@ class SpendTotals(Struct):
             return []
         tokens = {"in": self.tokens[0], "out": self.tokens[1]}
         return [{"state": "total", "at": at, "calls": calls, "usd": usd, **tokens}]
+
+
+def _shorten(name: str) -> int:
+    """A number of eight bytes for a key or part: 20,000 texts of the last months take three times as much."""
+    return int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=8).digest(), "big")
 
 
 def read_number(value: object) -> float:

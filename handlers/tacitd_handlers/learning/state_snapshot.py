@@ -29,7 +29,7 @@ from tacitd_handlers.learning.state import (
     SetAsideFacts,
     digest_normal,
 )
-from tacitd_handlers.shared.equality import FORM
+from tacitd_handlers.shared.equality import FORM, forget_words
 from tacitd_handlers.shared.line_table import LineTable
 
 V = TypeVar("V")
@@ -200,4 +200,8 @@ def fold_commits(
             OverflowError,
         ) as error:  # a newer version's, or damaged
             on_unread(commit, error)
+    for tables in (state.archived, state.line_confidences):
+        for table in tables.values():
+            table.drop_index()
+    forget_words()
     return state

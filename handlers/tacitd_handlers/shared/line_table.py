@@ -31,6 +31,10 @@ class LineTable(UserDict[str, V]):
         if self._index is not None:
             self._index.replace(line, None)
 
+    def drop_index(self) -> None:
+        """Free the index of the words, half of what a table takes. The next question makes it again."""
+        self._index = None
+
     def find_equal(self, line: str) -> str | None:
         """The line itself if it is here, otherwise the first one that says the same (`equality.find_equal`), or None."""
         if line in self.data:

@@ -30,7 +30,7 @@ LINES = st.sampled_from(
 
 
 @examples(200)
-@given(st.lists(st.tuples(st.sampled_from(["set", "delete", "find"]), LINES), max_size=20))
+@given(st.lists(st.tuples(st.sampled_from(["set", "delete", "find", "drop"]), LINES), max_size=20))
 def test_it_finds_what_a_comparison_with_each_line_finds(steps: list[tuple[str, str]]) -> None:
     """After any changes, in the order of insertion; a line that is here itself comes first."""
     table, plain = LineTable[int](), dict[str, int]()
@@ -40,6 +40,9 @@ def test_it_finds_what_a_comparison_with_each_line_finds(steps: list[tuple[str, 
                 table[line] = plain[line] = len(plain)
             case "delete":
                 assert table.pop(line, None) == plain.pop(line, None)
+            case "drop":
+                table.drop_index()
+                equality.forget_words()
             case _:
                 assert table.find_equal(line) == (line if line in plain else find_equal(line, plain))
     assert list(table) == list(plain) and dict(table) == plain
