@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 __all__ = ["ContextFile", "ContextRequest", "FailedCall"]
 
@@ -48,6 +48,9 @@ class ContextRequest(Struct, frozen=True):
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
+    notes: list[Callable[[], object]] = field(default_factory=list)
+    """What plugins write once all sections are made, such as counts of what was shown; they raise nothing. The daemon may decline
+    the context half way, and the caller's process then makes it again."""
 
     def is_loaded(self, line: str) -> bool:
         """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""

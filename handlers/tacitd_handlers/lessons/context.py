@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from tacitd.errors import LogDamagedError
@@ -43,7 +44,8 @@ def build_section(request: ContextRequest) -> str:
     for lines in range(LINES, 3, -1):
         text, ids = render_lessons(wanted, lines)
         if ids and len(text) <= request.budget:
-            load_counts.record_load(lesson_paths.hits_path(os.environ), time.time(), ids, "context")
+            path = lesson_paths.hits_path(os.environ)
+            request.notes.append(partial(load_counts.record_load, path, time.time(), ids, "context"))
             return text
     return ""
 

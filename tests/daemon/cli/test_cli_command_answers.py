@@ -251,6 +251,18 @@ def test_a_section_that_notes_what_it_showed_is_made_by_the_other_process(
     assert "SESSION METADATA" in cli.run("context").out
 
 
+def test_what_is_declined_counts_no_shown_lesson(answers: CommandAnswers, cli: Cli) -> None:
+    """The other process makes the context again, and counts it."""
+    cli.run(
+        "lesson", "add", "-s", "global", "WHEN a test is slow -> DO measure it -> BECAUSE guesses mislead"
+    )
+    cli.set(TACITD_LEARNER__CONTEXT="always")
+    assert answers.answer(request("context")) == DECLINED
+    assert "measure it" in cli.run("context").out
+    (hits,) = cli.state.rglob("hits.jsonl")
+    assert len(hits.read_text().splitlines()) == 1
+
+
 def test_parameters_of_another_form_are_errors(answers: CommandAnswers) -> None:
     """The server answers these errors as wrong parameters."""
     for wrong in ({}, {"arguments": 1}, request("status", sent=None)):

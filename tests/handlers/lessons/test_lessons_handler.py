@@ -166,8 +166,11 @@ def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> 
     assert build_section(ContextRequest(root, 9000)) == ""
     lessons.given("load")
     lessons.out("add", "-s", "my-app", "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    text = build_section(ContextRequest(root / "src", 9000))
+    request = ContextRequest(root / "src", 9000)
+    text = build_section(request)
     assert text.startswith("## Lessons (2 active)\n\n### Global\n") and "### my-app\n- WHEN testing" in text
+    (note,) = request.notes
+    note()
     assert lessons.json("stats")["lessons"][0]["loaded"] == 1
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
