@@ -38,6 +38,16 @@ HEAVY = frozenset(
 """What takes as long to import as Python takes to start, or longer."""
 LIBRARIES = HEAVY | {"click", "msgspec", "dataclasses", "inspect", "typing", "subprocess"}
 """What commands that are answered without click do not import either. `pathlib` and `socket` are faster."""
+WITHOUT_CLICK = HEAVY | {
+    "click",
+    "dataclasses",
+    "inspect",
+    "typing_extensions",
+    "subprocess",
+    "urllib.request",
+    "xml.sax",
+}
+"""What commands do not import that run without click in a process of their own."""
 SCRIPT = """
 import os
 import sys
@@ -72,11 +82,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (LIBRARIES - {"typing"}) | {"pathlib", "signal", "socket", "hashlib"},
             26,
         ),
-        (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 27),
-        (TACITD, "prompts .", HEAVY, 60),
-        (TACITD, "context", HEAVY, 140),
-        (TACITD, "learned", HEAVY, 128),
-        (TACITD, "why something", HEAVY, 130),
+        (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 30),
+        (TACITD, "prompts .", WITHOUT_CLICK, 60),
+        (TACITD, "context", WITHOUT_CLICK, 140),
+        (TACITD, "learned", WITHOUT_CLICK, 140),
+        (TACITD, "why something", WITHOUT_CLICK, 130),
+        (TACITD, "history", WITHOUT_CLICK, 108),
+        (TACITD, "spend", WITHOUT_CLICK, 60),
+        (TACITD, "config show", WITHOUT_CLICK, 26),
+        (TACITD, "doctor --quick", WITHOUT_CLICK, 66),
     ],
 )
 def test_commands_import_only_what_they_use(

@@ -220,6 +220,7 @@ def test_errors_are_those_of_the_full_program(daemon: Daemon, arguments: str) ->
         {"USER_MEMORY_DIR": "/elsewhere"},
         {"CLAUDE_CONFIG_DIR": "/elsewhere"},
         {"TACITD_SESSION__IDLE": "2h"},
+        {"tacitd_session__idle": "2h"},
         {"TZ": "UTC-5"},
         {"PYTHONPATH": "/elsewhere"},
         {"PYTHONIOENCODING": "latin-1"},

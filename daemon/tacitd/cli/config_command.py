@@ -40,7 +40,7 @@ def check() -> None:
     Ends with 78 if something is wrong. Settings of earlier versions are named; they have no effect.
     """
     for removed in load_settings().removed:
-        echo_message(f"warning: {removed.what}")
+        echo_message(f"warning: {removed}")
     click.echo(f"{get_paths().config_file}: all right")
 
 

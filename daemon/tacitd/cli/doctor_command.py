@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tacitd.cli.answered_command import answered_command, option
 from tacitd.cli.caller import echo_text, get_environ, require_own_process
 from tacitd.cli.common import echo_json, echo_message, get_paths
+from tacitd.cli.stored_settings import load_settings_table
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
 
@@ -57,9 +58,9 @@ def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int
 
 
 def _examine_quickly() -> list[DoctorFinding]:
-    from tacitd.service.doctor import examine_quickly
+    from tacitd.service.quick_checks import examine_quickly
 
-    return examine_quickly(get_paths(), get_environ())
+    return examine_quickly(get_paths(), get_environ(), load_settings_table)
 
 
 def _examine_whole(*, fix: bool, model: bool, yes: bool) -> list[DoctorFinding]:

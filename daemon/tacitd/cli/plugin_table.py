@@ -10,7 +10,6 @@ Nothing heavy is imported at the top, because `tacitd context` is called at a se
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,12 +18,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tacitd.cli.stored_table import (
-    SCHEMA,
     TABLE_FILE,
     count_help_columns,
     read_stored,
     stamp_entry_points,
     stat_file,
+    write_stored,
 )
 from tacitd.errors import TacitdError
 from tacitd.state.paths import cache_dir
@@ -107,7 +106,6 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
     points = list_entry_points()
     made = build_table(find_declarations(points), reserved)
     stored = {
-        "schema": SCHEMA,
         "stamp": stamp,
         "modules": dict(_stamp_modules(points)),
         "plugins": [one._asdict() for one in made.plugins],
@@ -115,18 +113,8 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
         "help": {},
     }
     if not made.broken:  # otherwise it may load at the next call, in another environment
-        _write_table(file, stored)
+        write_stored(file, stored)
     return made
-
-
-def _write_table(file: Path, stored: Mapping[str, Any]) -> None:
-    """Write the table. A directory that cannot be written to costs time at the next call, and nothing else."""
-    from tacitd.files.locks import make_private_dir
-    from tacitd.files.replaced import replace_file
-
-    with suppress(OSError, TacitdError):
-        make_private_dir(file.parent)
-        replace_file(file, json.dumps(stored).encode(), mode=0o600)
 
 
 def store_help(environ: Mapping[str, str], text: str) -> None:
@@ -137,7 +125,7 @@ def store_help(environ: Mapping[str, str], text: str) -> None:
         earlier = list(stored["help"].items())[-HELP_WIDTHS + 1 :]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, TacitdError):
         return
-    _write_table(file, stored | {"help": dict(earlier) | {str(count_help_columns(environ)): text}})
+    write_stored(file, stored | {"help": dict(earlier) | {str(count_help_columns(environ)): text}})
 
 
 def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTable:

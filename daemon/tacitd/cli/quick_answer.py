@@ -36,7 +36,7 @@ SAME = frozenset(
         "PYTHONPATH",
     ]
 )
-"""Variables that decide what a command prints, with those that begin with `TACITD_`."""
+"""Variables that decide what a command prints, with those that begin with `TACITD_`, in small letters too."""
 SENT = ("CLAUDE_CODE_SESSION_ID", "NO_COLOR", "PATH", "TERM")
 """Variables of the caller that the command uses."""
 
@@ -46,7 +46,7 @@ def select_same(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in sorted(environ.items())
-        if name in SAME or (name.startswith("TACITD_") and name != "TACITD_PAGER")
+        if name in SAME or (name.upper().startswith("TACITD_") and name != "TACITD_PAGER")
     }
 
 

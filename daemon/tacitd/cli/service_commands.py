@@ -172,6 +172,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     """
     from tacitd.cli.hooks_command import make_installer
     from tacitd.cli.mcp_command import remove_server
+    from tacitd.cli.stored_settings import SETTINGS_FILE
     from tacitd.cli.stored_table import TABLE_FILE
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
@@ -186,8 +187,9 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         echo_message(text)
 
     def footprints() -> dict[str, Footprint]:
-        table = cache_dir(os.environ) / TABLE_FILE
-        engine = Footprint(removed=[table], places=[table.parent], own=[table.parent])
+        cache = cache_dir(os.environ)
+        stored = [cache / name for name in (TABLE_FILE, SETTINGS_FILE)]
+        engine = Footprint(removed=stored, places=[cache], own=[cache])
         return collect_footprints(find_plugins().plugins, os.environ) | {"": engine}
 
     installed = manager if _runs_this_daemon(manager, places) else None

@@ -1,6 +1,7 @@
-"""The file in the cache directory with what the command line knows of plugins, and with the help of the program.
+"""Files in the cache directory: what the command line knows of plugins, with the help of the program, and the settings.
 
-`plugin_table` makes it. `tacitd --help` is answered from it alone, so only what `json` imports is imported here.
+`plugin_table` and `stored_settings` make them. `tacitd --help` is answered from the first alone, so only what `json` imports is
+imported here.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tacitd.cli.terminal_size import measure_terminal
 
 TYPE_CHECKING = False  # importing typing takes a third of a start of Python
 if TYPE_CHECKING:
+    from pathlib import Path
     from typing import Any
 
 LARGEST = 1 << 20
@@ -36,6 +38,17 @@ def read_stored(file: str | os.PathLike[str], stamp: str) -> dict[str, Any]:
         if stat_file(path) != expected:
             raise ValueError(f"{path} changed")
     return stored
+
+
+def write_stored(file: Path, stored: Mapping[str, Any]) -> None:
+    """Write the table. A directory that cannot be written to costs time at the next call, and nothing else."""
+    from tacitd.errors import TacitdError
+    from tacitd.files.locks import make_private_dir
+    from tacitd.files.replaced import replace_file
+
+    with suppress(OSError, TacitdError):
+        make_private_dir(file.parent)
+        replace_file(file, json.dumps({**stored, "schema": SCHEMA}).encode(), mode=0o600)
 
 
 def _read_own_file(file: str | os.PathLike[str]) -> bytes:

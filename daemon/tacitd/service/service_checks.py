@@ -12,18 +12,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacitd.clock import SystemClock
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
-from tacitd.service.hook_installation import HookInstaller
-from tacitd.service.managers import Manager
-from tacitd.service.mcp_installation import find_config, read_server_entry
-from tacitd.service.units import ServiceFacts, is_edited
 from tacitd.sources.registry import make_source
 from tacitd.state.known_projects import list_known_projects
 from tacitd.state.paths import SNAPSHOT, Paths
+
+if TYPE_CHECKING:
+    from tacitd.service.managers import Manager
+    from tacitd.service.units import ServiceFacts
 
 FAR = 400 * 86400.0
 """Seconds after the newest transcript from which the clock is probably wrong."""
@@ -33,6 +34,8 @@ SLACK = 300.0
 
 def check_service(manager: Manager, facts: ServiceFacts) -> Iterator[DoctorFinding]:
     """Check that the service's file exists, is what this version would install, and was not edited by hand."""
+    from tacitd.service.units import is_edited
+
     if not manager.file.exists():
         why = manager.why_unavailable()
         hint = "`tacitd start` runs it without one" if why else "run `tacitd service install`"
@@ -140,6 +143,9 @@ def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:
 
 def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought."""
+    from tacitd.service.hook_installation import HookInstaller
+    from tacitd.service.mcp_installation import find_config, read_server_entry
+
     hooks = make_source(paths.config_dir).hooks
     if hooks is None:
         return

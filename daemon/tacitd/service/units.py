@@ -6,6 +6,7 @@ Public sources: systemd.unit(5), systemd.exec(5) and systemd.service(5) for quot
 from __future__ import annotations
 
 import hashlib
+import html
 import plistlib
 import re
 from collections.abc import Mapping
@@ -13,7 +14,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 from xml.parsers.expat import ExpatError
-from xml.sax.saxutils import escape
 
 from msgspec import Struct, field
 
@@ -105,16 +105,19 @@ def _quoted(text: str, kind: Literal["e", "x"]) -> str:
 def render_agent(given: ServiceFacts) -> str:
     """The launchd agent. Raises UsageError if the result is not a valid property list."""
     arguments = "\n".join(
-        f"\t\t<string>{escape(part)}</string>" for part in (*given.program, "run", "--service")
+        f"\t\t<string>{html.escape(part, quote=False)}</string>"
+        for part in (*given.program, "run", "--service")
     )
     pairs = (
-        f"\t\t<key>{escape(name)}</key>\n\t\t<string>{escape(value)}</string>"
+        f"\t\t<key>{html.escape(name, quote=False)}</key>\n\t\t<string>{html.escape(value, quote=False)}</string>"
         for name, value in given.environment.items()
     )
     text = (
         read_template("launchd").replace("@ARGUMENTS@", arguments).replace("@ENVIRONMENT@", "\n".join(pairs))
     )
-    text = text.replace("@HOME@", escape(given.home)).replace("@LOG@", escape(given.log))
+    text = text.replace("@HOME@", html.escape(given.home, quote=False)).replace(
+        "@LOG@", html.escape(given.log, quote=False)
+    )
     try:
         plistlib.loads(text.encode())
     except (ValueError, ExpatError) as error:

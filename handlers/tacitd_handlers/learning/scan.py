@@ -7,11 +7,10 @@ import re
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import asdict
@@ -24,6 +23,7 @@ from tacitd.cli.common import (
     get_paths,
     resolve_directory,
 )
+from tacitd.cli.config_show_command import load_settings
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.progress_bar import show_progress
 from tacitd.clock import SystemClock
@@ -41,11 +41,6 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.transcript import read_prompts
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
-
-if TYPE_CHECKING:
-    from tacitd.config.settings import Config
-    from tacitd_handlers.learning.settings import ExtractionSettings
-
 
 _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
 
@@ -68,11 +63,12 @@ def scan(
     apply: prompts beyond them wait until the next day.
     """
     floor = _parse_since(since)
-    config = _config()
-    found = dict(_find_sessions(floor, project, config))
-    gathering: ExtractionSettings = config.get_section("extraction")
+    settings = load_settings()
+    found = dict(_find_sessions(floor, project, settings.get_value("projects.exclude")))
     sessions = [one for several in found.values() for one in several]
-    est = estimate_cost(sessions, gathering.max_prompts, gathering.max_bytes)
+    est = estimate_cost(
+        sessions, settings.get_value("extraction.max_prompts"), settings.get_value("extraction.max_bytes")
+    )
     _echo_estimate(est, sum(one.handled for one in sessions), as_json)
     if dry_run or not est.prompts:
         return
@@ -102,7 +98,7 @@ def _parse_since(since: str) -> float:
 
 
 def _find_sessions(
-    floor: float, project: str | None, config: Config
+    floor: float, project: str | None, excludes: Sequence[str]
 ) -> Iterator[tuple[Path, list[SessionVolume]]]:
     """Yield each transcript with prompts since `floor` (seconds since 1970, UTC), with the volume for each project."""
     from tacitd.model.answer_checks import SENTINEL
@@ -111,7 +107,7 @@ def _find_sessions(
     own = OwnCalls(str(paths.state_dir / "model" / "work"), SENTINEL)
     source = make_source(paths.config_dir, own)
     private = [paths.state_dir, paths.config_dir]
-    projects = ProjectFinder(paths.home, SystemClock(), excludes=config.projects.exclude, private=private)
+    projects = ProjectFinder(paths.home, SystemClock(), excludes=excludes, private=private)
     wanted = projects.find_project(str(resolve_directory(project))) if project else None
     if project and not isinstance(wanted, Project):
         raise click.BadParameter(
@@ -182,13 +178,6 @@ def _count_sessions(
         echo_message(f"{path}: {error}")
     roots = dict.fromkeys([*counts, *known])
     return [SessionVolume(root, len(counts[root]), sum(counts[root]), known[root]) for root in roots]
-
-
-def _config() -> Config:
-    from tacitd.config.settings import load_config
-    from tacitd.plugins import find_plugins
-
-    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
 
 
 def _echo_estimate(est: Estimate, handled: int, as_json: bool) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, make_dirs
@@ -41,12 +42,11 @@ RAW_LIMIT = 16 << 20
 """Maximum size in bytes of one file of facts."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectPaths:
+class ProjectPaths(Struct, frozen=True):
     """The paths of one project."""
 
     root: Path
-    disk: Disk | None = field(default=None, compare=False)
+    disk: Disk | None = None
     """Where changes are made; None: the real disk."""
 
     @property
@@ -75,8 +75,7 @@ class ProjectPaths:
         return self.root / "AGENTS.md"
 
 
-@dataclass(frozen=True, slots=True)
-class RawAccess:
+class RawAccess(Struct, frozen=True):
     """What may be done with the files in a project's `tmp/`. See `raw_ownership` for the rules."""
 
     raw: Literal["own", "appended", "closed"] = "own"

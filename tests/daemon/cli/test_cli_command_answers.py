@@ -141,9 +141,16 @@ def test_times_are_those_of_the_zone_that_the_machine_has_now(
 
 def test_variables_are_compared(cli: Cli) -> None:
     """Those that name places, and all settings; not those of the terminal."""
-    cli.set(USER_MEMORY_DIR="/m", TACITD_SESSION__IDLE="1m", TACITD_PAGER="less", TERM="xterm", PWD="/")
+    cli.set(
+        USER_MEMORY_DIR="/m",
+        TACITD_SESSION__IDLE="1m",
+        tacitd_log__level="DEBUG",
+        TACITD_PAGER="less",
+        TERM="xterm",
+        PWD="/",
+    )
     assert set(quick_answer.select_same(os.environ)) == {
-        "HOME", "XDG_CACHE_HOME", "USER_MEMORY_DIR", "TACITD_SESSION__IDLE",
+        "HOME", "XDG_CACHE_HOME", "USER_MEMORY_DIR", "TACITD_SESSION__IDLE", "tacitd_log__level",
     }  # fmt: skip
 
 
