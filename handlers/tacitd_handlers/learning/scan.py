@@ -23,9 +23,9 @@ from tacitd.cli.common import (
     get_paths,
     resolve_directory,
 )
-from tacitd.cli.config_show_command import load_settings
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.progress_bar import show_progress
+from tacitd.cli.stored_settings import load_settings_table
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
@@ -63,7 +63,7 @@ def scan(
     apply: prompts beyond them wait until the next day.
     """
     floor = _parse_since(since)
-    settings = load_settings()
+    settings = load_settings_table(get_paths().config_file, os.environ)
     found = dict(_find_sessions(floor, project, settings.get_value("projects.exclude")))
     sessions = [one for several in found.values() for one in several]
     est = estimate_cost(
