@@ -34,9 +34,9 @@ class SettingsTable(NamedTuple):
     failed: tuple[Degradation, ...] = ()
     """The plugins that could not be loaded, whose settings are not here."""
 
-    def get_value(self, key: str) -> Any:
+    def get_value(self, section: str, name: str) -> Any:
         """The value of a setting. Raises KeyError."""
-        return {row.key: row.value for row in self.rows}[key]
+        return {row.key: row.value for row in self.rows}[f"{section}.{name}"]
 
 
 def make_settings_table(config: Config, failed: tuple[Degradation, ...] = ()) -> SettingsTable:

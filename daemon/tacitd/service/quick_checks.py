@@ -42,7 +42,7 @@ def examine_quickly(
     except TacitdError as error:
         settings = load(paths.state_dir / "no such file", {})
         found = [report_python(), *report_configuration(paths, error, settings.failed)]
-    command = settings.get_value("claude.command")
+    command = settings.get_value("claude", "command")
     program = find_command(command, environ)
     found.append(
         report_absent(command) if program is None else DoctorFinding("model.found", "ok", f"{program}")

@@ -64,10 +64,12 @@ def scan(
     """
     floor = _parse_since(since)
     settings = load_settings_table(get_paths().config_file, os.environ)
-    found = dict(_find_sessions(floor, project, settings.get_value("projects.exclude")))
+    found = dict(_find_sessions(floor, project, settings.get_value("projects", "exclude")))
     sessions = [one for several in found.values() for one in several]
     est = estimate_cost(
-        sessions, settings.get_value("extraction.max_prompts"), settings.get_value("extraction.max_bytes")
+        sessions,
+        settings.get_value("extraction", "max_prompts"),
+        settings.get_value("extraction", "max_bytes"),
     )
     _echo_estimate(est, sum(one.handled for one in sessions), as_json)
     if dry_run or not est.prompts:

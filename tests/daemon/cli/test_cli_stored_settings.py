@@ -76,29 +76,29 @@ def test_they_are_those_of_the_configuration(
     assert again == first
     assert [type(row.value) for row in again.rows] == [type(value) for _, value, _ in expected]
     assert (cli.run("config", "show"), cli.run("config", "show", "--json")) == shown
-    assert again.get_value("session.idle") == config.session.idle
+    assert again.get_value("session", "idle") == config.session.idle
 
 
 def test_they_are_read_again_when_something_changed(
     cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The file's bytes, a variable, also in small letters, and another file."""
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 1800.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 1800.0
     file.write_text("[session]\nidle = 5\n")
     times = file.stat()
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 5.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 5.0
     file.write_text("[session]\nidle = 6\n")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 6.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 6.0
     cli.set(TACITD_SESSION__IDLE="7")
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 7.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 7.0
     cli.set(tacitd_session__idle="8")
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 8.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 8.0
     monkeypatch.delenv("TACITD_SESSION__IDLE")
     monkeypatch.delenv("tacitd_session__idle")
     other = file.with_name("other.toml")
-    assert load_settings_table(other, os.environ).get_value("session.idle") == 1800.0
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 6.0
+    assert load_settings_table(other, os.environ).get_value("session", "idle") == 1800.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 6.0
 
 
 def test_errors_are_found_each_time(cli: Cli, file: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_file_that_others_can_write_is_not_read(cli: Cli, file: Path) -> None:
     content["rows"] = [["session.idle", 1.0, "", "1"]]
     stored(cli).write_text(json.dumps(content))
     stored(cli).chmod(0o666)
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 1800.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 1800.0
 
 
 class ForeignSettings(BaseModel):
@@ -177,7 +177,7 @@ def test_a_third_party_s_settings_are_not_stored(
     real = find_plugins()
     plugins = FoundPlugins((*real.plugins, foreign))
     monkeypatch.setattr("tacitd.plugins.find_plugins", lambda: plugins)
-    assert load_settings_table(file, os.environ).get_value("toy.path") == "/x"
+    assert load_settings_table(file, os.environ).get_value("toy", "path") == "/x"
     assert not stored(cli).exists()
     broken = (Degradation("handler.broken", "x", "y"),)
     monkeypatch.setattr("tacitd.plugins.find_plugins", lambda: FoundPlugins(real.plugins, broken))
@@ -202,5 +202,5 @@ def test_a_file_that_changes_while_it_is_read_is_not_stored(
         return real(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr("tacitd.config.settings.load_config", change)
-    assert load_settings_table(file, os.environ).get_value("session.idle") == 9.0
+    assert load_settings_table(file, os.environ).get_value("session", "idle") == 9.0
     assert not stored(cli).exists()
