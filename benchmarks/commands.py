@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -45,8 +47,8 @@ class CommandCase:
     name: str
     argv: Sequence[str]
     asked: float
-    without_daemon: bool = False
-    """Whether it runs with another state directory, for which no daemon runs."""
+    where: Literal["daemon", "empty", "copy"] = "daemon"
+    """With the state directory of the daemon; with an empty one and another home; with a copy of it, for which no daemon runs."""
 
 
 @dataclass(slots=True)
@@ -59,7 +61,7 @@ class Timings:
 
 def list_cases(daemon: Daemon) -> list[CommandCase]:
     """The commands, beginning with those that are called most often. The first is that with which the others are compared."""
-    return [
+    cases = [
         CommandCase(PLAIN, [sys.executable, "-c", "pass"], 1),
         CommandCase("tacitd --version", [*TACITD, "--version"], 3),
         CommandCase(
@@ -68,9 +70,9 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("tacitd statusline", [*TACITD, "statusline"], 3),
         CommandCase("tacitd --help", [*TACITD, "--help"], 3),
         CommandCase("tacitd status", [*TACITD, "status"], 3),
-        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, without_daemon=True),
+        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, "empty"),
         CommandCase("lesson load", [*LESSON, "load"], 2),
-        CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, without_daemon=True),
+        CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, "empty"),
         CommandCase("tacitd context", [*TACITD, "context"], 5),
         CommandCase("tacitd learned", [*TACITD, "learned"], 5),
         CommandCase("tacitd why", [*TACITD, "why", "Prefers"], 5),
@@ -78,6 +80,10 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("tacitd config show", [*TACITD, "config", "show"], 10),
         CommandCase("tacitd doctor --quick", [*TACITD, "doctor", "--quick"], 10),
     ]
+    alone = [
+        CommandCase(f"{one.name}, no daemon", one.argv, one.asked, "copy") for one in cases if one.asked >= 5
+    ]
+    return cases + alone
 
 
 def learn_lines(daemon: Daemon) -> None:
@@ -110,15 +116,19 @@ def time_process(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> 
 
 def measure_cases(cases: Sequence[CommandCase], daemon: Daemon, runs: int) -> dict[str, Timings]:
     """The times of all cases by name. The first round is not counted: it writes caches."""
-    elsewhere = daemon.environ | {
-        "HOME": str(daemon.root / "other"), "TACITD_STATE_DIR": str(daemon.root / "other-state")
-    }  # fmt: skip
-    (daemon.root / "other").mkdir(exist_ok=True)
+    copied, other = daemon.root / "copied-state", daemon.root / "other"
+    if not copied.exists():
+        shutil.copytree(daemon.state, copied, ignore=shutil.ignore_patterns("socket", "*.sock", "lock"))
+    other.mkdir(exist_ok=True)
+    environs = {
+        "daemon": daemon.environ,
+        "empty": daemon.environ | {"HOME": str(other), "TACITD_STATE_DIR": str(daemon.root / "other-state")},
+        "copy": daemon.environ | {"TACITD_STATE_DIR": str(copied)},
+    }
     found = {one.name: Timings() for one in cases}
     for turn in range(runs + 1):
         for one in cases:
-            environ = elsewhere if one.without_daemon else daemon.environ
-            elapsed, cpu = time_process(one.argv, environ, daemon.project)
+            elapsed, cpu = time_process(one.argv, environs[one.where], daemon.project)
             if turn:
                 found[one.name].elapsed.append(elapsed)
                 found[one.name].cpu.append(cpu)

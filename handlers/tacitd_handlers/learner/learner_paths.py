@@ -7,7 +7,6 @@ file.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
@@ -84,6 +83,10 @@ def expand_path(text: str, environ: Mapping[str, str]) -> Path:
 
 
 def _section(file: Path) -> Mapping[str, Any]:
+    if not file.exists():
+        return {}
+    import tomllib  # most people have no such file
+
     try:
         section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
     except (OSError, ValueError):
