@@ -33,6 +33,8 @@ ReadGit = Callable[[Sequence[str], Path], bytes | None]
 VERSION_LIMIT = 8 << 20
 """Bytes of one version of a file that is read from the repository."""
 _SMALL = 1 << 20
+_LARGEST_INDEX = 16 << 20
+"""Bytes of an index that are read; a tree of 100,000 files has one of that size."""
 _IDENT = re.compile(rb"\$Id:[^$\n]*\$")
 """What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
 _MOVE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
@@ -215,8 +217,37 @@ def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
 
 
 def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
-    """Whether this path is in the index of the work tree `root`. False if git fails."""
+    """Whether this path is in the index of the work tree `root`. False if git fails.
+
+    git is not started for a path that no entry of the index can be.
+    """
+    found = _repository_at(root)
+    inside = path.is_relative_to(root)
+    if found and inside and not _may_list(found.git_dir / "index", os.fspath(path.relative_to(root))):
+        return False
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
+
+
+def _may_list(index: Path, path: str) -> bool:
+    """Whether an index may list a path, without case. True if the index cannot be read, or does not have all paths whole.
+
+    In versions 2 and 3 each entry ends with its path; an index that is split or sparse names an extension.
+    """
+    try:
+        fd = os.open(index, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            seen = os.fstat(fd)
+            data = os.pread(fd, _LARGEST_INDEX, 0) if is_regular(seen) else b""
+        finally:
+            os.close(fd)
+    except FileNotFoundError:  # nothing was ever added
+        return False
+    except OSError:
+        return True
+    whole = 12 <= len(data) == seen.st_size and data[:8] in (b"DIRC\0\0\0\2", b"DIRC\0\0\0\3")
+    if not whole or b"link" in data or b"sdir" in data or not path.isascii():
+        return True
+    return path.encode().lower() in data.lower()
 
 
 def is_index_locked(repository: Repository) -> bool:

@@ -102,6 +102,45 @@ def test_ignored_tracked_and_known_blobs(repo: Path) -> None:
     assert not git.knows_blob(repo, b"two\n") and not git.knows_blob(repo.parent, b"one\n")
 
 
+def test_git_is_not_started_for_what_the_index_cannot_list(repo: Path) -> None:
+    """Otherwise it is: an index of another version, split, sparse, of another form, or a path in other letters."""
+    asked: list[str] = []
+
+    def run(arguments: Sequence[str], directory: Path) -> int | None:
+        asked.append(arguments[-1])
+        return git.run_git(arguments, directory)
+
+    (repo / "sub").mkdir()
+    (repo / "sub" / "b.md").write_text("two\n")
+    _git(repo, "add", "sub/b.md")
+    _git(repo, "commit", "-q", "-m", "y")
+    assert not git.is_tracked(repo, repo / "x.md", run) and asked == []
+    assert git.is_tracked(repo, repo / "a.md", run) and asked == [str(repo / "a.md")]
+    assert git.is_tracked(repo, repo / "A.MD", run) == git.is_tracked(repo, repo / "ä.md", run)
+    assert asked[1:] == [str(repo / "A.MD"), str(repo / "ä.md")]
+    plain = (repo / ".git/index").read_bytes()
+    for change in (
+        ("update-index", "--index-version", "4"),
+        ("update-index", "--split-index"),
+        ("sparse-checkout", "set", "--sparse-index", "elsewhere"),
+    ):
+        (repo / ".git/index").write_bytes(plain)
+        _git(repo, *change)
+        for name in ("a.md", "sub/b.md"):
+            assert git.is_tracked(repo, repo / name, run), (change, name)
+        asked.clear()
+        assert not git.is_tracked(repo, repo / "x.md", run) and asked == [str(repo / "x.md")], change
+    _git(repo, "sparse-checkout", "disable")
+    for damaged in (b"", plain[:8], b"DIRC"):
+        (repo / ".git/index").write_bytes(damaged)
+        asked.clear()
+        assert not git.is_tracked(repo, repo / "x.md", run) and asked
+    (repo / ".git/index").unlink()
+    asked.clear()
+    assert not git.is_tracked(repo, repo / "a.md", run) and asked == []
+    assert not git.is_tracked(repo, repo.parent / "a.md", run)
+
+
 def test_runner_is_an_argument_and_may_know_nothing(repo: Path) -> None:
     """STYLE habit 4: without git the answer is no."""
 
