@@ -79,6 +79,7 @@ DECLINED = [
     "why nothing",
     "why",
     "context --explain",
+    "doctor --model",
     "show nothing",
     "config path",
     "config nothing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from tacitd.cli.quick_answer import NoTrace, is_usable
 
@@ -26,7 +27,8 @@ def run_without_click(arguments: Sequence[str]) -> None:
     gc.set_threshold(OBJECTS)
     with NoTrace():
         from tacitd.cli.answered_command import load_answered, locate_answered
-        from tacitd.cli.standard_streams import end_process
+        from tacitd.cli.standard_streams import end_process, write_text
+        from tacitd.errors import FAILED
 
         try:
             found = locate_answered(arguments)
@@ -39,10 +41,23 @@ def run_without_click(arguments: Sequence[str]) -> None:
     values = command.read_arguments(arguments[len(found[0]) :]) if command else None
     if command is None or values is None:
         return
+
+    def run() -> object:
+        try:
+            return command.function(**values)
+        except Exception as error:
+            if not _is_click_error(error, "Abort"):  # a person did not answer a question
+                raise
+            with suppress(OSError):
+                write_text("aborted\n", sys.stderr)
+            return FAILED
+
     try:
-        end_process(lambda: command.function(**values), "tacitd", leave)
+        end_process(run, "tacitd", leave)
     except Exception as error:
-        if not _is_usage_error(error):
+        if not _is_click_error(
+            error, "UsageError"
+        ):  # the full program reports it, with the usage of the command
             raise
 
 
@@ -65,7 +80,7 @@ def _import_msgspec() -> None:
         del sys.modules[EXTENSIONS]
 
 
-def _is_usage_error(error: Exception) -> bool:
-    """Whether click reports it, with the usage of the command."""
+def _is_click_error(error: Exception, name: str) -> bool:
+    """Whether it is the error of click that has this name. click may not be imported."""
     click = sys.modules.get("click")
-    return click is not None and isinstance(error, click.UsageError)
+    return click is not None and isinstance(error, getattr(click, name))
