@@ -1,11 +1,12 @@
 """What a year of use costs: the same measurements on a fresh machine and on one with a year of state.
 
-    python benchmarks/year.py [--days 365]
+    python benchmarks/year.py [--days 365] [--more 10]
 
 The state is made by the stores themselves (`simulated_year.py`); the daemon is the real one, with the stand-in for Claude
 Code. Prints, for a fresh machine, for the first start after the year and for a later one: CPU seconds and memory of a
-start, the share of a core while idle, the time from a prompt to LEARNED.md, and of `status`. Then the size of each file.
-For a year it takes half an hour, and 1 GB.
+start, the share of a core while idle, the time from a prompt to LEARNED.md, and of `status`. After the year the daemon handles the
+sessions of some more days without an end: how its memory and its open files grow. Then the size of each file. For a year it
+takes half an hour, and 1 GB.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 from loguru import logger  # noqa: E402
 
-from daemon_figures import MINUTE, measure_idle, read_cpu, read_memory  # noqa: E402
+from daemon_figures import MINUTE, AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
 from simulated_year import SimulatedUse  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
 
 START_LIMIT = 600.0
 """Seconds after which a start counts as hanging."""
+SESSIONS, PROMPTS = 50, 5
+"""How many sessions a day has, and each of them prompts."""
 FACTS = 5
 """How many facts are timed; the median counts."""
 
@@ -66,6 +69,39 @@ def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     return YearFigures(start_cpu, rss, peak, settling, idle, facts[FACTS // 2], shown[FACTS // 2])
 
 
+def measure_growth(daemon: Daemon, days: int) -> tuple[float, float]:
+    """Start the daemon, let it handle the sessions of one day and then of `days` more, and stop it. Returns by how much its memory
+    grew for each of them, in MB, and how many descriptors are open more. Both are read when nothing was written for a minute:
+    for so long the old files are kept open."""
+    daemon.environ["TACITD_SESSION__IDLE"] = "1s"
+    daemon.start(START_LIMIT)
+    assert daemon.process is not None
+    pid, found = daemon.process.pid, list[tuple[float, int]]()
+    for day in range(1 + days):
+        _use_for_a_day(daemon, day)
+        if day in (0, days):
+            measure_idle(pid, MINUTE)
+            found.append((read_memory(pid)[0], len(list(Path(f"/proc/{pid}/fd").iterdir()))))
+    daemon.stop()
+    (first, before), (last, after) = found
+    return (last - first) / days, after - before
+
+
+def _use_for_a_day(daemon: Daemon, day: int) -> None:
+    project = daemon.home / "work" / f"day-{day}"
+    project.mkdir(parents=True)
+    for number in range(SESSIONS):
+        for prompt in range(PROMPTS):
+            # One fact of each session, as in the simulated year.
+            words = "thanks, that looks good" if prompt else f"Prefers {day} {number} for the build"
+            daemon.type_(f"more-{day}-{number}", words, project)
+    daemon.sync(START_LIMIT)
+    daemon.cli("resume")  # so many new sessions within an hour wait for a person
+    parked = daemon.synthesize(project, START_LIMIT)
+    if parked or not (project / "LEARNED.md").exists():
+        raise RuntimeError(f"the sessions of a day were not handled: {parked[:1]}")
+
+
 def _time_fact(daemon: Daemon) -> float:
     # Few digits: one in ten numbers of 14 digits may be a payment card's, and is redacted.
     words = f"Prefers the colour {time.monotonic_ns() // 1000 % 100_000}"
@@ -97,6 +133,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--idle", type=float, default=MINUTE, metavar="SECONDS")
+    parser.add_argument("--more", type=int, default=10, metavar="DAYS")
     parser.add_argument("--keep", type=Path, help="an empty directory for the state, which is kept")
     options = parser.parse_args(argv)
     logger.remove()
@@ -112,6 +149,7 @@ def main(argv: list[str]) -> int:
         sizes = list_sizes(daemon.state)
         first = measure_daemon(daemon, options.idle)
         later = measure_daemon(daemon, options.idle)
+        growth, opened = measure_growth(daemon, options.more)
         after = dict(list_sizes(daemon.state))
     print(f"{options.days} days of 50 sessions with five prompts, 15 projects; made in {made:.0f} s")
     rows = [
@@ -134,6 +172,8 @@ def main(argv: list[str]) -> int:
             + ("" if is_kept else "  missed")
         )
         kept = kept and is_kept
+    grown = [AskedRow("memory, MB a day", 1, growth), AskedRow("open descriptors more", 0, opened)]
+    kept = print_rows(grown) and kept
     print(f"\n{'MB':<36}  {'before':>8}  {'after':>8}")
     for name, size in sizes:
         print(f"{name:<36}  {size:8.2f}  {after.get(name, 0.0):8.2f}")
