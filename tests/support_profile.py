@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Box:
     commits: list[Commit] = field(default_factory=list)
     model: Model = field(default_factory=ScriptedModel)
     positions: list[tuple[str, Path, int]] = field(default_factory=list)
+    _replayed: bool = True
     posted: list[Event] = field(default_factory=list)
     logs: list[Log] = field(default_factory=list)
     """Those of the opened stores: their descriptors stay open until `close`, because the processes are one here."""
@@ -138,7 +139,7 @@ class Box:
             degrade=lambda what: self.degraded.update({what.id: what}),
             clear=self._clear,
             announce=self.notices.append,
-            list_positions=lambda: self.positions,
+            list_positions=lambda: self.positions if self._replayed else [],
             post=self.posted.append,
             list_sessions=make_source(self.root / "claude").list_sessions,
         )
@@ -148,9 +149,14 @@ class Box:
 
     def start(self) -> ProfileHandler:
         """Start a new daemon."""
-        self.handler = ProfileHandler(self.env)
-        self.handler.open(list(self.commits), self.tools())
+        self.handler, self._replayed = ProfileHandler(self.env), False
+        self.handler.open(self._replay(), self.tools())
         return self.handler
+
+    def _replay(self) -> Iterator[Commit]:
+        """The log as the engine gives it: the positions are known when it was read to its end."""
+        yield from list(self.commits)
+        self._replayed = True
 
     def play(self, event: Event) -> Outcome:
         """Offer an event, and commit the outcome as the engine does."""

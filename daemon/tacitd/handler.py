@@ -206,7 +206,8 @@ class Tools(Struct, frozen=True):
     list_sessions: Callable[[], set[str]] = set
     """The sessions that have a transcript now."""
     list_positions: Callable[[], list[tuple[str, Path, int]]] = list
-    """This handler's position in each transcript: session, path, byte offset."""
+    """This handler's position in each transcript: session, path, byte offset. None of them is known before `open` has read its
+    commits."""
     read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
     """Given a transcript and two byte offsets, the records between them; none if it is gone or cannot be read."""
     read_tool_answers: Callable[[Path, Sequence[str], int, int], Mapping[str, ToolAnswer]] = (

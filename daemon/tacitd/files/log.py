@@ -153,6 +153,14 @@ class Log:
             return ()
         return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
+    def append_and_close(self, record: Mapping[str, Any]) -> None:
+        """Append a record, durable when this returns, and close the descriptor: for a log that is seldom written, by somebody who has
+        no end at which to close it. Raises what `append` and `flush` raise."""
+        try:
+            self.append(record)
+        finally:
+            self.close()
+
     def close(self) -> None:
         """Flush and close the descriptor. The next append opens it again. Raises OSError from the flush."""
         with self._lock:

@@ -59,11 +59,7 @@ class AdoptedRules:
         self._append(line, "restore", at)
 
     def _append(self, line: str, choice: str, at: float) -> None:
-        log = Log(self.path)
-        try:
-            log.append({"at": at, "choice": choice, "line": line}, sync=True)
-        finally:
-            log.close()
+        Log(self.path).append_and_close({"at": at, "choice": choice, "line": line})
 
 
 def list_open_offers(state_directory: Path) -> list[RuleOffer]:

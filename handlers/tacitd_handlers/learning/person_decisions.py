@@ -94,11 +94,7 @@ def clean_text(text: str) -> str:
 
 def append_decision(home: Path, decision: StoredDecision, disk: Disk | None = None) -> None:
     """Append a durable record. `home`: the handler's directory. Raises OSError, LogDamagedError."""
-    log = Log(home / DECISIONS_LOG, disk)
-    try:
-        log.append(asdict(decision), sync=True)
-    finally:
-        log.close()
+    Log(home / DECISIONS_LOG, disk).append_and_close(asdict(decision))
 
 
 def make_drop(at: float, root: Path, id: str, place: str, text: str, facts: Sequence[str]) -> StoredDecision:

@@ -39,16 +39,14 @@ class EvidenceLog:
         """
         redacted = redact_secrets(sanitize_line(words))[0][:LONGEST]
         record = {"at": int(at), "kind": AGAIN, "id": lesson_id, "session": session}
-        self._log.append(record | ({"words": redacted} if redacted else {}))
-        self._log.flush()
+        self._log.append_and_close(record | ({"words": redacted} if redacted else {}))
 
     def record_session(self, at: float, session: str) -> None:
         """Note that this session's facts were compared with the active lessons.
 
         `at`: seconds since 1970, UTC. Raises OSError.
         """
-        self._log.append({"at": int(at), "kind": EXAMINED, "session": session})
-        self._log.flush()
+        self._log.append_and_close({"at": int(at), "kind": EXAMINED, "session": session})
 
     def record_refusal(self, lesson_id: str, at: float, session: str, reason: str) -> None:
         """Note an `OVER:` of the model that was not followed.
@@ -56,8 +54,7 @@ class EvidenceLog:
         `at`: seconds since 1970, UTC. Repeated for one session it counts once. Raises OSError.
         """
         record = {"at": int(at), "kind": REFUSED, "id": lesson_id, "session": session, "why": reason}
-        self._log.append(record)
-        self._log.flush()
+        self._log.append_and_close(record)
 
     def list_words(self, lesson_id: str) -> list[str]:
         """The person's words with which a lesson was corrected again. Raises OSError."""

@@ -105,6 +105,7 @@ class LessonsHandler(BaseHandler):
             loads = Log(store.state_dir / lesson_paths.HITS)
             if loads.size > load_counts.COMPACT_AT:
                 loads.compact(load_counts.compact_loads(loads.read()))
+                loads.close()
         except (OSError, LogDamagedError) as error:
             what, hint = describe_failure(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))

@@ -56,7 +56,7 @@ class LessonOrigins:
 
     def add(self, id: str, provenance: Provenance) -> None:
         """Append an origin, durably. Raises OSError, LogDamagedError."""
-        self._log.append({"id": id, **provenance.to_record()}, sync=True)
+        self._log.append_and_close({"id": id, **provenance.to_record()})
 
     def read_all(self) -> dict[int, dict[str, Any]]:
         """By the lesson's number. Raises OSError."""

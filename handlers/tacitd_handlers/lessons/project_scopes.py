@@ -51,8 +51,7 @@ class ProjectRegistry:
         """Note a project. Raises OSError, LogDamagedError."""
         made = KnownProject(identity.scopes[0], identity.names, os.fspath(identity.root))
         if made not in self.read_all():
-            self._log.append({"scope": made.scope, "names": list(made.names), "root": made.root})
-            self._log.flush()
+            self._log.append_and_close({"scope": made.scope, "names": list(made.names), "root": made.root})
 
 
 class ProjectScope(Struct, frozen=True):

@@ -49,9 +49,9 @@ class ProfileHandler(BaseHandler):
         """Count earlier findings, and finish a change that a crash interrupted."""
         self._store = ProfileStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
         self._turns = TurnPublisher(self._store.directory, tools.list_sessions, tools.home / "turns.json")
-        self._turns.resume_positions(tools.list_positions())
         for commit in commits:
             self._count(commit)
+        self._turns.resume_positions(tools.list_positions())  # known when the log was read to its end
         with suppress(FileBusyError):  # an editor has the file open: the next change settles it
             self._guarded(self._store.finish_pending, tools)
 

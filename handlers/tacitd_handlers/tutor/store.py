@@ -138,9 +138,7 @@ class TutorStore:
         if state.scores is None or plan.session in self.read_mastery().sessions:
             return False
         record = {"at": at, "session": plan.session, "graph": plan.graph, "node": plan.node_id}
-        log = Log(self.paths.mastery, terminated=True)
-        log.append({**record, "scores": dict(state.scores)}, sync=True)
-        log.close()
+        Log(self.paths.mastery, terminated=True).append_and_close({**record, "scores": dict(state.scores)})
         return True
 
     def write_overview(self, document: Mapping[str, Any]) -> None:

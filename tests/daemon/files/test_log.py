@@ -129,6 +129,19 @@ class ShortDisk(FaultyDisk):
         return super().write(fd, data)
 
 
+def test_a_record_is_durable_and_its_file_closed_in_one_call(tmp_path: Path) -> None:
+    """Also if it cannot be written."""
+    disk = FaultyDisk(fail_at=5, code=errno.ENOSPC)
+    log, before = Log(tmp_path / "x.jsonl", disk), len(os.listdir("/dev/fd"))
+    log.append_and_close({"n": 1})
+    assert disk.trail == ["open_append", "write", "sync_data", "sync_dir"]
+    with pytest.raises(OSError, match="No space"):
+        log.append_and_close({"n": 2})
+    log.append_and_close({"n": 3})
+    assert len(os.listdir("/dev/fd")) == before
+    assert [record["n"] for record in Log(log.path).read()] == [1, 3]
+
+
 def test_a_short_write_is_completed(tmp_path: Path) -> None:
     """RELIABILITY row 3: short writes."""
     disk = ShortDisk()

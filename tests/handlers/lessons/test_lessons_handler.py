@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -23,9 +24,11 @@ from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.failure_advice import find_lessons
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
-from tacitd_handlers.lessons.lesson_origins import Provenance
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.project_scopes import ProjectRegistry
 from tacitd_handlers.lessons.render import format_status_lines
 from tacitd_handlers.lessons.settings import LessonsSettings
+from tacitd_handlers.shared.project_identity import identify_project
 
 
 class Said:
@@ -243,3 +246,17 @@ def test_every_setting_is_described() -> None:
     """The configuration reference is generated from the descriptions."""
     fields: dict[str, Any] = dict(LessonsSettings.model_fields)
     assert all(field.description for field in fields.values())
+
+
+def test_what_is_noted_of_projects_and_lessons_leaves_no_file_open(lessons: Lessons, tmp_path: Path) -> None:
+    """Each event makes these anew; a daemon that runs for months would have no descriptors left."""
+    state = tmp_path / "notes"
+    before = len(os.listdir("/dev/fd"))
+    evidence, origins, registry = EvidenceLog(state), LessonOrigins(state), ProjectRegistry(state)
+    evidence.record_correction("001", 1.0, "s", "use pnpm")
+    evidence.record_session(1.0, "s")
+    evidence.record_refusal("001", 1.0, "s", "it is global")
+    origins.add("001", Provenance("s", 1.0, "/p", ("u1",), ("no",)))
+    registry.add_if_new(identify_project(tmp_path))
+    assert len(os.listdir("/dev/fd")) == before
+    assert len(registry.read_all()) == len(origins.read_all()) == len(evidence.read().refused) == 1
