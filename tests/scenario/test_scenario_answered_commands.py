@@ -154,6 +154,7 @@ def show(daemon: Daemon, program: Sequence[str], arguments: str, **variables: st
 
 def compare(one: Callable[[list[str]], Printed]) -> Printed:
     """Run the programs with `one`, and return what all printed. Again if they differ: the status may change between them."""
+    printed = list[Printed]()
     for _ in range(TRIES):
         printed = [one(program) for program in (QUICK_ONLY, ALONE, FULL)]
         if len(set(printed)) == 1:
