@@ -422,10 +422,11 @@ class Engine(Struct):
     def _begin_sync(self) -> SyncWaiter:
         self._poll_files(full=True)
         self.check_sources()
-        own, consumers = self.follower.list_own(), self.consumers.values()
-        behind = {Path(p): s.size for p, s in own.items() if any(c.get_offset(p) < s.size for c in consumers)}
+        own = self.follower.list_own()
+        self.lag.count_all(own)  # and not the counts so far: what waits here is not to rest on them
         # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
-        behind |= {p: own[str(p)].size for p in self.pool.unread_paths if str(p) in own}
+        paths = self.lag.list_behind() | set(self.pool.unread_paths)
+        behind = {path: own[str(path)].size for path in paths if str(path) in own}
         for path in behind:
             self.pool.read_to_end(path, behind[path])
             self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due

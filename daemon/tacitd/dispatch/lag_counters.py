@@ -72,6 +72,10 @@ class LagCounters:
         """How many transcripts a handler has not handled to their end, and how many bytes of them."""
         return len(self._behind.get(name, ())), self._bytes.get(name, 0)
 
+    def list_behind(self) -> set[Path]:
+        """The transcripts that some handler has not handled to their end."""
+        return set[Path]().union(*self._behind.values())
+
     def _size(self, path: Path) -> int:
         stamp = self._stamps.get(path)
         return stamp.size if stamp is not None else 0

@@ -64,11 +64,17 @@ def test_the_counts_are_those_of_a_walk(steps: list[tuple[str, str, int]]) -> No
         elif kind == "ask":
             lag.note_positions()
     lag.note_positions()
-    own = {Path(name): stamp.size for name, stamp in stamps.items() if not _is_subagent(name)}
-    assert lag.transcripts == len(own)
-    for name, one in consumers.items():
-        behind = [size - one.get_offset(path) for path, size in own.items() if size > one.get_offset(path)]
-        assert lag.get_lag(name) == (len(behind), sum(behind))
+    own = {name: stamp for name, stamp in stamps.items() if not _is_subagent(name)}
+    for _ in range(2):
+        assert lag.transcripts == len(own)
+        listed = set[Path]()
+        for name, one in consumers.items():
+            lags = {Path(path): stamp.size - one.get_offset(Path(path)) for path, stamp in own.items()}
+            behind = {path: size for path, size in lags.items() if size > 0}
+            assert lag.get_lag(name) == (len(behind), sum(behind.values()))
+            listed |= behind.keys()
+        assert lag.list_behind() == listed
+        lag.count_all(own)
 
 
 @examples(24)
