@@ -57,7 +57,7 @@ bench: install ## Run the benchmarks of docs/performance.md in less than ten min
 	-$(BIN)/python benchmarks/latency.py
 	-$(BIN)/python benchmarks/status.py
 	-$(BIN)/python benchmarks/commands.py
-	-$(BIN)/python benchmarks/year.py --days 36 --idle 30
+	-$(BIN)/python benchmarks/year.py --days 36 --idle 30 --more 0
 
 soak: install ## Run each row of docs/reliability.md in full: hours. Rows that have a result are not run again.
 	$(BIN)/python scripts/soak.py

@@ -53,6 +53,8 @@ def measure_idle(pid: int, seconds: float) -> tuple[float, float]:
 
 def print_rows(rows: list[AskedRow]) -> bool:
     """Print what is asked beside what is reached; return whether all are reached."""
+    if not rows:
+        return True
     print(f"{'':<52}{'asked':>9}{'reached':>9}")
     for row in rows:
         print(

@@ -69,10 +69,10 @@ def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     return YearFigures(start_cpu, rss, peak, settling, idle, facts[FACTS // 2], shown[FACTS // 2])
 
 
-def measure_growth(daemon: Daemon, days: int) -> tuple[float, float]:
+def measure_growth(daemon: Daemon, days: int) -> list[AskedRow]:
     """Start the daemon, let it handle the sessions of one day and then of `days` more, and stop it. Returns by how much its memory
-    grew for each of them, in MB, and how many descriptors are open more. Both are read when nothing was written for a minute:
-    for so long the old files are kept open."""
+    grew for each of them, and how many descriptors are open more. Both are read when nothing was written for a minute: for so
+    long the old files are kept open."""
     daemon.environ["TACITD_SESSION__IDLE"] = "1s"
     daemon.start(START_LIMIT)
     assert daemon.process is not None
@@ -84,7 +84,10 @@ def measure_growth(daemon: Daemon, days: int) -> tuple[float, float]:
             found.append((read_memory(pid)[0], len(list(Path(f"/proc/{pid}/fd").iterdir()))))
     daemon.stop()
     (first, before), (last, after) = found
-    return (last - first) / days, after - before
+    return [
+        AskedRow("memory, MB a day", 1, (last - first) / days),
+        AskedRow("open descriptors more", 0, after - before),
+    ]
 
 
 def _use_for_a_day(daemon: Daemon, day: int) -> None:
@@ -133,7 +136,7 @@ def main(argv: list[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--idle", type=float, default=MINUTE, metavar="SECONDS")
-    parser.add_argument("--more", type=int, default=10, metavar="DAYS")
+    parser.add_argument("--more", type=int, default=10, metavar="DAYS", help="0: without this part")
     parser.add_argument("--keep", type=Path, help="an empty directory for the state, which is kept")
     options = parser.parse_args(argv)
     logger.remove()
@@ -149,7 +152,7 @@ def main(argv: list[str]) -> int:
         sizes = list_sizes(daemon.state)
         first = measure_daemon(daemon, options.idle)
         later = measure_daemon(daemon, options.idle)
-        growth, opened = measure_growth(daemon, options.more)
+        grown = measure_growth(daemon, options.more) if options.more else []
         after = dict(list_sizes(daemon.state))
     print(f"{options.days} days of 50 sessions with five prompts, 15 projects; made in {made:.0f} s")
     rows = [
@@ -172,7 +175,6 @@ def main(argv: list[str]) -> int:
             + ("" if is_kept else "  missed")
         )
         kept = kept and is_kept
-    grown = [AskedRow("memory, MB a day", 1, growth), AskedRow("open descriptors more", 0, opened)]
     kept = print_rows(grown) and kept
     print(f"\n{'MB':<36}  {'before':>8}  {'after':>8}")
     for name, size in sizes:
