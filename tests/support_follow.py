@@ -35,7 +35,7 @@ class Told:
     def __init__(self) -> None:
         self.hints: set[Path] = set()
         self.lost = False
-        self.deaf: set[str] = set()
+        self.unwatched: set[str] = set()
         self.alive = True
 
     def __call__(self, root: Path, wake: Callable[[], None], is_transcript: Callable[[str], bool]) -> Told:
@@ -54,7 +54,7 @@ class Told:
         return lost
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        return [one for one in directories if one in self.deaf]
+        return [one for one in directories if one in self.unwatched]
 
     def list_problems(self) -> list[Degradation]:
         return []

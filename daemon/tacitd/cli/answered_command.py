@@ -81,7 +81,7 @@ FILE_PATH = ValueType(_make_click_path, _read_path)
 
 
 class CommandParameter(NamedTuple):
-    """A declared argument or option: what click calls it, its names, and what click is told of it."""
+    """A declared argument or option: what click calls it, its names, and its other arguments for click."""
 
     kind: str
     names: Sequence[str]

@@ -96,7 +96,7 @@ class WorkQueue:
                     # Nothing more is typed in this session, so there is nothing to gather.
                     self.make_due(self.get_item(consumer, item.cursor.path))
                 if isinstance(event, SessionStarted):
-                    # It may stand for an earlier session's start that failed, and comes before this session's prompts.
+                    # It may be an earlier session's start that failed, and comes before this session's prompts.
                     self.retry_now(item)
                 self.wake(item)
 

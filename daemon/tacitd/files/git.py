@@ -160,12 +160,12 @@ def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
             # Git shortens the log when entries expire. Then it is unknown which of them are new.
             if not is_regular(seen) or seen.st_size <= begin:
                 return [], seen.st_size
-            told = os.pread(fd, _SMALL, max(begin, seen.st_size - _SMALL))
+            moves = os.pread(fd, _SMALL, max(begin, seen.st_size - _SMALL))
         finally:
             os.close(fd)
     except OSError:
         return [], 0
-    entries = (_MOVE.fullmatch(one) for one in os.fsdecode(told).split("\n"))
+    entries = (_MOVE.fullmatch(one) for one in os.fsdecode(moves).split("\n"))
     return [HeadMove(*one.groups()) for one in entries if one is not None], seen.st_size
 
 

@@ -57,7 +57,7 @@ def normalise_remote(url: str, base: Path | None = None) -> str:
 def _drop_user(rest: str) -> str:
     """Return what follows the scheme without user and password.
 
-    Trigger: a password contains a raw `/`, `?` or `#`, so that the user stands where the host should be. Why: the address is
+    Trigger: a password contains a raw `/`, `?` or `#`, so that the user is where the host should be. Why: the address is
     stored, and must not contain a part of a token. Outcome: the user ends at the first later `@` that a host follows.
     """
     address = re.split(r"[/?#]", rest, maxsplit=1)[0]

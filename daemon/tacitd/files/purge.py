@@ -27,7 +27,7 @@ from tacitd.files.log import Log, decode_record
 from tacitd.text.lazy_pattern import compile_lazily
 
 BLANK = "[forgotten]"
-"""What stands in a record in place of the words."""
+"""What replaces the words in a record."""
 WITHIN = 12
 """Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
 SHORTEST = 4

@@ -230,17 +230,17 @@ class _Edit:
         which no sweep removes.
         """
         target, disk = self._target, self._disk
-        standing, coming = ours, theirs
+        current, incoming = ours, theirs
         for _ in range(TRIES):
             if not _exchange_back(temp, target, disk):
                 return
             out = read_snapshot(temp, disk)
-            if out is None or out.data == standing:
+            if out is None or out.data == current:
                 break
-            standing, coming = coming, out.data
-        if standing == ours:
+            current, incoming = incoming, out.data
+        if current == ours:
             if self._guards.late_writes is not None:
-                self._guards.late_writes.keep_old_file(target, temp, ours, leave_unchanged, coming)
+                self._guards.late_writes.keep_old_file(target, temp, ours, leave_unchanged, incoming)
             with suppress(FileNotFoundError):
                 disk.unlink(temp)
         disk.sync_dir(target.parent)

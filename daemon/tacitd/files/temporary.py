@@ -113,9 +113,9 @@ def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")
 
 
-def copy_name(target: Path, standing: bytes) -> Path:
-    """The name for a copy with a person's text that is not in the file (whose bytes are `standing`). No sweep removes it."""
-    return swap_name(_new_name(target), standing, b"")
+def copy_name(target: Path, current: bytes) -> Path:
+    """The name for a copy with a person's text that is not in the file (whose bytes are `current`). No sweep removes it."""
+    return swap_name(_new_name(target), current, b"")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Undoing a transaction: which operations take its changes of lines back, and what stands in the way. Pure.
+"""Undoing a transaction: which operations take its changes of lines back, and what prevents it. Pure.
 
 An undo is a transaction of its own, so it is recorded, explained and undone like any other. It only touches lines that
 are as the transaction left them. Running it is in transaction.py.

@@ -42,7 +42,7 @@ class AgentTool(Struct, frozen=True):
     parameters: Sequence[ToolParameter] = ()
     """What the model may give. Every other parameter of the command keeps its default."""
     effect: Literal["reads", "adds", "removes"] = "reads"
-    """`removes` also stands for what is not undone easily: such a tool gets a parameter `confirm`, and without it
+    """`removes` also means what is not undone easily: such a tool gets a parameter `confirm`, and without it
     nothing is done."""
     typed: str = ""
     """The name of a parameter that is not the command's: its value is the command's standard input."""

@@ -1,4 +1,4 @@
-"""The JSON schema of a tool, and the command line that a call of it stands for. Pure.
+"""The JSON schema of a tool, and the command line that a call of it runs. Pure.
 
 Both come from the click command, so that a tool accepts what its command accepts. Arguments are a stranger's data: a model
 wrote them. They reach the command as `--name=value`, or behind `--`, so no value can be read as another option.

@@ -37,7 +37,7 @@ HINT_EVERY = 0.2
 """Seconds until the first of these looks, and between two. Until the first, hints of the watch for this file wait too."""
 HOT_EVERY = 2.0
 """Seconds between two comparisons of the hot files."""
-DEAF_AT_MOST = 4.0
+UNWATCHED_AT_MOST = 4.0
 """Longest time in seconds until a change below an unwatched directory is seen, however slow listing is."""
 ALL_EVERY = 60.0
 """Seconds between two comparisons of all files."""
@@ -92,7 +92,7 @@ class Follower:
         self._unreadable: Mapping[str, str] = {}
         self._first = True
         self._last = (0.0, 0.0)
-        self._full_at = self._afresh_at = self._hot_at = self._deaf_at = 0.0
+        self._full_at = self._afresh_at = self._hot_at = self._unwatched_at = 0.0
 
     def start(self) -> None:
         """Start watching. The first `poll` afterwards compares everything, so that no change between the two is missed."""
@@ -168,7 +168,7 @@ class Follower:
         if self._known.has_hot:
             due = min(due, self._hot_at)
         if any(root.unwatched or not root.there for root in self._roots):
-            due = min(due, self._deaf_at)
+            due = min(due, self._unwatched_at)
         return max(0.0, due - self._clock.monotonic())
 
     @property
@@ -224,26 +224,26 @@ class Follower:
         whole = listings[0] if len(listings) == 1 else _join_listings(listings)
         self._known.compare_listing(whole, now, wall=wall if self._first else None)
         self._odd, self._unreadable, self._first = whole.odd, whole.unreadable, False
-        self._full_at, self._hot_at, self._deaf_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
+        self._full_at, self._hot_at, self._unwatched_at = now + ALL_EVERY, now + HOT_EVERY, now + HOT_EVERY
         if afresh:
             self._afresh_at = now + AFRESH_EVERY
 
     def _compare_some(self, hints: Sequence[Iterable[str]], now: float) -> None:
         """Compare the hinted files and those that are due."""
-        deaf_due = now >= self._deaf_at
+        unwatched_due = now >= self._unwatched_at
         for root, paths in zip(self._roots, hints, strict=True):
             folders = [path for path in paths if self._compare_path(path, now)]
-            if folders or (deaf_due and root.unwatched):
-                self._list_again(root, {*folders, *(root.unwatched if deaf_due else ())}, now)
+            if folders or (unwatched_due and root.unwatched):
+                self._list_again(root, {*folders, *(root.unwatched if unwatched_due else ())}, now)
         if now >= self._hot_at:
             self._hot_at = now + HOT_EVERY
             for path in self._known.next_hot():
                 if not self._is_same(path):
                     self._compare_path(path, now)
-        if deaf_due:
+        if unwatched_due:
             # The slower the listing, the less often it is done, so that unwatched directories cost little CPU time.
             took = self._clock.monotonic() - now
-            self._deaf_at = now + min(DEAF_AT_MOST, max(HOT_EVERY, 40 * took))
+            self._unwatched_at = now + min(UNWATCHED_AT_MOST, max(HOT_EVERY, 40 * took))
 
     def _is_same(self, path: str) -> bool:
         """Whether a file has its known stamp. An idle engine does only this, for up to two thousand files every 2 s."""
@@ -322,10 +322,10 @@ def _root_problems(root: _Root, absent_hint: str, *, first: bool) -> list[Degrad
             return []
         what = f"{root.top} does not exist: there is no transcript yet"
         return [Degradation("transcripts.absent", what, absent_hint)]
-    deaf = sum(1 for times in list(root.unwatched.values()) if times > 1)
-    if not deaf or root.watcher.list_problems():
+    count = sum(1 for times in list(root.unwatched.values()) if times > 1)
+    if not count or root.watcher.list_problems():
         return []
-    what = f"{deaf} folder(s) below {root.top} have no watch and are polled every few seconds instead"
+    what = f"{count} folder(s) below {root.top} have no watch and are polled every few seconds instead"
     return [Degradation("watch.limit", what, limit_hint(28))]
 
 

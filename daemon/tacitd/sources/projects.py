@@ -96,14 +96,14 @@ class ProjectFinder:
             return NoProject(cwd, "the working directory is not an absolute path")
         place = _real(Path(cwd))
         try:
-            there, standing = place.is_dir(), _existing(place)
-            repository = git.find_repository(standing)
+            there, existing = place.is_dir(), _existing(place)
+            repository = git.find_repository(existing)
         except OSError as error:
             reason = f"the working directory cannot be looked at ({error.strerror})"
             # No directory can have a name that is too long; everything else may be over later.
             return self._refuse(cwd, place, place, reason, gone=error.errno != errno.ENAMETOOLONG)
         root = repository.top if repository is not None else place
-        if not there and (repository is None or self._refusal(standing, root, True)):
+        if not there and (repository is None or self._refusal(existing, root, True)):
             return self._refuse(cwd, place, root, "the working directory does not exist", gone=True)
         reason = self._refusal(place, root, repository is not None)
         return self._refuse(cwd, place, root, reason) if reason else Project(root, repository is not None)

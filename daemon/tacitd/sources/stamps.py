@@ -21,7 +21,7 @@ MANY = 2000
 AT_ONCE = 500
 """If more are hot, this many of the newest are compared in every pass, and as many of the others in rotation."""
 
-ChangeKind = Literal["changed", "vanished", "born"]
+ChangeKind = Literal["changed", "vanished", "created"]
 
 
 class FileChanges(Struct, frozen=True):
@@ -53,10 +53,10 @@ class KnownStamps:
         self.stamps[sys.intern(path)] = stamp
         self._warm(path, at)
         reported = self._changes.get(path)
-        # Several changes between two polls become one: vanished and born again is "changed", born and changed is "born".
+        # Several changes between two polls become one: vanished and created again is "changed", created and changed is "created".
         if before is None and reported != "vanished":
-            self._changes[path] = "born"
-        elif reported != "born":
+            self._changes[path] = "created"
+        elif reported != "created":
             self._changes[path] = "changed"
 
     def note_gone(self, path: str) -> None:
@@ -64,7 +64,7 @@ class KnownStamps:
         if self.stamps.pop(path, None) is None:
             return
         self._hot.pop(path, None)
-        if self._changes.get(path) == "born":
+        if self._changes.get(path) == "created":
             del self._changes[path]
         else:
             self._changes[path] = "vanished"
@@ -77,7 +77,7 @@ class KnownStamps:
         """
         if wall is not None:
             self.stamps.update(listing.stamps)
-            self._changes = dict.fromkeys(listing.stamps, "born")
+            self._changes = dict.fromkeys(listing.stamps, "created")
             self._hot = _hot_by_mtime(listing.stamps, at, wall)
             return
         for path in [path for path in self.stamps if path not in listing.stamps]:
@@ -89,11 +89,13 @@ class KnownStamps:
 
     def take_changes(self) -> FileChanges:
         """The changes since the last call."""
-        kinds: dict[ChangeKind, list[str]] = {"changed": [], "vanished": [], "born": []}
+        kinds: dict[ChangeKind, list[str]] = {"changed": [], "vanished": [], "created": []}
         for path, kind in self._changes.items():
             kinds[kind].append(path)
         self._changes = {}
-        return FileChanges(as_paths(kinds["changed"]), as_paths(kinds["vanished"]), as_paths(kinds["born"]))
+        return FileChanges(
+            as_paths(kinds["changed"]), as_paths(kinds["vanished"]), as_paths(kinds["created"])
+        )
 
     def drop_changes(self) -> None:
         """Report nothing of the changes since the last call of `take_changes`."""

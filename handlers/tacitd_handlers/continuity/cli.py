@@ -152,7 +152,7 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 def note(text: str, id: str | None) -> None:
     """Record a note."""
     state = open_store().load_progress(_session(id).id)
-    own = {*list_own_notes(state), *state.told_notes} if state is not None else set[str]()
+    own = {*list_own_notes(state), *state.written_notes} if state is not None else set[str]()
     _edit_session(id, text, lambda document, at: session_edits.with_note(document, text, own))
 
 

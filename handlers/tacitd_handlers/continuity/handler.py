@@ -175,21 +175,21 @@ class ContinuityHandler(BaseHandler):
         if start and self._store.session_path(session).exists():  # it was written when this part was read
             now = replace(
                 now,
-                told=now.summary,
-                told_notes=now.notes,
-                told_state=make_state_notes(now),
-                told_tasks=list_task_values(now.items),
+                written_summary=now.summary,
+                written_notes=now.notes,
+                written_state=make_state_notes(now),
+                written_tasks=list_task_values(now.items),
             )
         return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start)
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
         if now.prompts:  # what a crash leaves in the file is known afterwards as written by tacitd
-            begun = [*now.telling, *make_state_notes(now), now.summary]
-            now = replace(now, telling=tuple(dict.fromkeys(begun)))
-        rendered, values = now, now.told_tasks
+            begun = [*now.pending_texts, *make_state_notes(now), now.summary]
+            now = replace(now, pending_texts=tuple(dict.fromkeys(begun)))
+        rendered, values = now, now.written_tasks
         if values is not None:
-            now = replace(now, told_tasks=list_task_values(now.items, values))
+            now = replace(now, written_tasks=list_task_values(now.items, values))
         # Syncing each growth of a program's session would cost more than reading it, and nobody misses its last tasks after a
         # power cut. What may be in a session's file is not in the transcript, so a person's session is synced.
         self._store.save_progress(now, durable=bool(now.prompts))
@@ -199,11 +199,11 @@ class ContinuityHandler(BaseHandler):
         # What is in the file now must not be written again: a person may remove it there.
         written = replace(
             now,
-            told=now.summary,
-            told_notes=now.notes,
-            told_state=make_state_notes(now),
-            told_tasks=list_task_values(now.items),
-            telling=(),
+            written_summary=now.summary,
+            written_notes=now.notes,
+            written_state=make_state_notes(now),
+            written_tasks=list_task_values(now.items),
+            pending_texts=(),
             decisions=(),
         )
         if written != now:

@@ -41,7 +41,9 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     if before is None:  # or the old file was removed, and its session goes on
-        now = replace(now, told="", told_notes=(), told_state=(), told_tasks=None, telling=())
+        now = replace(
+            now, written_summary="", written_notes=(), written_state=(), written_tasks=None, pending_texts=()
+        )
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -50,7 +52,7 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         made["projectPath"] = now.cwd
     made["startedAt"] = _earlier(made.get("startedAt"), started)
     made["lastActiveAt"] = _later(made.get("lastActiveAt"), last)
-    fresh, own = now.summary if now.summary != now.told else "", list_own_notes(now)
+    fresh, own = now.summary if now.summary != now.written_summary else "", list_own_notes(now)
     newer = [one for one in made["context"] if one in own and str(one).startswith(NEWER)]
     if not made.get("summary"):
         made, newer = (_with_own_summary(made, fresh), []) if fresh else (made, newer)
@@ -63,18 +65,20 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     have = made["context"]
     others = add_notes(
         [one for one in have if one not in own],
-        (one for one in now.notes if one not in now.told_notes),
-        own=(*now.notes, *now.told_notes),
+        (one for one in now.notes if one not in now.written_notes),
+        own=(*now.notes, *now.written_notes),
     )
     new = [*newer, *make_state_notes(now)]
-    made["context"] = add_state_notes(have, others, now.told_state, new, MAX_CONTEXT_NOTES)
+    made["context"] = add_state_notes(have, others, now.written_state, new, MAX_CONTEXT_NOTES)
     return made
 
 
 def _is_own_summary(document: Json, now: TranscriptProgress) -> bool:
     """Whether the summary is what tacitd wrote last: by the session's state, or by its mark where that state is lost."""
     summary = document["summary"]
-    return summary in (now.told, *now.telling) or document.get(MARK) == _mark_summary(str(summary))
+    return summary in (now.written_summary, *now.pending_texts) or document.get(MARK) == _mark_summary(
+        str(summary)
+    )
 
 
 def _with_own_summary(document: Json, summary: str) -> Json:

@@ -144,7 +144,7 @@ def _age_of_summary(document: Json, notes: SplitNotes, state: TranscriptProgress
 
 def _noted(found: Sequence[str], state: TranscriptProgress | None) -> list[str]:
     """The last notes, a person's own first, and the number of the others."""
-    answers = {*state.notes, *state.told_notes} if state is not None else set[str]()
+    answers = {*state.notes, *state.written_notes} if state is not None else set[str]()
     own = [one for one in found if one not in answers][-_NOTES:]
     room = _NOTES - len(own)
     shown = [*own, *[one for one in found if one in answers][-room:]] if room else own

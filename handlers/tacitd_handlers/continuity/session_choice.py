@@ -39,6 +39,6 @@ def _root(cwd: str) -> str:
     """The root of the git repository's main work tree; the directory itself if there is none. It may be gone."""
     real = Path(os.path.realpath(cwd))
     # A removed directory still belongs to the repository of its nearest existing parent.
-    standing = next((path for path in (real, *real.parents) if path.is_dir()), real)
-    found = git.find_repository(standing)
+    existing = next((path for path in (real, *real.parents) if path.is_dir()), real)
+    found = git.find_repository(existing)
     return str(found.top if found is not None else real)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
@@ -25,7 +25,7 @@ from tacitd_handlers.continuity.sentences import (
     take_first,
 )
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
-from tacitd_handlers.continuity.tasks import Items, TaskItem, ToolCall
+from tacitd_handlers.continuity.tasks import Items, ToolCall
 
 NOTE = 200
 """Characters of an answer in a note. The question before it is as long as the record has it."""
@@ -49,7 +49,17 @@ OPEN = 200
 """Calls that may wait for an answer. The oldest are dropped."""
 
 
-class TranscriptProgress(Struct, frozen=True):
+_STORED_NAMES = {
+    "written_summary": "told",
+    "written_tasks": "told_tasks",
+    "written_notes": "told_notes",
+    "written_state": "told_state",
+    "pending_texts": "telling",
+}
+"""The keys in stored states of fields that had other names once."""
+
+
+class TranscriptProgress(Struct, frozen=True, rename=_STORED_NAMES):
     """The state of one session, from its transcript."""
 
     session: str
@@ -69,11 +79,11 @@ class TranscriptProgress(Struct, frozen=True):
     """The time of the last record that the summary covers: seconds since 1970, UTC."""
     summary_turns: int = 0
     """The value of `turns` at that time."""
-    told: str = ""
+    written_summary: str = ""
     """The summary that was written to the file last. Only another one is written, so that an edit by hand stays."""
-    told_tasks: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+    written_tasks: Mapping[str, Mapping[str, Sequence[str]]] | None = None
     """The values that were written of each task, see `task_merge`; None if that is not known."""
-    told_notes: tuple[str, ...] = ()
+    written_notes: tuple[str, ...] = ()
     """The notes that were written to the file. Each is written once, so that one that a person removes stays removed."""
     decisions: tuple[Mapping[str, Any], ...] = ()
     """The model's decisions that are not written to the file yet."""
@@ -91,9 +101,9 @@ class TranscriptProgress(Struct, frozen=True):
     """Whether that text came after the last prompt."""
     edits: Mapping[str, int] = field(default_factory=dict)
     """How often each file was edited, by path: relative to `cwd` if it is below it."""
-    told_state: tuple[str, ...] = ()
+    written_state: tuple[str, ...] = ()
     """The notes of the state (`state_notes`) that were written to the file last."""
-    telling: tuple[str, ...] = ()
+    pending_texts: tuple[str, ...] = ()
     """Notes of the state and summaries that may be in the file too: a write of it was begun, and did not end."""
     turns: int = 0
     """The number of the assistant's texts."""
@@ -227,7 +237,7 @@ def first_line(prompt: Prompt, command: str = "") -> str:
 
 
 def name_plan(plan: str) -> str:
-    """Return the line that stands for an accepted plan: its title."""
+    """Return the line for an accepted plan: its title."""
     lines = (clean_text(line.lstrip("# "), TYPED) for line in plan.splitlines() if line.strip())
     return f"(accepted a plan) {next(lines, '')}".rstrip()
 
@@ -259,13 +269,5 @@ def as_data(now: TranscriptProgress) -> dict[str, Any]:
 
 
 def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
-    """Return the state from its JSON object. Raises KeyError, TypeError or ValueError for another object."""
-    items = tuple(TaskItem(**{**one, "blocked_by": tuple(one["blocked_by"])}) for one in data["items"])
-    calls = tuple(ToolCall(**one) for one in data["open"])
-    rest = {key: value for key, value in data.items() if key in TranscriptProgress.__struct_fields__} | {
-        "items": items,
-        "open": calls,
-    }
-    for name in ("notes", "told_notes", "told_state", "telling", "decisions", "ids", "typed"):
-        rest[name] = tuple(data.get(name, ()))
-    return TranscriptProgress(**rest)
+    """Return the state from its JSON object. Raises ValueError for another object."""
+    return convert(data, TranscriptProgress)

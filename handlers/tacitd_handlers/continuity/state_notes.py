@@ -57,8 +57,8 @@ def make_state_notes(now: TranscriptProgress) -> tuple[str, ...]:
 
 def list_own_notes(now: TranscriptProgress) -> frozenset[str]:
     """Return the notes that tacitd wrote last, and those whose write a crash may have interrupted; answers not included."""
-    summaries = {NEWER + one for one in (now.told, now.summary, *now.telling) if one}
-    return frozenset({*now.told_state, *now.telling, *summaries})
+    summaries = {NEWER + one for one in (now.written_summary, now.summary, *now.pending_texts) if one}
+    return frozenset({*now.written_state, *now.pending_texts, *summaries})
 
 
 def add_state_notes(

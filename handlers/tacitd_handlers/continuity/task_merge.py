@@ -35,18 +35,18 @@ def list_task_values(items: Sequence[TaskItem], before: TaskValues | None = None
 
 def merge_tasks(have: Sequence[Any], now: TranscriptProgress) -> list[Any]:
     """Given the tasks in the file, return them with the transcript's merged in."""
-    known = now.told_tasks
-    standing = {_id(one): one for one in have if isinstance(one, Mapping)}
+    known = now.written_tasks
+    in_file = {_id(one): one for one in have if isinstance(one, Mapping)}
     ours = [
         one
         for one in now.items
-        if one.id in standing
+        if one.id in in_file
         or known is None
         or one.id not in known
         or _is_changed(one, now.items, known[one.id])
     ]
     kept = {one.id for one in ours}
-    made = [_merge(one, now, kept, standing.get(one.id)) for one in ours]
+    made = [_merge(one, now, kept, in_file.get(one.id)) for one in ours]
     ids = {one.id for one in now.items}
     # A task of ours that left the transcript's list is dropped, unless a person changed it later or put it in.
     others = [
@@ -65,7 +65,7 @@ def _merge(item: TaskItem, now: TranscriptProgress, kept: set[str], before: Mapp
     made: Json = dict(before or {})
     values: Mapping[str, str] = _values(item, now.items)
     if before is not None:
-        known = now.told_tasks.get(item.id) if now.told_tasks is not None else None
+        known = now.written_tasks.get(item.id) if now.written_tasks is not None else None
         values = _merge_values(values, before, known, is_later=_changed_later(before, item.updated))
     updated = made.get("updatedAt") if before is not None and _changed_later(before, item.updated) else None
     made |= {

@@ -35,7 +35,7 @@ def key_of_row(row: LedgerRow) -> SessionKey:
 
 
 def is_among(key: SessionKey, keys: Collection[SessionKey]) -> bool:
-    """Whether a key is among others. A key without a session id stands for every session of its three fields."""
+    """Whether a key is among others. A key without a session id means every session of its three fields."""
     return key in keys or key[:3] in keys or (len(key) == 3 and any(other[:3] == key for other in keys))
 
 

@@ -33,7 +33,7 @@ def find_offers(
     identify: Callable[[Path], str],
     decisions: LineDecisions,
 ) -> list[RuleOffer]:
-    """Return the lines that stand in at least ENOUGH projects, the most often learned first.
+    """Return the lines that are in at least ENOUGH projects, the most often learned first.
 
     `decided`: lines that the person took or declined. `identify`: given a root, what identifies its project, so that two
     clones count as one. A line that the person removed from a project or forgot there (`decisions`) does not count there.

@@ -48,12 +48,12 @@ def _find_faded(meta: Json) -> set[str]:
     now = time.time()
     try:
         known = metas.newest_moment(meta) if meta else None
-        standing = metas.read_confidences(meta).values() if meta else ()
+        confidences = metas.read_confidences(meta).values() if meta else ()
     except (KeyError, TypeError, AttributeError):
         return set()
     if decay.doubt_clock(now, known):
         return set()
-    return {one.path for one in standing if one.days_left(now) <= 0.0}
+    return {one.path for one in confidences if one.days_left(now) <= 0.0}
 
 
 def _without_faded(profile: Json, meta: Json, faded: set[str]) -> Json:

@@ -89,13 +89,13 @@ class ProfileHandler(BaseHandler):
         """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
         try:
-            standing = metas.read_confidences(self._store.read_metadata())
+            confidences = metas.read_confidences(self._store.read_metadata())
             owned, kept = self._store.find_ownership(), self._store.list_kept()
         except (OSError, TacitdError) as error:
             return made | {"unreadable": str(error)}
         now, own = self._store.clock.now(), sorted({*owned.paths, *owned.elements})
         ends = sorted(
-            (one.days_left(now), one.path) for one in standing.values() if one.path not in owned.paths
+            (one.days_left(now), one.path) for one in confidences.values() if one.path not in owned.paths
         )
         following = None
         if ends:

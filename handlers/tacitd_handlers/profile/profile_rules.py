@@ -46,10 +46,10 @@ class ProfileRules:
         leaves = dot_paths.list_leaves(profile)
         rules: list[PersonRule] = []
         for path in [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]:
-            standing, value = learned.get(path), leaves[path]
-            if path not in owned.paths and standing is not None:
+            known, value = learned.get(path), leaves[path]
+            if path not in owned.paths and known is not None:
                 # While the clock is not trusted nothing decays, so the confidence is the stored one.
-                confidence = standing.confidence if doubted else standing.confidence_at(now)
+                confidence = known.confidence if doubted else known.confidence_at(now)
                 if confidence < LEAST:
                     value = list(owned.elements.get(path, ()))  # of a list, the person's elements stay
             words = format_value(value)

@@ -252,10 +252,10 @@ def _list_shown(survey: _Survey) -> Iterator[ReachProblem]:
     exclude = locate_exclude_file(survey.main) if survey.is_git else None
     listed = read_small_file(exclude).splitlines() if isinstance(exclude, Path) else []
     names = [name for name, pattern in LISTED.items() if pattern in listed and (survey.main / name).exists()]
-    told = (
+    output = (
         read_git(["ls-files", "-z", "-o", "--exclude-standard", "--", *names], survey.main) if names else b""
     )
-    for name in filter(None, os.fsdecode(told or b"").split("\0")):
+    for name in filter(None, os.fsdecode(output or b"").split("\0")):
         why = f"a rule in {survey.main / '.gitignore'} or in one below it includes it again"
         hint = f"add `/{name}` as the last line of {survey.main / '.gitignore'}"
         yield ReachProblem("", f"git shows {survey.main / name}", why, hint)

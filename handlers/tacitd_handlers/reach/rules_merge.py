@@ -1,4 +1,4 @@
-"""A person's edits of the rules file: what was deleted, what was added, and how both stand in a new text. Pure.
+"""A person's edits of the rules file: what was deleted, what was added, and where both go in a new text. Pure.
 
 Only differences against the text that tacitd wrote last count. A line of tacitd's that is missing was deleted. A line that
 tacitd did not write is the person's and stays where it is. Of a file that was truncated, or that lost more than half of its
@@ -139,7 +139,7 @@ def merge_lines(memory: RulesMemory, current: FileText, new: Sequence[str]) -> l
             added = [x for x in current.lines[begin:end] if x.rstrip() not in moved and x != torn]
             if any(line.strip() for line in added):
                 at = len(new) if end == len(current.lines) else _find_place(before, start, new)
-                # New lines may stand in another order than the old ones; a person's lines keep theirs.
+                # New lines may be in another order than the old ones; a person's lines keep theirs.
                 least = max(at, least)
                 placed.setdefault(least, []).extend(added)
     merged: list[str] = []

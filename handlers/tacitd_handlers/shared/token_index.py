@@ -159,8 +159,8 @@ class TokenIndex(Struct, frozen=True):
 
     def _contains_each(self, parts: Sequence[str]) -> bool:
         """Whether each part is anywhere in the texts: as itself, a number, an alias, or another form of the word."""
-        telling = [part for part in parts if len(part) > 1 or not part.isascii() or part.isdigit()]
-        return bool(telling or parts) and all(self._contains_part(part) for part in telling)
+        significant = [part for part in parts if len(part) > 1 or not part.isascii() or part.isdigit()]
+        return bool(significant or parts) and all(self._contains_part(part) for part in significant)
 
     def _contains_part(self, part: str) -> bool:
         if part.isdigit():

@@ -155,7 +155,7 @@ def test_everything_is_compared_at_once_when_nothing_can_be_taken_for_granted(
 
 def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: Scene) -> None:
     """RELIABILITY row 7: what cannot be watched is polled, and reported once it is certain."""
-    scene.told.deaf = {str(scene.folder), str(scene.folder / "new")}
+    scene.told.unwatched = {str(scene.folder), str(scene.folder / "new")}
     scene.follower.poll()
     assert scene.follower.list_degradations() == [], (
         "a folder that was just made may get its watch a moment later"
@@ -163,7 +163,7 @@ def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: 
     path = scene.write("new/s.jsonl")
     assert scene.later(HOT_EVERY) == FileChanges(created=(path,))
     assert [problem.id for problem in scene.follower.list_degradations()] == ["watch.limit"]
-    scene.told.deaf = set()
+    scene.told.unwatched = set()
     scene.later(ALL_EVERY)
     assert scene.follower.list_degradations() == []
 
@@ -176,7 +176,7 @@ def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
     assert scene.follower.poll() == FileChanges(created=(path,))
 
 
-def test_replaced_file_is_changed_not_born(scene: Scene) -> None:
+def test_replaced_file_is_changed_and_not_created(scene: Scene) -> None:
     """DESIGN "Sources": the same size from another inode is another file."""
     path = scene.write("s.jsonl")
     scene.follower.poll()
@@ -253,8 +253,8 @@ def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
             out.write(b"x")
     except OSError:
         pytest.skip("this file system refuses such names")
-    (born,) = scene.follower.poll().created
-    assert os.fsencode(born) == name and born.read_bytes() == b"x"
+    (created,) = scene.follower.poll().created
+    assert os.fsencode(created) == name and created.read_bytes() == b"x"
 
 
 def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,9 @@ def test_what_may_be_in_a_persons_file_is_durable_before_it_is_there(
     save, saves = SessionStore.save_progress, list[tuple[str, bool, bool]]()
 
     def noted(store: SessionStore, now: TranscriptProgress, *, durable: bool = True) -> None:
-        is_new = now.telling != () and not set(now.telling) <= set(world.file("s1").get("context", ()))
+        is_new = now.pending_texts != () and not set(now.pending_texts) <= set(
+            world.file("s1").get("context", ())
+        )
         saves.append((now.session, is_new, durable))
         save(store, now, durable=durable)
 

@@ -171,7 +171,7 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
     save = SessionStore.save_progress
 
     def ends_after_the_file(store: SessionStore, now: TranscriptProgress, **how: bool) -> None:
-        if now.summary and now.told == now.summary:  # the file of the session is written
+        if now.summary and now.written_summary == now.summary:  # the file of the session is written
             raise OSError(5, "killed")
         save(store, now, **how)
 

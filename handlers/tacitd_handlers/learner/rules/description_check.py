@@ -30,8 +30,8 @@ def is_specific(description: str) -> bool:
     """Whether a description contains a stamp, or enough words that are not vague."""
     if OBSERVED.search(description):
         return True
-    telling = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
-    return len(telling) >= (2 if _WEAK.search(description) else 1)
+    significant = [word for word in _WORD.findall(_WEAK.sub(" ", description)) if not _VAGUE.fullmatch(word)]
+    return len(significant) >= (2 if _WEAK.search(description) else 1)
 
 
 def describe_gap(tag: str, description: str, problem: str, pattern: str, stamp: str) -> tuple[str, bool]:

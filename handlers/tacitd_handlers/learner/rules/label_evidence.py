@@ -238,7 +238,7 @@ def _words_of(tag: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def split_words(text: str) -> frozenset[str]:
-    """The telling words of a text, without endings, in lower case: `Empty arrays` and `empty_array` have the same."""
+    """The significant words of a text, without endings, in lower case: `Empty arrays` and `empty_array` have the same."""
     found = re.findall(r"[^\W_]+", text.lower())
     return frozenset(_stem(word) for word in found if word not in COMMON)
 

@@ -59,8 +59,8 @@ class IncludedMirrors:
         known, answer = self._answers.get(path, ((), ""))
         if known == rules:
             return answer
-        told = git.read_git(["check-ignore", "-v", "--no-index", "--", str(path)], tree)
-        found = _MATCH.match(os.fsdecode(told)) if told is not None else None
+        matched = git.read_git(["check-ignore", "-v", "--no-index", "--", str(path)], tree)
+        found = _MATCH.match(os.fsdecode(matched)) if matched is not None else None
         if found is None:  # no rule concerns it yet, or git fails
             return ""
         source, pattern = found["source"], found["pattern"]
