@@ -218,8 +218,8 @@ class RecordAssembler:
     def _entry(
         self, start: int, end: int, line: TranscriptLine, text: str, verdict: PromptVerdict
     ) -> QueuedPrompt:
-        session, stamp = line.session_id or self.session, line.timestamp or ""
-        return QueuedPrompt(start, end, text, verdict, session, stamp, self._speech.get_context())
+        session, cwd, stamp = line.session_id or self.session, line.cwd or self.cwd, line.timestamp or ""
+        return QueuedPrompt(start, end, text, verdict, session, cwd, stamp, self._speech.get_context())
 
     def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
         if not entry.verdict.words:
@@ -228,7 +228,7 @@ class RecordAssembler:
             type="queue-operation",
             session_id=entry.session,
             timestamp=entry.stamp,
-            cwd=self.cwd,
+            cwd=entry.cwd or self.cwd,
             uuid=entry.uuid,
         )
         verdict = replace(entry.verdict, reason=reason)

@@ -26,6 +26,8 @@ class QueuedPrompt(Struct, eq=False):
     text: str
     verdict: PromptVerdict
     session: str
+    cwd: str
+    """The directory in which it was typed; "" if no record before it names one."""
     stamp: str
     context: SpokenContext
     uuid: str = ""

@@ -36,6 +36,18 @@ def test_removed_words_without_attachment(path: Path) -> None:
     assert tail.list_prompts(0)[0].cwd == "/home/dev/p"
 
 
+@pytest.mark.parametrize("delivered", [True, False])
+def test_words_belong_to_the_directory_in_which_they_were_typed(path: Path, delivered: bool) -> None:
+    """The session may be in another project when they are delivered, or when it ends."""
+    write(path, typed("go", "u1", cwd="/home/dev/secret"), queue("enqueue", "the key is blue"))
+    write(path, typed("done", "u2", cwd="/home/dev/open"), *([queue("remove")] if delivered else []))
+    assert [(p.text, p.cwd) for p in released(path).list_prompts(0)] == [
+        ("go", "/home/dev/secret"),
+        ("the key is blue", "/home/dev/secret"),
+        ("done", "/home/dev/open"),
+    ]
+
+
 @pytest.mark.parametrize("source", [{"source_uuid": "q1"}, {}])
 def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> None:
     """CLAUDE_CODE section 6 rules 4 and 5: the same uuid, or the same words within ten minutes."""
