@@ -195,8 +195,8 @@ def manual_pages() -> dict[str, str]:
     program = make_program(table)
     root = man_pages.make_context(program, "tacitd")
     groups = [
-        (group, [(name, row.help) for name, row in table.items() if row.group == group])
-        for group in dict.fromkeys(row.group for row in table.values())
+        (group, [(name, about) for name, (_, about, its) in table.items() if its == group])
+        for group in dict.fromkeys(group for _, _, group in table.values())
     ]
     made = {"tacitd.1": man_pages.format_overview(program, root, groups)}
     for name in table:

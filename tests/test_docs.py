@@ -44,7 +44,7 @@ LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
 @cache
 def sources() -> list[Module]:
     """What a command or a plugin leads to."""
-    return mounted([*(row.where for row in TABLE.values()), *hooks()])
+    return mounted([*(where for where, _, _ in TABLE.values()), *hooks()])
 
 
 def hooks() -> Iterator[str]:

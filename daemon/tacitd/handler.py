@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from msgspec import Struct, field
 
-from tacitd.clock import Clock
-from tacitd.events import Event, NoProject, Project, Record, ToolAnswer
-from tacitd.model.port import Model
-
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from tacitd.clock import Clock
+    from tacitd.events import Event, NoProject, Project, Record, ToolAnswer
     from tacitd.files.disk import Disk
     from tacitd.files.replaced import EditGuards
     from tacitd.files.transaction import History
+    from tacitd.model.port import Model
 
 __all__ = [
     "COMPACTION",

@@ -12,7 +12,7 @@ import sys
 from tacitd import __version__
 
 ANSWERED = frozenset(
-    {"config", "context", "doctor", "history", "learned", "prompts", "show", "spend", "status", "why"}
+    {"config show", "context", "doctor", "history", "learned", "prompts", "show", "spend", "status", "why"}
 )
 """Commands that run without click, all or some of them: in a running daemon, otherwise here."""
 
@@ -46,7 +46,7 @@ def _answer_quickly(arguments: list[str]) -> bool:
 
             text = read_help(os.environ)
             return text is not None and _print_text(text)
-        case [command, *_] if command in ANSWERED:
+        case [command, *_] if command in ANSWERED or " ".join(arguments[:2]) in ANSWERED:
             from tacitd.cli.quick_answer import answer_command
 
             return (

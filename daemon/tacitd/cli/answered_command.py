@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tacitd.cli.command_table import COMMANDS, load_plugin_rows
 
@@ -23,13 +23,14 @@ BELOW: Mapping[tuple[str, ...], str] = {("config", "show"): "tacitd.cli.config_s
 """The answered commands that are below another one."""
 
 
-class ValueType(NamedTuple):
+class ValueType:
     """What a value of an argument is."""
 
-    make_click: Callable[[], Any]
-    """The type for click."""
-    read: Callable[[str], Any]
-    """Reads a value as click does. Raises ValueError if click must read it, perhaps to report an error."""
+    def __init__(self, make_click: Callable[[], Any], read: Callable[[str], Any]) -> None:
+        self.make_click = make_click
+        """The type for click."""
+        self.read = read
+        """Reads a value as click does. Raises ValueError if click must read it, perhaps to report an error."""
 
 
 def whole_number(least: int, most: int | None = None) -> ValueType:
@@ -80,12 +81,13 @@ FILE_PATH = ValueType(_make_click_path, _read_path)
 """The path of a file or a directory, which can be read if it exists."""
 
 
-class CommandParameter(NamedTuple):
+class CommandParameter:
     """A declared argument or option: what click calls it, its names, and its other arguments for click."""
 
-    kind: str
-    names: Sequence[str]
-    settings: Mapping[str, Any]
+    def __init__(self, kind: str, names: Sequence[str], settings: Mapping[str, Any]) -> None:
+        self.kind = kind
+        self.names = names
+        self.settings = settings
 
     @property
     def name(self) -> str:
@@ -234,7 +236,7 @@ def locate_answered(arguments: Sequence[str]) -> tuple[tuple[str, ...], str] | N
     if any(below[:1] == path for below in BELOW):
         return None
     row = COMMANDS.get(path[0]) or load_plugin_rows().get(path[0])
-    return None if row is None else (path, row.where)
+    return None if row is None else (path, row[0])
 
 
 def load_answered(where: str) -> AnsweredCommand | None:

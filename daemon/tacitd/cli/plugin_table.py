@@ -14,8 +14,10 @@ import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from tacitd.cli.stored_table import (
     TABLE_FILE,
@@ -37,11 +39,11 @@ HELP_WIDTHS = 8
 """Widths of a terminal for which the help is stored."""
 
 
-class PluginHooks(NamedTuple):
+class PluginHooks(Struct, frozen=True):
     """What one plugin offers to the command line. See `tacitd.handler.Plugin` for each field."""
 
     name: str
-    commands: Mapping[str, tuple[str, str, str]] = MappingProxyType({})
+    commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
     context: str = ""
     context_order: int = 50
     context_budget: int = 1_000
@@ -53,7 +55,7 @@ class PluginHooks(NamedTuple):
     report: str = ""
 
 
-class PluginTable(NamedTuple):
+class PluginTable(Struct, frozen=True):
     """The hooks of all plugins, and what is wrong with those that are left out."""
 
     plugins: tuple[PluginHooks, ...] = ()
@@ -108,7 +110,7 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
     stored = {
         "stamp": stamp,
         "modules": dict(_stamp_modules(points)),
-        "plugins": [one._asdict() for one in made.plugins],
+        "plugins": [asdict(one) for one in made.plugins],
         "broken": made.broken,
         "help": {},
     }
@@ -158,7 +160,7 @@ def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTa
         ]
         kept = {name: row for name, row in rows.items() if name not in taken}
         taken |= set(kept)
-        plugins.append(hooks._replace(commands=kept))
+        plugins.append(replace(hooks, commands=kept))
     return PluginTable(tuple(plugins), tuple(broken))
 
 

@@ -71,7 +71,7 @@ class LazyGroup(OrderedGroup):
         try:
             return _import_command(row)
         except Exception as error:  # a third-party package may raise anything when it is imported
-            what = f"the command {cmd_name} ({row.where}) cannot be loaded: {type(error).__name__}: {error}"
+            what = f"the command {cmd_name} ({row[0]}) cannot be loaded: {type(error).__name__}: {error}"
             raise TacitdError(what, "update or remove the package that brings it") from error
 
     def resolve_command(
@@ -92,19 +92,20 @@ class LazyGroup(OrderedGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List them by group, from the tables."""
         table = self._list_rows()
-        for group in dict.fromkeys(row.group for row in table.values()):
+        for group in dict.fromkeys(group for _, _, group in table.values()):
             with formatter.section(group):
-                rows = [(name, row.help) for name, row in table.items() if row.group == group]
+                rows = [(name, about) for name, (_, about, its) in table.items() if its == group]
                 formatter.write_dl(rows)
 
 
 def _import_command(row: CommandRow) -> click.Command:
-    module, _, name = row.where.partition(":")
+    where, _, _ = row
+    module, _, name = where.partition(":")
     command = getattr(import_module(module), name)
     if isinstance(command, AnsweredCommand):
         return command.make_click()
     if not isinstance(command, click.Command):
-        raise TypeError(f"{row.where} is not a click command")
+        raise TypeError(f"{where} is not a click command")
     return command
 
 

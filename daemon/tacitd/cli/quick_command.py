@@ -26,19 +26,17 @@ def run_without_click(arguments: Sequence[str]) -> None:
     # So that modules and what they define are not searched for garbage while they are imported.
     gc.set_threshold(OBJECTS)
     with NoTrace():
-        from tacitd.cli.answered_command import load_answered, locate_answered
-        from tacitd.cli.standard_streams import end_process, write_text
-        from tacitd.errors import FAILED
-
         try:
-            found = locate_answered(arguments)
-            if found is None:
-                return
             _import_msgspec()
-            command = load_answered(found[1])
+            from tacitd.cli.answered_command import load_answered, locate_answered
+            from tacitd.cli.standard_streams import end_process, write_text
+            from tacitd.errors import FAILED
+
+            found = locate_answered(arguments)
+            command = load_answered(found[1]) if found else None
         except Exception:  # noqa: BLE001  a package that cannot be imported: the full program says so
             return
-    values = command.read_arguments(arguments[len(found[0]) :]) if command else None
+    values = command.read_arguments(arguments[len(found[0]) :]) if command and found else None
     if command is None or values is None:
         return
 
@@ -55,9 +53,8 @@ def run_without_click(arguments: Sequence[str]) -> None:
     try:
         end_process(run, "tacitd", leave)
     except Exception as error:
-        if not _is_click_error(
-            error, "UsageError"
-        ):  # the full program reports it, with the usage of the command
+        # The full program reports an error of usage, with the usage of the command.
+        if not _is_click_error(error, "UsageError"):
             raise
 
 

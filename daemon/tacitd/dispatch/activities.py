@@ -19,7 +19,8 @@ from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
 from tacitd.files.change_view import summarise_transaction
-from tacitd.files.purge import BLANK, blank_value
+from tacitd.files.log import BLANK
+from tacitd.files.purge import blank_value
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
 from tacitd.model.budget import EndedCall

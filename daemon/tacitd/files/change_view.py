@@ -12,8 +12,8 @@ from typing import Any
 
 from tacitd.clock import utc_seconds
 from tacitd.files.operations import Effect, Operation, PutLine, SwapLine
-from tacitd.files.transaction_records import Transaction
-from tacitd.files.undo import UNDONE, map_undone
+from tacitd.files.transaction_records import UNDONE, Transaction
+from tacitd.files.undo import map_undone
 from tacitd.text.markdown import clean_line
 
 

@@ -19,7 +19,6 @@ Finding and reading these files belongs here. How long a change waits because of
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -27,11 +26,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd.files.disk import Disk, is_regular
+from tacitd.text.lazy_pattern import compile_lazily
 
 HEADER = 1024
 """Bytes of a swap file or of a lock file that are read."""
-_VIM_SUFFIX = re.compile(r"\.s[a-w][a-z]\Z")
-_OWNER = re.compile(r"\A[^@\n]*@(?P<host>[^\n]*)\.(?P<pid>[0-9]{1,9})(?::[0-9]+)?\s*\Z")
+_VIM_SUFFIX = compile_lazily(r"\.s[a-w][a-z]\Z")
+_OWNER = compile_lazily(r"\A[^@\n]*@(?P<host>[^\n]*)\.(?P<pid>[0-9]{1,9})(?::[0-9]+)?\s*\Z")
 
 
 class EditorLock(Struct, frozen=True):

@@ -21,6 +21,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd.files.disk import is_regular
+from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
@@ -35,9 +36,9 @@ VERSION_LIMIT = 8 << 20
 _SMALL = 1 << 20
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
-_IDENT = re.compile(rb"\$Id:[^$\n]*\$")
+_IDENT = compile_lazily(rb"\$Id:[^$\n]*\$")
 """What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
-_MOVE = re.compile(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
+_MOVE = compile_lazily(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
 """An entry of HEAD's log."""
 _SAFE = [
     option

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct, field
@@ -42,12 +41,13 @@ from tacitd.files.operations import (
 from tacitd.files.transaction_records import (
     MEASURED,
     PAST,
+    UNDONE,
     Transaction,
     complete_transaction,
+    digest_key,
     past_record,
     read_intent,
 )
-from tacitd.files.undo import UNDONE
 from tacitd.text.markdown import clean_line
 
 LARGE = 256 << 10
@@ -100,7 +100,7 @@ class HistorySurvey:
         """The last operations that count for themselves, with the lines that they changed."""
         for record in records:
             self._add_record(record)
-        self.dropped |= {id for id, each in self._open.items() if _digest(each.key) in self.keys.values()}
+        self.dropped |= {id for id, each in self._open.items() if digest_key(each.key) in self.keys.values()}
         self.now = find_latest_time(now, self.done.values())
         self.limit = self.now - KEEP_RECENT
         self.needs = self._find_needs()
@@ -126,7 +126,7 @@ class HistorySurvey:
             self._open.pop(id, None)
 
     def _complete(self, done: Transaction) -> None:
-        self.done[done.id], self.keys[done.id] = done.at, _digest(done.key)
+        self.done[done.id], self.keys[done.id] = done.at, digest_key(done.key)
         for number, (operation, effect) in enumerate(zip(done.operations, done.effects, strict=True)):
             self._explain(done.id, number, operation, effect, is_undo=UNDONE in done.cause)
             places = _list_places(operation, effect)
@@ -225,19 +225,6 @@ def age_record(record: Mapping[str, Any], now: float) -> Mapping[str, Any]:
     if isinstance(cause := record.get("cause"), dict):
         aged["cause"] = {name: value for name, value in cause.items() if name in DIGEST_CAUSE}
     return aged
-
-
-def _digest(key: str) -> bytes:
-    return blake2b(key.encode(errors="replace"), digest_size=16).digest()
-
-
-def has_key(past: bytes, key: str) -> bool:
-    """Whether the digest of this key is among these."""
-    digest, at = _digest(key), -1
-    while (at := past.find(digest, at + 1)) >= 0:
-        if at % len(digest) == 0:
-            return True
-    return False
 
 
 def _drop_texts(record: Mapping[str, Any]) -> Mapping[str, Any]:

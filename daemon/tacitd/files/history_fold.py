@@ -12,7 +12,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tacitd.files.history_compaction import has_key
 from tacitd.files.operations import Effect, Operation, RewriteFile, WriteFile
 from tacitd.files.provenance import LineHistory, fold_transaction
 from tacitd.files.transaction_records import (
@@ -20,6 +19,7 @@ from tacitd.files.transaction_records import (
     StoredCause,
     Transaction,
     complete_transaction,
+    has_key,
     read_intent,
     read_part,
 )
@@ -98,7 +98,7 @@ class FoldedHistory:
         """The transaction with this id, done or open."""
         return self._done.get(id) or self.open.get(id)
 
-    def list_transactions(self, root: Path | None) -> list[Transaction]:
+    def list_transactions(self, root: Path | None = None) -> list[Transaction]:
         """The finished ones (of one project) in the order of finishing, then the open ones."""
         done = self._done if root is None else self._by_root.get(root, {})
         return [*done.values(), *(each for each in self.open.values() if root in (None, each.root))]

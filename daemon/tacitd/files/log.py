@@ -24,6 +24,8 @@ from tacitd.errors import LogDamagedError
 from tacitd.files.disk import Disk, RealDisk, is_regular, make_dirs, mode_within, path_exists, write_all
 from tacitd.files.temporary import removed_on_failure, write_temp
 
+BLANK = "[forgotten]"
+"""What replaces a person's words in a record, after `tacitd forget --purge`."""
 LINE_LIMIT = 16 << 20
 """Bytes: a longer line is not one of tacitd's records. It is skipped and counted, and never kept in memory."""
 _CHUNK = 1 << 20

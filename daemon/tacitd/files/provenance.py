@@ -13,8 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.files.transaction_records import Transaction
-from tacitd.files.undo import UNDONE
+from tacitd.files.transaction_records import UNDONE, Transaction
 from tacitd.text.markdown import clean_line
 
 

@@ -23,11 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.files.disk import Disk
-from tacitd.files.log import Log, decode_record
+from tacitd.files.log import BLANK, Log, decode_record
 from tacitd.text.lazy_pattern import compile_lazily
 
-BLANK = "[forgotten]"
-"""What replaces the words in a record."""
 WITHIN = 12
 """Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
 SHORTEST = 4

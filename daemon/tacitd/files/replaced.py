@@ -16,14 +16,16 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.busy_files import BusyFiles
 from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.temporary import FileSnapshot, read_snapshot, removed_on_failure, swap_name, write_temp
+
+if TYPE_CHECKING:
+    from tacitd.files.busy_files import BusyFiles
 
 TRIES = 5
 """How often an edit is tried. It starts again if the file was saved in between."""

@@ -44,13 +44,14 @@ from tacitd.files.provenance import LineHistory
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 from tacitd.files.transaction_records import (
+    UNDONE,
     PendingTransaction,
     Transaction,
     done_record,
     intent_record,
     part_record,
 )
-from tacitd.files.undo import UNDONE, find_chain_end, find_undo_conflicts, plan_undo
+from tacitd.files.undo import find_chain_end, find_undo_conflicts, plan_undo
 from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
 from tacitd.text.markdown import clean_line
 

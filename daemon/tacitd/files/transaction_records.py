@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +27,8 @@ MEASURED = "measured"
 """The state in a record that is no transaction's: how long the log was when it was last shortened."""
 PAST = "past"
 """The state in a record of the keys of transactions that are in the archive only."""
+UNDONE = "undo"
+"""The key of a transaction's cause that names the transaction which it undoes."""
 
 
 class Transaction(Struct, frozen=True):
@@ -141,6 +144,20 @@ def measured_record(size: int) -> dict[str, Any]:
 def past_record(keys: str) -> dict[str, Any]:
     """The record of the transactions that are in the archive only. `keys`: the digests of their keys in hexadecimal."""
     return {"state": PAST, "keys": keys}
+
+
+def digest_key(key: str) -> bytes:
+    """The digest of a transaction's key in a record of past ones."""
+    return blake2b(key.encode(errors="replace"), digest_size=16).digest()
+
+
+def has_key(past: bytes, key: str) -> bool:
+    """Whether the digest of this key is among these."""
+    digest, at = digest_key(key), -1
+    while (at := past.find(digest, at + 1)) >= 0:
+        if at % len(digest) == 0:
+            return True
+    return False
 
 
 def part_record(begun: Transaction, did: Sequence[Effect]) -> dict[str, Any]:

@@ -10,11 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from tacitd.files.operations import Effect, Operation, PutLine, SwapLine, TakeLine
-from tacitd.files.transaction_records import Transaction
+from tacitd.files.transaction_records import UNDONE, Transaction
 from tacitd.text.markdown import clean_line
-
-UNDONE = "undo"
-"""The key of a transaction's cause that names the transaction which it undoes."""
 
 
 def plan_undo(past: Transaction) -> tuple[Operation, ...]:

@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from tacitd.clock import parse_utc
 from tacitd.files.history_archive import HistoryArchive
 from tacitd.files.log import Log
-from tacitd.files.undo import UNDONE
+from tacitd.files.transaction_records import UNDONE
 from tacitd.model.spend_report import FOLDED, report_spending, sum_rows
 from tacitd.report.buckets import Buckets, make_buckets
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable

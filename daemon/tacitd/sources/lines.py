@@ -27,6 +27,7 @@ import msgspec
 from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
+from tacitd.text.lazy_pattern import compile_lazily
 
 LONGEST = 8 << 20
 """Bytes. A longer line is skipped in pieces and counted, its offsets are recorded, and it is never kept in memory."""
@@ -136,8 +137,8 @@ class _AnyObject(msgspec.Struct, gc=False):
 
 
 _OBJECT = msgspec.json.Decoder(_AnyObject)
-_WHERE = re.compile(r"\(byte (\d+)\)")
-_ESCAPE = re.compile(
+_WHERE = compile_lazily(r"\(byte (\d+)\)")
+_ESCAPE = compile_lazily(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[dD][89a-fA-F][0-9a-fA-F]{2}|.)", re.S
 )
 

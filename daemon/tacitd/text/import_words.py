@@ -6,14 +6,15 @@ space. A part also begins after emphasis, in a link, after a code span, a tag or
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 # After a letter or a digit it is an address. In a path it is a part of a name, unless the character before it is escaped.
 # Backslashes before the `@` belong to the word: one of them would escape the first backtick of the span.
-_WORD = re.compile(r"\\+@\S+|(?<![^\W_])(?:(?<![.+/@-])|(?<=\\[.+/@-]))@\S+")
-_SPAN = re.compile(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
-_RUN = re.compile(r"`+")
+_WORD = compile_lazily(r"\\+@\S+|(?<![^\W_])(?:(?<![.+/@-])|(?<=\\[.+/@-]))@\S+")
+_SPAN = compile_lazily(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)")
+_RUN = compile_lazily(r"`+")
 
 
 def list_runs(text: str) -> frozenset[int]:

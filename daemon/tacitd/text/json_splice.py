@@ -14,7 +14,9 @@ from typing import Any
 
 from msgspec import Struct
 
-_SPACE = re.compile(r"[ \t\r\n]*")
+from tacitd.text.lazy_pattern import compile_lazily
+
+_SPACE = compile_lazily(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 INDENT = "  "
 """The indent of a document that has none to follow."""

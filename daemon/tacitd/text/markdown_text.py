@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown_blocks import LineKind, MarkdownLine, lines_as_blocks
 
 BOM = b"\xef\xbb\xbf"
-_CONFLICT = re.compile(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
-_NUMBERED = re.compile(r"[ \t]*\d{1,9}[.)][ \t]")
+_CONFLICT = compile_lazily(rb"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
+_NUMBERED = compile_lazily(r"[ \t]*\d{1,9}[.)][ \t]")
 _DECORATION = " \t*_:#"
 CODE = 4
 """Columns: text that is indented this far is code, or part of an item."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from hashlib import sha256
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 PREFIX, SUFFIX = "session-", ".json"
 FOLDER = "sessions"
-_SAFE = re.compile(r"[A-Za-z0-9_-]{1,100}")
+_SAFE = compile_lazily(r"[A-Za-z0-9_-]{1,100}")
 
 
 def file_name(session: str) -> str:

@@ -14,7 +14,6 @@ Finding calls belongs to `session_progress`; answers are read by the source.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, Literal
@@ -23,6 +22,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.events import ToolAnswer
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity.stored_text import clean_text
 
 Status = Literal["pending", "in_progress", "completed"]
@@ -35,7 +35,7 @@ TODO, TASK, AGENT = "todo-", "task-", "agent-"
 OURS = (TODO, TASK, AGENT)
 TITLE = 200
 """Characters of a title."""
-_CREATED = re.compile(r"Task #(\S+) created")
+_CREATED = compile_lazily(r"Task #(\S+) created")
 _STATUSES: dict[str, Status] = {
     "pending": "pending", "open": "pending", "todo": "pending", "not_started": "pending",
     "in_progress": "in_progress", "in-progress": "in_progress", "active": "in_progress", "doing": "in_progress",

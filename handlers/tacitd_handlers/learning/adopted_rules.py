@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tacitd.clock import Clock
-from tacitd.files.log import Log
-from tacitd.files.purge import BLANK
+from tacitd.files.log import BLANK, Log
 from tacitd.session_context.person_rules import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import state_of

@@ -11,7 +11,7 @@ from pathlib import Path
 from tacitd.events import Project
 from tacitd.files.operations import Operation, TakeLine
 from tacitd.files.transaction import History
-from tacitd.files.undo import UNDONE
+from tacitd.files.transaction_records import UNDONE
 from tacitd_handlers.learning.arrangement import find_own_section, find_placed_lines
 from tacitd_handlers.learning.confidence import current_confidence
 from tacitd_handlers.learning.line_budget import BudgetLine, choose_surplus

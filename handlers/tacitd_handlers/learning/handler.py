@@ -48,7 +48,7 @@ from tacitd_handlers.learning.stage1.run import extract_facts
 from tacitd_handlers.learning.stage2.pending_facts import done_batches
 from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
-from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits, warn_of_unread
+from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
 
 SILENCE_LIMIT = 50
@@ -80,7 +80,9 @@ class LearningHandler(BaseHandler):
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Fold the commits, and write facts into raw files that a crash prevented. Raises OSError."""
         self._tools = tools
-        self._state = fold_commits(commits, warn_of_unread)
+        self._state = fold_commits(
+            commits, partial(logger.warning, "skipped a commit of {0.event} that cannot be read: {1}")
+        )
         self._ownership = RawOwnership(
             tools.home, tools.clock, dict(self._state.first_written_at), tools.disk
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -13,26 +13,22 @@ from tacitd.clock import Clock, SystemClock, utc_seconds
 from tacitd.consumers.snapshots import LOG, read_commits
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root
+from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log
-from tacitd.files.provenance import LineHistory
-from tacitd.files.transaction import History
 from tacitd.text.markdown import lines_of
-from tacitd_handlers.learning.confidence import (
-    LineConfidence,
-    current_confidence,
-    describe_count,
-    is_stale,
-    record_sighting,
-)
+from tacitd_handlers.learning.confidence import current_confidence, describe_count, is_stale, record_sighting
 from tacitd_handlers.learning.person_decisions import make_line_id
-from tacitd_handlers.learning.refusals import read_refusals
-from tacitd_handlers.learning.removals import is_by_person
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.stage2.inherited_origins import find_origin, list_facts
+from tacitd_handlers.learning.stage2.inherited_origins import find_origin, is_by_person, list_facts
 from tacitd_handlers.learning.stage2.project_view import LEARNED
-from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import fold_commits
 from tacitd_handlers.shared.equality import find_equal
+
+if TYPE_CHECKING:
+    from tacitd.files.provenance import LineHistory
+    from tacitd.files.transaction import History
+    from tacitd_handlers.learning.confidence import LineConfidence
+    from tacitd_handlers.learning.state import LearningState
 
 LIMIT = 16 << 20
 """Bytes that are read of a Markdown file."""
@@ -60,8 +56,6 @@ class LearnedLine(Struct, frozen=True):
     strength: LineConfidence
     confidence: float
     """The confidence now, 0 to 1."""
-    projects: int
-    """Number of projects in which it was learned (SPEC S-55)."""
     is_stale: bool
     """Whether it was not said for so long that its confidence is under 0.1 (SPEC S-54)."""
 
@@ -77,8 +71,11 @@ class LearnedLine(Struct, frozen=True):
             return ""
         return describe_count(known.seen_count, len(known.sessions), known.corrections)
 
-    def as_data(self) -> dict[str, Any]:
-        """Return JSON, with SPEC S-54's names for the confidence's fields. Times are UTC, `2025-12-17T01:50:00Z`."""
+    def as_data(self, projects: int) -> dict[str, Any]:
+        """Return JSON, with SPEC S-54's names for the confidence's fields. Times are UTC, `2025-12-17T01:50:00Z`.
+
+        `projects`: the number of projects in which it was learned.
+        """
         return {
             "id": self.id,
             "root": str(self.root),
@@ -94,7 +91,7 @@ class LearnedLine(Struct, frozen=True):
             "confidence": round(self.confidence, 4),
             "seenCount": self.strength.seen_count,
             "corrections": self.strength.corrections,
-            "projects": self.projects,
+            "projects": projects,
             "stale": self.is_stale,
         }
 
@@ -114,7 +111,12 @@ class Inventory:
         """`history`: one that has read its log already."""
         self.state_dir = state_dir
         self.clock = clock or SystemClock()
-        self.history = history or History(Log(state_dir / "history.jsonl"), self.clock)
+        self._given = history
+
+    @cached_property
+    def history(self) -> FoldedHistory | History:
+        """What was written. Raises OSError."""
+        return self._given or FoldedHistory(Log(self.state_dir / "history.jsonl").read())
 
     @cached_property
     def state(self) -> LearningState:
@@ -125,6 +127,10 @@ class Inventory:
     def _projects(self) -> Mapping[str, int]:
         """By `find_normal` of a line, the number of projects in which it was learned."""
         return self.state.count_projects()
+
+    def count_projects(self, line: str) -> int:
+        """The number of projects in which a line was learned (SPEC S-55). Raises OSError."""
+        return max(1, self._projects[self.state.find_normal(line)])
 
     def list_roots(self) -> list[Path]:
         """The projects in which something was written, withheld or refused, by path."""
@@ -164,6 +170,8 @@ class Inventory:
 
     def read_all_refusals(self) -> list[dict[str, Any]]:
         """The refusals of the last 90 days. Raises OSError."""
+        from tacitd_handlers.learning.refusals import read_refusals
+
         home = self.state_dir / "handlers" / "learning"
         return [one for one in read_refusals(home, self.clock.now()) if "project" in one]
 
@@ -192,7 +200,6 @@ class Inventory:
             list_facts(past.origin, line),
             strength,
             current_confidence(strength, now),
-            max(1, self._projects[self.state.find_normal(line)]),
             is_stale(strength, now),
         )
 

@@ -12,7 +12,6 @@ from tacitd.cli.answered_command import add_pager_option, answered_command, argu
 from tacitd.cli.caller import echo_paged, echo_text, get_directory
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
 from tacitd.errors import FAILED, UsageError
-from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd.handler import StoredItem
@@ -128,7 +127,7 @@ def _show_lines(
     found = [one for root in roots for one in inventory.list_lines(root) if _contains(one.line, words)]
     theirs = [one for one in _list_person_items("stored", words) if not one.by_person]
     if as_json:
-        made = [{"kind": "line", **one.as_data()} for one in found]
+        made = [{"kind": "line", **one.as_data(inventory.count_projects(one.line))} for one in found]
         echo_json([*made, *({**_as_data(one, {}), "kind": one.kind, "root": ""} for one in theirs)])
         return len(made) + len(theirs)
     shown = [*_format_lines(found, with_root=with_root), *_format_person_items(theirs)]
@@ -225,6 +224,8 @@ def _show_items(
 
 def _format_items(items: Sequence[StoredItem], refusals: Mapping[str, dict[str, Any]]) -> Iterator[str]:
     """The lines of withheld, forgotten or refused texts. `refusals`: the records of refused ones, by id."""
+    from tacitd.text.text_table import format_table
+
     if not refusals:
         rows = ((one.id, one.where, escape_output(one.text) or "(its words were purged)") for one in items)
         yield from format_table(("ID", "FILE", "LINE"), rows)
@@ -253,6 +254,7 @@ def _format_items(items: Sequence[StoredItem], refusals: Mapping[str, dict[str, 
 def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str], *, as_json: bool) -> int:
     """Print the archived lines. One that is said again returns; `tacitd undo` brings all of one time back (SPEC S-54)."""
     from tacitd.cli.local_times import format_moment
+    from tacitd.text.text_table import format_table
     from tacitd_handlers.learning.inventory import list_archived
     from tacitd_handlers.learning.person_decisions import make_line_id
 

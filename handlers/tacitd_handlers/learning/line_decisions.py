@@ -16,8 +16,8 @@ from tacitd.consumers.snapshots import read_commit_records
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Due, Project
 from tacitd.files import git
+from tacitd.files.log import BLANK
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
-from tacitd.files.purge import BLANK
 from tacitd.handler import Decided, Decision, StoredItem, Tools
 from tacitd_handlers.learning.fact_marks import read_marks
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
@@ -35,8 +35,7 @@ from tacitd_handlers.learning.person_decisions import (
 )
 from tacitd_handlers.learning.project_files import title_for
 from tacitd_handlers.learning.refusals import shorten_message
-from tacitd_handlers.learning.removals import REVIEW_EDIT
-from tacitd_handlers.learning.stage2.inherited_origins import find_origin
+from tacitd_handlers.learning.stage2.inherited_origins import REVIEW_EDIT, find_origin
 from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.equality import same_fact
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.purge import BLANK
+from tacitd.files.log import BLANK
 from tacitd.handler import StoredItem
 from tacitd.state.paths import state_dir
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine

@@ -21,8 +21,7 @@ from msgspec.structs import asdict
 
 from tacitd.errors import UsageError
 from tacitd.files.disk import Disk
-from tacitd.files.log import Log
-from tacitd.files.purge import BLANK
+from tacitd.files.log import BLANK, Log
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_index import FactIndex

@@ -14,22 +14,12 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files.git import read_head
 from tacitd.files.transaction import History
-from tacitd.files.undo import UNDONE
+from tacitd.files.transaction_records import UNDONE
 from tacitd_handlers.learning.project_files import git_view, read_shared
+from tacitd_handlers.learning.stage2.inherited_origins import is_by_person
 from tacitd_handlers.learning.state import LearningState, LineSnapshot
 from tacitd_handlers.learning.tombstones import judge_removals
 from tacitd_handlers.shared.equality import find_equal
-
-MIRROR_EDIT = "mirror edit"
-"""What a transaction's cause names if it moves a person's edit of a mirror to its source. Lines that it adds are the
-person's; lines that it takes away were deleted by the person."""
-REVIEW_EDIT = "review edit"
-"""The same for a line that the person worded anew with `tacitd review` or `accept`."""
-
-
-def is_by_person(cause: Mapping[str, Any]) -> bool:
-    """Whether a transaction with this cause wrote the person's own words."""
-    return cause.get("what") in (MIRROR_EDIT, REVIEW_EDIT)
 
 
 def find_written_lines(history: History, project: Project) -> dict[str, dict[str, float]]:

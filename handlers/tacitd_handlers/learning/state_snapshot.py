@@ -17,7 +17,6 @@ import msgspec
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
-from tacitd.logging_setup import logger
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.rule_life import RuleLife
@@ -166,11 +165,6 @@ def _to_json(value: Any) -> Any:
             return {name: _to_json(getattr(value, name)) for name in value.__struct_fields__}
         case _:
             return value
-
-
-def warn_of_unread(commit: Commit, error: Exception) -> None:
-    """Log that a commit is left out."""
-    logger.warning("skipped a commit of {} that cannot be read: {}", commit.event, error)
 
 
 def fold_commits(

@@ -22,7 +22,7 @@ from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson, number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
-from tacitd_handlers.lessons.purged_lessons import find_purged_twin, is_purged
+from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.similarity import is_same_lesson, shares_words
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 from tacitd_handlers.lessons.supersession import Holds, RefusedOver, find_contradicted, judge_overs
@@ -114,7 +114,7 @@ def prompt_addition(
         "{project_scope}": project_scope or "the project's folder name",
         "{in_force}": _fenced(shown[-SHOWN:]),
         "{marked_wrong}": _fenced(
-            [one for one in lessons if one.status == DELETED and not is_purged(one)][-SHOWN:]
+            [one for one in lessons if one.status == DELETED and not one.is_purged][-SHOWN:]
         ),
     }
     # One pass, because a lesson's text may contain braces.

@@ -14,8 +14,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tacitd.clock import local_date
-from tacitd.files.log import Log
-from tacitd.files.purge import BLANK
+from tacitd.files.log import BLANK, Log
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import lesson_paths, load_counts

@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from tacitd.files.log import BLANK
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.scopes import GLOBAL
@@ -60,6 +61,11 @@ class Lesson(Struct, frozen=True):
     def is_ours(self) -> bool:
         """Whether an agent or the daemon made it and nobody changed it since. Only such a lesson is superseded."""
         return not self.is_firm and not self.updated
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether its words are blanked."""
+        return BLANK in (self.parts.when, self.parts.do)
 
     def to_record(self) -> dict[str, Any]:
         """The lesson as one record, keys in the seed's order (SPEC E-25), without empty values."""

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from tacitd.files.log import encode_record
-from tacitd.files.purge import BLANK
+from tacitd.files.log import BLANK, encode_record
 from tacitd.files.replaced import edit_file
 from tacitd.handler import Handler, Tools
 from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons, number_of
@@ -71,14 +70,9 @@ def list_wordings(records: Iterable[Mapping[str, Any]], id: str) -> list[Lesson]
         if number_of(record.get("id")) == number_of(id):
             known |= record
             lesson = next(iter(fold_lessons([known]).lessons.values()), None)
-            if lesson is not None and not is_purged(lesson):
+            if lesson is not None and not lesson.is_purged:
                 found.setdefault(lesson.text, lesson)
     return list(found.values())
-
-
-def is_purged(lesson: Lesson) -> bool:
-    """Whether its words are blanked."""
-    return BLANK in (lesson.parts.when, lesson.parts.do)
 
 
 def digest_parts(parts: Pattern) -> str:

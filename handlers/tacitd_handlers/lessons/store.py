@@ -8,7 +8,6 @@ The operations are in `lesson_operations.py`.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,12 +19,13 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
 from tacitd.files.locks import wait_for_lock
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.lessons import lesson_index, lesson_paths
 from tacitd_handlers.lessons.lesson_fold import DIGITS, FoldedLessons, fold_lessons, name_of
 from tacitd_handlers.lessons.lesson_index import LessonIndex
 
 LOCK = ".lock"
-_ID = re.compile(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
+_ID = compile_lazily(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
 
 
 class LessonStore:

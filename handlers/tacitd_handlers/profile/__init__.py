@@ -40,7 +40,7 @@ def make_plugin() -> Plugin:
         context_budget=1_200,
         person_rules=f"{here}.profile_rules:ProfileRules",
         items=f"{here}.profile_items:list_items",
-        decide=f"{here}.profile_items:decide_value",
+        decide=f"{here}.profile_decisions:decide_value",
         purge=f"{here}.purged_changelog:purge_words",
         changes=f"{here}.profile_items:list_changes",
         status_lines=f"{here}.render:format_status_lines",

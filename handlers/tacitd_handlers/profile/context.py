@@ -58,10 +58,10 @@ def _find_faded(meta: Json) -> set[str]:
 
 def _without_faded(profile: Json, meta: Json, faded: set[str]) -> Json:
     """The profile without faded values. What is the person's stays, also elements of a faded list."""
-    from tacitd_handlers.profile.store import ProfileStore
+    from tacitd_handlers.profile.profile_reader import ProfileReader
 
     try:
-        owned = ProfileStore.from_environ(os.environ).judge_documents(profile, meta)
+        owned = ProfileReader.from_environ(os.environ).judge_documents(profile, meta)
     except (OSError, TacitdError):
         owned = Ownership()
     for path in faded - owned.paths:

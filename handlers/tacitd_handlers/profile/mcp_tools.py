@@ -66,7 +66,7 @@ PROFILE = AgentInterface(
 
 def read_profile(cwd: Path, budget: int) -> str:
     """The profile as lines, at most `budget` characters. It is the same in every directory."""
+    from tacitd_handlers.profile.profile_reader import ProfileReader
     from tacitd_handlers.profile.render import format_rows
-    from tacitd_handlers.profile.store import ProfileStore
 
-    return "\n".join(format_rows(ProfileStore.from_environ(os.environ).read_profile()))[:budget]
+    return "\n".join(format_rows(ProfileReader.from_environ(os.environ).read_profile()))[:budget]

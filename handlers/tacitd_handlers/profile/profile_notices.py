@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tacitd.handler import Commit, Notice
-from tacitd_handlers.profile.store import PROFILE
+from tacitd_handlers.profile.profile_reader import PROFILE
 
 
 def describe_commit(commit: Commit) -> Iterator[Notice]:

@@ -15,8 +15,9 @@ from tacitd.session_context.person_rules import PersonRule
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.fields import LABELS
+from tacitd_handlers.profile.profile_reader import META, PROFILE
 from tacitd_handlers.profile.render import format_value
-from tacitd_handlers.profile.store import META, PROFILE, ProfileStore
+from tacitd_handlers.profile.store import ProfileStore
 from tacitd_handlers.shared.user_memory import memory_dir
 
 LEAST = 0.3

@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tacitd.files.log import Log
-from tacitd.files.purge import BLANK, blank_value
+from tacitd.files.log import BLANK, Log
+from tacitd.files.purge import blank_value
 from tacitd.handler import Handler, Tools
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.changelog import QUARANTINE, prune_changelog

@@ -2,29 +2,24 @@
 
 The order of writing is: intent, profile.json, profile-meta.json, changelog.jsonl, done. Each step may be repeated. If a
 file cannot be parsed, or has another schema version, nothing is written (SPEC P-03, P-06). What a change does belongs to
-`profile_changes`.
+`profile_changes`, and reading to `profile_reader`.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import pwd
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
-from typing import Any
-from zlib import crc32
+from typing import Any, Self
 
 from msgspec.structs import replace
 
-from tacitd.clock import Clock, SystemClock, utc_millis
+from tacitd.clock import Clock
 from tacitd.files import json_document
-from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.log import Log, encode_record
+from tacitd.files.disk import Disk
+from tacitd.files.log import encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
-from tacitd.state.paths import state_dir
-from tacitd_handlers.profile import arrivals, changelog, dot_paths, ownership, profile_changes
+from tacitd_handlers.profile import arrivals, dot_paths, profile_changes
 from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
@@ -41,13 +36,11 @@ from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory, RecentC
 from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
+from tacitd_handlers.profile.profile_reader import META, PROFILE, ProfileReader, read_saved_time
 from tacitd_handlers.shared import decay
-from tacitd_handlers.shared.user_memory import memory_dir
-
-PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
 
 
-class ProfileStore:
+class ProfileStore(ProfileReader):
     """One profile. Several processes may use it at once. Threads must not share an object."""
 
     def __init__(
@@ -60,16 +53,11 @@ class ProfileStore:
         guards: EditGuards = UNGUARDED,
     ) -> None:
         """`beside`: the file for the state of `own_writes.py`. `guards`: the checks for open editors and late saves."""
-        self.directory = directory
-        self.user = user
-        self.clock = clock or SystemClock()
-        self.disk = disk or RealDisk()
-        self.log = Log(directory / CHANGELOG, self.disk)
+        super().__init__(directory, beside, user, clock, disk)
         self.newest_vouched: float | None = None
         """The newest time in a transcript, by which the clock is judged: seconds since 1970, UTC. None: unknown."""
         self.by_person = False
         """Whether a person runs a command. Files that nothing touched for 400 days then do not make the clock doubtful."""
-        self._beside = beside
         self._guards = guards
 
     @classmethod
@@ -79,70 +67,11 @@ class ProfileStore:
         clock: Clock | None = None,
         home: Path | None = None,
         guards: EditGuards = UNGUARDED,
-    ) -> ProfileStore:
+    ) -> Self:
         """Return the store of this environment. `home`: the handler's state directory; None takes the default one."""
-        directory = memory_dir(env)
-        name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
-        return cls(
-            directory,
-            (home or state_dir(env) / "handlers" / "profile") / name,
-            user_id(env),
-            clock,
-            guards=guards,
-        )
-
-    # reading
-
-    def read_profile(self) -> Json:
-        """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
-        path = self.directory / PROFILE
-        found = json_document.read_document(path, self.disk)
-        if found is None:
-            return self._new_profile()
-        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
-
-        return check_document(found, UserProfile, path)
-
-    def read_metadata(self) -> Json:
-        """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
-        path = self.directory / META
-        found = json_document.read_document(path, self.disk)
-        if found is None:
-            return metas.new_metadata(self.user, self.clock.now())
-        from tacitd_handlers.profile.profile_schema import ProfileMetadata, check_document
-
-        return self._with_defaults(check_document(found, ProfileMetadata, path))
-
-    def find_ownership(self) -> Ownership:
-        """Return which values are the person's (SPEC P-17). Raises OSError, NotUnderstoodError."""
-        return self.judge_documents(self.read_profile(), self.read_metadata())
-
-    def judge_documents(self, profile: Json, meta: Json) -> Ownership:
-        """Return which values of documents that were read already are the person's. Raises OSError."""
-        return self._judge(profile, meta, self._read_memory())
-
-    def list_kept(self) -> Mapping[str, KeptValue]:
-        """Return the person's values that were kept against a finding, by path. Raises OSError."""
-        return self._read_memory().kept
-
-    def _judge(
-        self,
-        profile: Json,
-        meta: Json,
-        beside: ProfileMemory,
-        read_changelog: ownership.ReadChangelog | None = None,
-    ) -> Ownership:
-        saved, noted = _saved(self.directory / PROFILE), _saved(self.directory / META)
-        return ownership.judge_ownership(
-            profile,
-            meta,
-            beside.learned,
-            read_changelog or cache(self._read_changelog),
-            saved_last=saved is not None and (noted is None or saved > noted),
-        )
-
-    def _read_changelog(self) -> list[Json]:
-        return changelog.read_entries(self.log.path, disk=self.disk)
+        made = super().from_environ(env, clock, home)
+        made._guards = guards
+        return made
 
     def find_clock_doubt(self) -> str:
         """Return why nothing decays now: the clock is not trusted. "" if it is. Raises OSError, NotUnderstoodError."""
@@ -333,7 +262,7 @@ class ProfileStore:
         buffer was older. Outcome: its save stays, and our change is applied again on top of it."""
         if not beside.recent:
             return beside
-        profile, saved = self.read_profile(), _saved(self.directory / PROFILE)
+        profile, saved = self.read_profile(), read_saved_time(self.directory / PROFILE)
         ops = besides.find_overwritten(profile, beside, saved)
         if not ops:
             return beside
@@ -344,27 +273,11 @@ class ProfileStore:
 
     # documents
 
-    def _new_profile(self) -> Json:
-        return {"userId": self.user, "schemaVersion": 1, "lastUpdated": utc_millis(self.clock.now())}
-
     def _with_head(self, profile: Json, stamp: str) -> Json:
         """The profile with its head: missing keys are filled in, `lastUpdated` is set (SPEC P-02 to P-04)."""
         head = {"userId": self.user, "schemaVersion": 1, "lastUpdated": stamp}
         missing = {key: value for key, value in head.items() if key not in profile}
         return missing | profile | {"lastUpdated": stamp}
-
-    def _with_defaults(self, meta: Json) -> Json:
-        """The meta document with missing keys filled in: a missing lastDecay is now (SPEC P-15)."""
-        empty = metas.new_metadata(self.user, self.clock.now())
-        return meta | {key: value for key, value in empty.items() if key not in meta}
-
-    def _read_memory(self) -> ProfileMemory:
-        try:
-            found = json_document.read_document(self._beside, self.disk)
-        except json_document.NotUnderstoodError:
-            # Without this state, edits by hand count as tacitd's and decay; the profile is intact.
-            return ProfileMemory()
-        return besides.from_data(found) if found is not None else ProfileMemory()
 
     def _save_memory(self, beside: ProfileMemory) -> None:
         data = json.dumps(besides.as_data(beside), ensure_ascii=True, separators=(",", ":")).encode()
@@ -372,20 +285,3 @@ class ProfileStore:
 
 
 _NOTHING = ProfilePlan((), {}, None)
-
-
-def user_id(env: Mapping[str, str]) -> str:
-    """Return $USER, otherwise the user's name in the password database, otherwise the user's number (SPEC P-02)."""
-    if env.get("USER"):
-        return env["USER"]
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return str(os.getuid())
-
-
-def _saved(path: Path) -> float | None:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return None

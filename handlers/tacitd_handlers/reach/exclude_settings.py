@@ -16,6 +16,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 KEY = "claudeMdExcludes"
 LARGEST = 1 << 20
 """Bytes of a settings file that are read."""
@@ -24,7 +26,7 @@ MANAGED = Path(
     if sys.platform == "darwin"
     else "/etc/claude-code/managed-settings.json"
 )
-_TOKEN = re.compile(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
+_TOKEN = compile_lazily(r"\*\*/|/\*\*\Z|\*\*|\*|\?|\[[^\]/]+\]|\{[^{}]*\}|.", re.DOTALL)
 
 
 class ExcludePattern(Struct, frozen=True):

@@ -23,6 +23,7 @@ from tacitd.files.git import (
 )
 from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.exclude_settings import (
     ExcludePattern,
     find_exclude,
@@ -50,8 +51,8 @@ LISTED = {
     "tmp/known-facts-summary.md": "/tmp/known-facts-summary.md",
 }
 """Files of tacitd's outside `.claude/rules/`, with the patterns by which it keeps them out of git."""
-_SOURCE = re.compile(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
-_IMPORT = re.compile(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
+_SOURCE = compile_lazily(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
+_IMPORT = compile_lazily(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
 
 
 class ReachedFile(Struct, frozen=True):

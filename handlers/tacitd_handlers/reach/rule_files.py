@@ -7,13 +7,14 @@ import re
 import stat
 from pathlib import Path
 
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of
 
 MOST = 500
 """Modules that are looked at."""
 LIMIT = 1 << 20
 """Bytes that are read of a file."""
-_ITEM = re.compile(r"^ {0,3}[-*+] ", re.MULTILINE)
+_ITEM = compile_lazily(r"^ {0,3}[-*+] ", re.MULTILINE)
 
 
 def leads_out(path: Path, root: Path) -> bool:

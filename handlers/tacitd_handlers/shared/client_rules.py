@@ -5,8 +5,9 @@ Between two observed versions that differ, the later one is the limit.
 
 from __future__ import annotations
 
-import re
 from typing import Literal
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 Version = tuple[int, int, int]
 RULES_SINCE: Version = (2, 0, 76)
@@ -19,7 +20,7 @@ LINKS_UNTIL: Version = (2, 1, 197)
 """The last version that loads rules through a `.claude` that is a link out of the project."""
 NESTED_AGENTS_SINCE: Version = (2, 1, 328)
 """The first version that was seen to load AGENTS.md by itself, in projects without CLAUDE.md."""
-_NUMBERS = re.compile(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
+_NUMBERS = compile_lazily(r"(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?!\d)")
 
 When = Literal["start", "read", "never"]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 
 def _words(text: str) -> frozenset[str]:
@@ -40,8 +41,8 @@ _SAME = {
     "has": "have",
     "this": "this",
 }
-_OUR = re.compile(r"(behavi|col|fav|hon|lab|neighb|flav)our")
-_ISE = re.compile(r"(\w{4,})is(e|ed|es|ing|er|ers|ation|ations)")
+_OUR = compile_lazily(r"(behavi|col|fav|hon|lab|neighb|flav)our")
+_ISE = compile_lazily(r"(\w{4,})is(e|ed|es|ing|er|ers|ation|ations)")
 
 
 @lru_cache(maxsize=8192)

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd.files.git import find_repository
 from tacitd.files.git_remotes import read_remote
+from tacitd.text.lazy_pattern import compile_lazily
 
 DIGITS = 8
-_SCOPE = re.compile(r"(.+)-([0-9a-f]{8})")
+_SCOPE = compile_lazily(r"(.+)-([0-9a-f]{8})")
 _LONGEST_NAME = 48
 
 

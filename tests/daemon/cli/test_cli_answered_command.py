@@ -9,10 +9,10 @@ import click
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.answered_command import BELOW, AnsweredCommand, load_answered, locate_answered
+from tacitd.cli.answered_command import AnsweredCommand, load_answered, locate_answered
 from tacitd_handlers.entry_point import ANSWERED
 
-NAMES = sorted([*(ANSWERED - {path[0] for path in BELOW}), *map(" ".join, BELOW)])
+NAMES = sorted(ANSWERED)
 WORDS = [
     "", "x", "x y", "x y z", "--json", "x --json", "--json x", "--json --json", "--jso", "-h", "--help", "--", "-- x", "-",
     "-x", "-v", "-vv", "-vh", "-n 3", "-n3", "-n 0", "-n -1", "-n ١", "-n", "--since 7d", "--since=7d", "--since=", "--since",

@@ -34,8 +34,7 @@ from tacitd.files.operations import (
 )
 from tacitd.files.provenance import LineHistory
 from tacitd.files.transaction import History
-from tacitd.files.transaction_records import Transaction, done_record, intent_record, part_record
-from tacitd.files.undo import UNDONE
+from tacitd.files.transaction_records import UNDONE, Transaction, done_record, intent_record, part_record
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 
 ROOT = Path("/project")

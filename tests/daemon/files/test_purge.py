@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.files.disk import RealDisk
-from tacitd.files.log import Log
+from tacitd.files.log import BLANK, Log
 from tacitd.files.purge import (
-    BLANK,
     blank_in_place,
     blank_value,
     contains_texts,

@@ -80,5 +80,5 @@ def test_lines_of_older_versions_keep_their_origin(bench: Bench) -> None:
         path.write_text(text)
     bench.restart()
     (entry,) = list_learned(bench.root, bench.state)
-    assert entry.prompts == ("u1",) and entry.sessions == ("s1",) and json.dumps(entry.as_data())
+    assert entry.prompts == ("u1",) and entry.sessions == ("s1",) and json.dumps(entry.as_data(1))
     assert bench.handler._state.line_confidences[bench.root][PNPM].seen_count == 1

@@ -13,7 +13,7 @@ from tacitd.clock import local_minutes
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
 from tacitd.handler import Commit, Done
 from tacitd_handlers.learning import make_plugin as entry_point
-from tacitd_handlers.learning.inventory import list_learned, list_withheld, state_of
+from tacitd_handlers.learning.inventory import Inventory, list_learned, list_withheld, state_of
 
 DAY = 86_400.0
 
@@ -166,8 +166,9 @@ def test_the_inventory_tells_all_of_it(bench: Bench) -> None:
     bench.answer((SYNTHESIS, lines("use `pnpm`, never npm")), (EXTRACTION, PNPM))
     bench.type("pnpm, never npm", session="s2", project=other)
     bench.end("s2", other)
-    (entry,) = list_learned(bench.root, bench.state)
-    data = entry.as_data()
+    inventory = Inventory(bench.state)
+    (entry,) = inventory.list_lines(bench.root)
+    data = entry.as_data(inventory.count_projects(entry.line))
     assert {
         k: data[k] for k in ("file", "heading", "line", "sessions", "prompts", "seenCount", "projects")
     } == {

@@ -12,12 +12,15 @@ import pytest
 
 from tacitd.cli.local_times import format_moment
 from tacitd.errors import TacitdError, UsageError
-from tacitd.files.purge import BLANK, purge_texts
+from tacitd.files.log import BLANK
+from tacitd.files.purge import purge_texts
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons.drafts import Draft, MarkedWrong, decide_draft, prompt_addition
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_items import decide_lesson, list_changes, list_items
+from tacitd_handlers.lessons.lesson_changes import list_changes
+from tacitd_handlers.lessons.lesson_decisions import decide_lesson
+from tacitd_handlers.lessons.lesson_items import list_items
 from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson, supersede_lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern

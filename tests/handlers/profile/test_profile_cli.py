@@ -21,7 +21,7 @@ def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in the box. Errors are raised."""
     for name, value in box.env.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tacitd_handlers.profile.store.SystemClock", lambda: box.clock)
+    monkeypatch.setattr("tacitd_handlers.profile.profile_reader.SystemClock", lambda: box.clock)
 
     def call(*arguments: str) -> Result:
         result = CliRunner().invoke(

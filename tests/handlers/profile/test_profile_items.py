@@ -9,12 +9,14 @@ from typing import Any, cast
 import pytest
 
 from tacitd.errors import UsageError
-from tacitd.files.purge import BLANK, purge_texts
+from tacitd.files.log import BLANK
+from tacitd.files.purge import purge_texts
 from tacitd.handler import Decision, Handler, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.profile.changelog import read_entries
 from tacitd_handlers.profile.parse import parse_finding
-from tacitd_handlers.profile.profile_items import decide_value, list_changes, list_items
+from tacitd_handlers.profile.profile_decisions import decide_value
+from tacitd_handlers.profile.profile_items import list_changes, list_items
 from tacitd_handlers.profile.purged_changelog import purge_words
 from tacitd_handlers.profile.store import ProfileStore
 

@@ -16,7 +16,8 @@ from tacitd.errors import FileRefusedError
 from tacitd.files import json_document
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.store import ProfileStore, user_id
+from tacitd_handlers.profile.profile_reader import user_id
+from tacitd_handlers.profile.store import ProfileStore
 from tacitd_handlers.shared.user_memory import memory_dir
 
 # --- golden -------------------------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tacitd.sources.base import HookQuestion
+from tacitd.text.lazy_pattern import compile_lazily
 
 EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
 """Known to every supported client."""
@@ -25,7 +25,7 @@ TOLERANT_SINCE = (2, 1, 110)
 """The first version that was seen to go on with an unknown event in its settings."""
 LONGEST_ERROR = 20_000
 """Characters of a failed call's error that are looked at: its end."""
-_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+_VERSION = compile_lazily(r"(\d+)\.(\d+)\.(\d+)")
 
 
 def choose_events(versions: Sequence[str]) -> tuple[str, ...]:

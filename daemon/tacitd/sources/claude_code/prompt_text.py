@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 CONTEXT_TAGS = ("<ide_opened_file>", "<ide_selection>", "<system-reminder>")
 """Rule 9: a block that begins with one of these is context that the client added; the next block is checked."""
 
@@ -36,10 +38,10 @@ NOTIFICATIONS = ("<task-notification", "<agent-notification")
 PLAN_START = "Implement the following plan:"
 """Rule 13: the model wrote such a plan and the person accepted it."""
 
-_ARGS = re.compile(r"<command-args>(.*)</command-args>", re.S)
-_NAME = re.compile(r"<command-name>([^<>]{1,200})</command-name>")
-_PASTE = re.compile(r'<pasted_content id="([^"<>]{0,64})">')
-_PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.S | re.I)
+_ARGS = compile_lazily(r"<command-args>(.*)</command-args>", re.S)
+_NAME = compile_lazily(r"<command-name>([^<>]{1,200})</command-name>")
+_PASTE = compile_lazily(r'<pasted_content id="([^"<>]{0,64})">')
+_PRIVATE = compile_lazily(r"<private>.*?(?:</private>|\Z)", re.S | re.I)
 _PASTES = 1000
 
 _REJECTIONS = (
@@ -48,7 +50,7 @@ _REJECTIONS = (
 )
 """Rule 8a: what precedes a person's words in a rejected tool's result (the second: editor extensions)."""
 
-_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
+_ESCAPED_ASCII = compile_lazily(rb"\\u00[2-7]")
 
 _NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 """Appended after the words by clients with auto memory."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -283,19 +284,12 @@ def object_of(raw: Raw) -> dict[str, Any]:
 # --- the tolerant way: each field separately ---------------------------------------------------------------
 
 
-def _loose(kind: type[Struct]) -> msgspec.json.Decoder[Any]:
-    fields = [(f.name, Raw, msgspec.field(default=_NONE, name=f.encode_name)) for f in _fields(kind)]
-    return msgspec.json.Decoder(msgspec.defstruct("Loose" + kind.__name__, fields, gc=False))
-
-
-def _fields(kind: type[Struct]) -> tuple[msgspec.structs.FieldInfo, ...]:
-    return msgspec.structs.fields(kind)
-
-
-_KINDS: tuple[type[Struct], ...] = (TranscriptLine, LineMessage, Block, Attachment, ToolResult)
-_LOOSE: dict[type[Struct], tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]] = {
-    kind: (_loose(kind), _fields(kind)) for kind in _KINDS
-}
+@cache
+def _loosen(kind: type[Struct]) -> tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]:
+    """The decoder of a struct whose fields are all raw, and the fields. Made when a line needs it, which few ever do."""
+    fields = msgspec.structs.fields(kind)
+    raw = [(f.name, Raw, msgspec.field(default=_NONE, name=f.encode_name)) for f in fields]
+    return msgspec.json.Decoder(msgspec.defstruct("Loose" + kind.__name__, raw, gc=False)), fields
 
 
 def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
@@ -305,7 +299,7 @@ def _tolerant(raw: bytes | memoryview) -> TranscriptLine | None:
 
 def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
     """Given an object, return it as this struct with the fields that fit; None if it is not an object."""
-    decoder, fields = _LOOSE[kind]
+    decoder, fields = _loosen(kind)
     try:
         loose = decoder.decode(raw)
     except msgspec.ValidationError:

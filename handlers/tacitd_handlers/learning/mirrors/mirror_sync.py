@@ -63,7 +63,7 @@ from tacitd_handlers.learning.mirrors.possible_texts import (
     settle_record,
 )
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
-from tacitd_handlers.learning.removals import MIRROR_EDIT
+from tacitd_handlers.learning.stage2.inherited_origins import MIRROR_EDIT
 from tacitd_handlers.learning.visibility import (
     build_excludes,
     list_created_patterns,

@@ -1,4 +1,5 @@
-"""What a reworded or merged line takes over from the lines whose place it takes: their prompts, sessions and facts. Pure.
+"""What a transaction's cause says of a line, and what a reworded or merged line takes over from the lines whose place it takes:
+their prompts, sessions and facts. Pure.
 
 Such a line says what they said, so `tacitd why` shows the words of both, and `tacitd forget` knows all of them. A line that
 contradicts another one takes nothing over.
@@ -12,6 +13,16 @@ from typing import Any
 
 NO_SIGHTING: Mapping[str, Any] = {"prompts": [], "sessions": [], "said": 0, "corrections": 0}
 """The origin of a line that was made of no fact: a merged one."""
+MIRROR_EDIT = "mirror edit"
+"""What a transaction's cause names if it moves a person's edit of a mirror to its source. Lines that it adds are the
+person's; lines that it takes away were deleted by the person."""
+REVIEW_EDIT = "review edit"
+"""The same for a line that the person worded anew with `tacitd review` or `accept`."""
+
+
+def is_by_person(cause: Mapping[str, Any]) -> bool:
+    """Whether a transaction with this cause wrote the person's own words."""
+    return cause.get("what") in (MIRROR_EDIT, REVIEW_EDIT)
 
 
 def inherit_origins(

@@ -5,12 +5,13 @@ The disk and git are read by `project_files`.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
+
+from tacitd.text.lazy_pattern import compile_lazily
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"
@@ -24,7 +25,7 @@ VENDORED = frozenset(_VENDORED.split())
 
 INTERNAL = frozenset({".git", ".hg", ".svn", ".jj", ".claude"})
 """Folders that belong to version control or to Claude Code. A line for one is refused, not moved to LEARNED.md."""
-_SHORT_NAME = re.compile(r"(?:git|claude)~\d+")
+_SHORT_NAME = compile_lazily(r"(?:git|claude)~\d+")
 
 FolderKind = Literal["folder", "missing", "ignored", "vendored", "submodule", "internal", "outside"]
 

@@ -1,0 +1,68 @@
+"""What a person decides about lessons with `tacitd forget` and the like: the hook `decide`.
+
+To forget a lesson is to mark it wrong: it is then neither loaded nor drafted again (SPEC E-15).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from tacitd.errors import UsageError
+from tacitd.files.log import BLANK
+from tacitd.handler import Decided, Decision, Handler, Tools
+from tacitd_handlers.lessons import pattern
+from tacitd_handlers.lessons.evidence import EvidenceLog
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, Lesson
+from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
+from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.purged_lessons import list_wordings
+from tacitd_handlers.lessons.store import LessonStore
+
+REASON = "forgotten with tacitd forget"
+
+
+def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided:
+    """Carry out a decision about a lesson. Raises UsageError, and TacitdError if it does not exist; OSError."""
+    store = LessonStore.from_environ(os.environ, tools.clock)
+    match decision.choice:
+        case "drop":
+            lesson, _ = mark_wrong(store, decision.id, REASON, is_promoted_too=True)
+            what = f"lesson {lesson.id} is neither loaded nor drafted again"
+            what += f"; {lesson.promoted_to} still has it, remove it there" if lesson.promoted_to else ""
+            return Decided(what, tuple(dict.fromkeys(_list_texts(store, lesson.id))))
+        case "restore":
+            lesson = _restore(store, decision.id)
+            back = "is promoted again" if lesson.status == PROMOTED else "may be drafted again"
+            state = "is active again" if lesson.is_active else back
+            return Decided(f"lesson {lesson.id} {state}")
+        case "edit":
+            lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
+            return Decided(f"lesson {lesson.id} is changed")
+        case "keep":
+            return Decided(f"lesson {get_lesson(store.read_lessons(), decision.id).id} stays")
+
+
+def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
+    """Every text in which the words of a lesson may be stored: its wordings, and the person's words. Raises OSError."""
+    yield from (one.text for one in list_wordings(store.log.read(), id))
+    origin = LessonOrigins(store.state_dir).find_origin(id) or {}
+    yield from (str(words) for words in origin.get("words", ()) if words != BLANK)
+    yield from EvidenceLog(store.state_dir).list_words(id)
+
+
+def _restore(store: LessonStore, id: str) -> Lesson:
+    """Make a lesson active or promoted again that was marked wrong or superseded. Raises UsageError if it was not.
+
+    The words of a purged one are gone, so it may only be drafted again.
+    """
+    with store.begin_change() as change:
+        old = get_lesson(change.folded, id)
+        if old.status not in (DELETED, SUPERSEDED):
+            raise UsageError(f"lesson {old.id} is not marked wrong")
+        before = PROMOTED if old.promoted_to else ACTIVE
+        new = replace(old, status=SUPERSEDED if old.is_purged else before, updated=store.today)
+        change.append(new.to_record())
+        return new
