@@ -29,20 +29,24 @@ START_LIMIT = 300.0
 REQUESTS, REQUEST = 30, 4 << 20
 """How many requests of how many bytes are sent."""
 FOLDERS = 5000
-ASKED_WITH = {10_000: (1, 1, 1, 1, 0.2, 60, 0.3), 20_000: (2, 2, 2, 2, 0.4, 80, 0.3)}
+GROWN_EVERY = 10
+"""One of so many transcripts grew while the daemon was stopped."""
+ASKED_WITH = {10_000: (1, 1, 1, 1, 0.2, 60, 0.3, 2), 20_000: (2, 2, 2, 2, 0.4, 80, 0.3, 2)}
 """What is asked with so many transcripts, in the order of `measure_files`."""
 TYPED_EVERY = 5000
 """One of so many prompts stays in the large transcript, because each costs a call of the stand-in."""
 
 
+_LINE = json.dumps({"type": "summary", "summary": "s", "leafUuid": "u"}).encode() + b"\n"
+
+
 def write_small_files(daemon: Daemon, files: int, folders: int) -> None:
     """Transcripts with a line each, in so many folders."""
-    line = json.dumps({"type": "summary", "summary": "s", "leafUuid": "u"}).encode() + b"\n"
     for number in range(files):
         folder = daemon.projects / f"-p{number % folders}"
         folder.mkdir(exist_ok=True)
         path = folder / f"{number}.jsonl"
-        path.write_bytes(line)
+        path.write_bytes(_LINE)
         # A person's transcripts are of many months. Those of the last hour are compared more often.
         at = time.time() - 7200 - number * 3600
         os.utime(path, (at, at))
@@ -50,7 +54,7 @@ def write_small_files(daemon: Daemon, files: int, folders: int) -> None:
 
 def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tuple[str, float]]:
     """With the transcripts that were made at `made` (seconds since 1970): seconds and CPU seconds of the first start and of a later
-    one, memory in MB, percent of a core."""
+    one, memory in MB, percent of a core, and seconds from a start until what was appended before it is handled."""
     first, first_cpu = _time_start(daemon)
     daemon.stop()
     # A directory that was made within the last minute is listed again, and those of a person are older.
@@ -61,6 +65,14 @@ def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tupl
     settling, idle = measure_idle(pid, idle_seconds)
     memory, _ = read_memory(pid)
     daemon.stop()
+    for path in sorted(daemon.projects.glob("*/*.jsonl"))[::GROWN_EVERY]:
+        with path.open("ab") as out:
+            out.write(_LINE)
+    begun, _ = _time_start(daemon)
+    waiting = time.perf_counter()
+    daemon.sync()
+    caught_up = begun + time.perf_counter() - waiting
+    daemon.stop()
     return [
         ("first start, s", first),
         ("first start, CPU s", first_cpu),
@@ -69,6 +81,7 @@ def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tupl
         ("later start, CPU s of the 10 s after it", settling),
         ("MB", memory),
         ("idle, % of a core", idle),
+        (f"caught up where one of {GROWN_EVERY} grew, s", caught_up),
     ]
 
 
