@@ -54,7 +54,7 @@ def write_small_files(daemon: Daemon, files: int, folders: int) -> None:
 
 def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tuple[str, float]]:
     """With the transcripts that were made at `made` (seconds since 1970): seconds and CPU seconds of the first start and of a later
-    one, memory in MB, percent of a core, and seconds from a start until what was appended before it is handled."""
+    one, memory in MB, percent of a core, and seconds from when it answers until what was appended before is handled."""
     first, first_cpu = _time_start(daemon)
     daemon.stop()
     # A directory that was made within the last minute is listed again, and those of a person are older.
@@ -68,10 +68,10 @@ def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tupl
     for path in sorted(daemon.projects.glob("*/*.jsonl"))[::GROWN_EVERY]:
         with path.open("ab") as out:
             out.write(_LINE)
-    begun, _ = _time_start(daemon)
-    waiting = time.perf_counter()
+    _time_start(daemon)
+    ready = time.perf_counter()
     daemon.sync()
-    caught_up = begun + time.perf_counter() - waiting
+    caught_up = time.perf_counter() - ready
     daemon.stop()
     return [
         ("first start, s", first),
@@ -81,7 +81,7 @@ def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tupl
         ("later start, CPU s of the 10 s after it", settling),
         ("MB", memory),
         ("idle, % of a core", idle),
-        (f"caught up where one of {GROWN_EVERY} grew, s", caught_up),
+        (f"one of {GROWN_EVERY} grew: caught up after the start, s", caught_up),
     ]
 
 
