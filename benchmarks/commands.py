@@ -106,9 +106,8 @@ def time_process(argv: Sequence[str], environ: Mapping[str, str], cwd: Path) -> 
     )
     _, ended, used = os.wait4(process.pid, 0)
     elapsed = time.perf_counter() - began
-    process.returncode = os.waitstatus_to_exitcode(
-        ended
-    )  # it is reaped, and `subprocess` must not wait for it
+    # It is reaped, and `subprocess` must not wait for it.
+    process.returncode = os.waitstatus_to_exitcode(ended)
     if process.returncode not in (0, UNAVAILABLE):
         raise SystemExit(f"{' '.join(argv)} ended with {process.returncode}")
     return elapsed * 1000, (used.ru_utime + used.ru_stime) * 1000

@@ -47,9 +47,8 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
     """A machine with a client of this version, on which a session would only end after an hour; tacitd is on the PATH."""
     one = Machine(tmp_path, real_client(request.param), RULES)
     one.environ["TACITD_SESSION__IDLE"] = "1h"
-    one.environ["TMPDIR"] = str(
-        one.root / "tmp"
-    )  # 2.0.76 moves a plugin from there to the home by renaming it
+    # 2.0.76 moves a plugin from there to the home by renaming it.
+    one.environ["TMPDIR"] = str(one.root / "tmp")
     (one.root / "tmp").mkdir()
     one.environ["PATH"] = f"{Path(sys.executable).parent}:{one.environ['PATH']}"
     try:
@@ -116,9 +115,8 @@ def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.Fixtu
     assert read_settings(machine)["enabledPlugins"] == {"tacitd@tacitd": True}
     refused = machine.cli("hooks", "install")
     assert refused.returncode == 1 and "brings the same hooks" in refused.stderr
-    assert (
-        machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
-    )  # in no file that a session loads
+    # In no file that a session loads.
+    assert machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
     drops = f"[{DROPS_OUTPUT}]" in request.node.name
     no_hook = "no hook was answered within 50 ms"
     first = ask(machine) if drops else ask_until(machine, has_context, no_hook)

@@ -92,9 +92,8 @@ class CommandAnswers:
                 code = command.function(**values)
         finally:
             took = time.thread_time() - began
-            if (
-                took > MOST_SECONDS and path in self._imported
-            ):  # a first run also imports, and may have to compile
+            # A first run also imports, and may have to compile.
+            if took > MOST_SECONDS and path in self._imported:
                 self._slow.add(path)
             self._imported.add(path)
             if took > LONG:

@@ -74,9 +74,8 @@ def _read_kept(subscription: Subscription) -> tuple[list[dict[str, Any]], float]
             rows.append(found[1])
     loaded = int(subscription.result.get("loaded", 0))
     begin = parse_utc(subscription.result.get("loaded_at")) or 0.0
-    if (
-        rows and rows[0]["number"] > loaded + 1
-    ):  # the daemon keeps a number of rows, so those between are not kept any more
+    # The daemon keeps a number of rows, so those between are not kept any more.
+    if rows and rows[0]["number"] > loaded + 1:
         begin = parse_utc(rows[0]["at"]) or begin
     return [row for row in rows if row["number"] > loaded], begin
 

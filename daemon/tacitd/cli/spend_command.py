@@ -45,9 +45,8 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    block = (
-        "█" if get_remote() is not None or has_unicode(sys.stdout) else "#"
-    )  # only UTF-8 callers are remote
+    # Only UTF-8 callers are remote.
+    block = "█" if get_remote() is not None or has_unicode(sys.stdout) else "#"
     for line in format_rows(by, [*rows, sum_rows(rows)], get_columns(), block=block):
         echo_text(line)
 

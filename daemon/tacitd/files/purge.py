@@ -236,9 +236,8 @@ def _list_forms(text: str, *, is_log: bool) -> Iterator[tuple[int, str]]:
             continue
         if not _is_word(text) or is_log:
             yield size, rf'(?<="){spelling}(?="(?!\s*:))'
-        if len(text) >= SHORTEST and _is_word(
-            text
-        ):  # not between two quotes, where it may be a record's own word
+        # Not between two quotes, where it may be a record's own word.
+        if len(text) >= SHORTEST and _is_word(text):
             yield (
                 size,
                 rf'{_BEFORE_BYTES}(?<!"){spelling}{_AFTER_BYTES}|{_BEFORE_BYTES}{spelling}(?!"){_AFTER_BYTES}',

@@ -156,11 +156,12 @@ def run_detached(
         stderr=last_words,
         files_preserve=[write_end],
         detach_process=True,
+        # SIGTERM is the daemon's own.
         signal_map={
             signal.SIGTSTP: None,
             signal.SIGTTIN: None,
             signal.SIGTTOU: None,
-        },  # SIGTERM: the daemon's own
+        },
     )
     context.open()
     code = FAILED

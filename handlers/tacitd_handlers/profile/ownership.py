@@ -185,9 +185,8 @@ def _replay(
                 commanded |= set(new)
         digests = [it for it in digests if it not in elements]
         commanded -= elements
-    if (
-        known is None and is_list and not created
-    ):  # how the list began is not known, only the person's elements are
+    # How the list began is not known, only the person's elements are.
+    if known is None and is_list and not created:
         if not commanded or not isinstance(value, list):
             return None
         digests = [it for it in map(hash_value, value) if it not in commanded]

@@ -136,6 +136,7 @@ def _names() -> dict[str, int]:
     for value in range(1000):
         for name in (*_english(value), *_german(value), *_spanish(value), *_french(value)):
             names.setdefault(compose_text(name), value)
+    # Articles, and words of two languages.
     for name in (
         "ein",
         "un",
@@ -145,7 +146,7 @@ def _names() -> dict[str, int]:
         "once",
         "six",
         "dix",
-    ):  # articles, and words of two languages
+    ):
         names.setdefault(name, 1)
     del names["ein"], names["un"]
     return names

@@ -146,11 +146,12 @@ def test_words_without_a_dead_letter_whose_transcript_is_gone(tmp_path: Path) ->
     """They were parked, or being tried again, when the transcript was deleted: they are named as gone."""
     scene = lost_twice(tmp_path)
     assert retry_rejected(scene.app, None)["retried"] == 2
+    # Its transcript exists: it waits.
     assert retry_rejected(scene.app, {"u1"}) == {
         "retried": 0,
         "parked": 0,
         "gone": [],
-    }  # its transcript exists: it waits
+    }
     scene.path("s").unlink()
     assert retry_rejected(scene.app, {"u1", "unknown"}) == {"retried": 0, "parked": 0, "gone": ["u1"]}
     scene.settle(61)

@@ -177,7 +177,6 @@ def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
         with stacks_on_usr1(log):
             signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
     finally:
-        signal.signal(
-            signal.SIGUSR1, before
-        )  # it stays ignored, and processes of later tests would inherit that
+        # It stays ignored, and processes of later tests would inherit that.
+        signal.signal(signal.SIGUSR1, before)
     assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600

@@ -52,9 +52,8 @@ def test_a_status_stays_until_the_client_changes_it(begun: World) -> None:
         go_on(begun)
         begun.restart()
     assert begun.tasks("s1")[0] == ("Design", "completed")
-    begun.todos(
-        "s1", ("Design", "in_progress"), ("Build", "in_progress")
-    )  # the client says the same of Design
+    # The client says the same of Design.
+    begun.todos("s1", ("Design", "in_progress"), ("Build", "in_progress"))
     begun.settle()
     assert begun.tasks("s1")[:2] == [("Design", "completed"), ("Build", "in_progress")]
     begun.todos("s1", ("Design", "pending"), ("Build", "in_progress"))

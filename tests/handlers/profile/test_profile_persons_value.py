@@ -59,9 +59,8 @@ class Person:
         box.clock.advance(1)
         match step:
             case ("edit", _, value):
-                if (
-                    box.profile.get("tools", {}).get("editor") != value
-                ):  # saving what is there changes nothing
+                # Saving what is there changes nothing.
+                if box.profile.get("tools", {}).get("editor") != value:
                     box.edit(tools__editor=value)
                     self.editor = value if self.noticed or value != self.last else None
             case ("element", _, value):

@@ -301,9 +301,8 @@ def test_the_newer_finding_wins_over_a_late_intent(box: Box, other: Box) -> None
 
     for step in crash_steps(box, lambda: box.learn(tools__editor="vim"), change):
         box.clock.advance(1)
-        written = (
-            box.profile["tools"]["editor"] == "helix"
-        )  # of which the other machine cannot know who wrote it
+        # The other machine cannot know who wrote it.
+        written = box.profile["tools"]["editor"] == "helix"
         other.learn(tools__editor="vim", work__role="dev")
         box.store.finish_pending()
         assert written or box.profile["tools"] == {"editor": "vim"}, step
