@@ -183,15 +183,16 @@ class RecordAssembler:
 
     def _queue_operation(self, start: int, end: int, line: TranscriptLine) -> None:
         text = text_of(line.content)
+        verdict = judge_line(line, self.own)
         if line.operation == "enqueue":
-            entry = self._entry(start, end, line, text, judge_line(line, self.own))
+            entry = self._entry(start, end, line, text, verdict)
             # Not a prompt yet: the person may take it back, and most versions write its words again when it is delivered.
             for late in self._queue.enqueue(entry):
                 self._give_out(late, "typed while the model worked")
             if not entry.verdict.words:
                 self._explain(start, line, entry.verdict)
             return
-        self._explain(start, line, judge_line(line, self.own))
+        self._explain(start, line, verdict)
         if line.operation == "popAll":
             for taken in self._queue.pop_all(text):
                 self._drop(taken, "taken back for editing")
@@ -219,7 +220,9 @@ class RecordAssembler:
         self, start: int, end: int, line: TranscriptLine, text: str, verdict: PromptVerdict
     ) -> QueuedPrompt:
         session, cwd, stamp = line.session_id or self.session, line.cwd or self.cwd, line.timestamp or ""
-        return QueuedPrompt(start, end, text, verdict, session, cwd, stamp, self._speech.get_context())
+        # Most messages in the queue are notifications of the client, and nobody's words.
+        context = self._speech.get_context() if verdict.words else SpokenContext("", "")
+        return QueuedPrompt(start, end, text, verdict, session, cwd, stamp, context)
 
     def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
         if not entry.verdict.words:

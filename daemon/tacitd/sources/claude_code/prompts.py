@@ -165,7 +165,7 @@ def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
         return _typed([content], line, own)
     blocks = content or []
     texts = [block.text for block in blocks if block.type == "text" and block.text]
-    if any(block.type == "tool_result" for block in blocks):
+    if "tool_result" in [block.type for block in blocks]:
         return _beside_tools(blocks, texts, line)
     return _typed(texts, line, own)
 

@@ -200,6 +200,7 @@ decode_header = msgspec.json.Decoder(LineHeader).decode
 
 _DECODER = msgspec.json.Decoder(TranscriptLine)
 _SPOKEN = msgspec.json.Decoder(SpokenLine)
+_TEXT = msgspec.json.Decoder(str | list[Block])
 
 
 def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
@@ -269,7 +270,12 @@ def is_present(raw: Raw) -> bool:
 
 def text_of(raw: Raw) -> str:
     """Given a field that is a string or a list of blocks, return its text; "" for anything else."""
-    found = None if raw is _NONE else _fit(raw, str | list[Block]) or _blocks(raw)
+    if raw is _NONE:
+        return ""
+    try:
+        found = _TEXT.decode(raw)
+    except (ValueError, RecursionError):
+        found = _blocks(raw)
     if isinstance(found, str):
         return found
     return "\n".join(block.text for block in found or () if block.type == "text" and block.text)
