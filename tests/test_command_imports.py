@@ -41,6 +41,7 @@ LIBRARIES = HEAVY | {"click", "msgspec", "dataclasses", "inspect", "typing", "su
 WITHOUT_CLICK = HEAVY | {
     "click",
     "dataclasses",
+    "hashlib",
     "inspect",
     "typing_extensions",
     "subprocess",
@@ -74,7 +75,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (TACITD, "--version", LIBRARIES | {"json", "pathlib", "re"}, 3),
         (TACITD, "statusline", LIBRARIES | {"json", "pathlib", "re"}, 4),
-        (TACITD, "--help", LIBRARIES | {"pathlib"}, 7),
+        (TACITD, "--help", LIBRARIES | {"pathlib", "hashlib"}, 9),
         (LESSON, "load", LIBRARIES | {"json", "pathlib", "re", "tacitd"}, 18),
         (
             TACITD,
@@ -85,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (TACITD, "config socket", HEAVY | {"msgspec", "subprocess"}, 30),
         (TACITD, "prompts .", WITHOUT_CLICK, 60),
         (TACITD, "context", WITHOUT_CLICK, 140),
-        (TACITD, "learned", WITHOUT_CLICK, 140),
+        (TACITD, "learned", WITHOUT_CLICK, 88),
         (TACITD, "why something", WITHOUT_CLICK, 130),
         (TACITD, "history", WITHOUT_CLICK, 108),
         (TACITD, "spend", WITHOUT_CLICK, 60),

@@ -101,12 +101,12 @@ def utc_millis(at: float) -> str:
 
 def local_minutes(at: float) -> str:
     """Given seconds since 1970, return `2026-02-19T14:30`: local time without a zone, the form of seed 000 (L-47)."""
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%dT%H:%M")
+    return datetime.fromtimestamp(at).isoformat(timespec="minutes")
 
 
 def local_date(at: float) -> str:
     """Given seconds since 1970, return `2024-02-10`: local time, the form of seed 004 (E-24), and the budget's day."""
-    return datetime.fromtimestamp(at).strftime("%Y-%m-%d")
+    return datetime.fromtimestamp(at).date().isoformat()
 
 
 def parse_utc(text: object) -> float | None:

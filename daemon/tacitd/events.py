@@ -7,7 +7,6 @@ event becomes a member of `Event`; mypy then reports every `match` without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -31,6 +30,8 @@ __all__ = [
 ]
 
 from msgspec import Struct
+
+from tacitd.text.hashes import sha256
 
 CONTEXT_LIMIT = 300
 """How many characters of the assistant's text go with a prompt."""

@@ -86,11 +86,20 @@ COMMANDS: dict[str, CommandRow] = {
 }
 
 
+_kept: list[PluginTable] = []
+"""The table of a process that runs one command and ends. To find out whether it still holds takes a tenth of a start of Python."""
+
+
 def load_plugin_table(environ: Mapping[str, str]) -> PluginTable:
     """The hooks of all plugins."""
     from tacitd.cli.plugin_table import load_table
 
-    return load_table(environ, COMMANDS)
+    return _kept[0] if _kept else load_table(environ, COMMANDS)
+
+
+def keep_plugin_table(environ: Mapping[str, str]) -> None:
+    """Load the table, and use it from now on: for a process that runs one command and ends."""
+    _kept.append(load_plugin_table(environ))
 
 
 def list_plugin_rows(table: PluginTable) -> dict[str, CommandRow]:

@@ -29,9 +29,12 @@ def run_without_click(arguments: Sequence[str]) -> None:
         try:
             _import_msgspec()
             from tacitd.cli.answered_command import load_answered, locate_answered
+            from tacitd.cli.command_table import COMMANDS, keep_plugin_table
             from tacitd.cli.standard_streams import end_process, write_text
             from tacitd.errors import FAILED
 
+            if arguments[0] not in COMMANDS:
+                keep_plugin_table(os.environ)
             found = locate_answered(arguments)
             command = load_answered(found[1]) if found else None
         except Exception:  # noqa: BLE001  a package that cannot be imported: the full program says so

@@ -8,7 +8,6 @@ whose models look at nothing else; a third party's may look at files.
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from tacitd.cli.stored_table import read_stored, stamp_entry_points, stat_file, 
 from tacitd.config.settings_table import SettingRow, SettingsTable
 from tacitd.errors import TacitdError
 from tacitd.state.paths import cache_dir
+from tacitd.text.hashes import sha256
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -51,7 +51,7 @@ def _stamp_sources(file: Path, environ: Mapping[str, str]) -> str:
     # In their order: if a variable is given in two spellings, the last one counts.
     variables = [(name, value) for name, value in environ.items() if name in same]
     made_from = [stamp_entry_points(sys.path), str(file), content, variables]
-    return hashlib.sha256(repr(made_from).encode("utf-8", "surrogateescape")).hexdigest()
+    return sha256(repr(made_from).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _read_table(file: Path, stamp: str) -> SettingsTable:

@@ -6,7 +6,6 @@ imported here.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -16,6 +15,7 @@ from contextlib import suppress
 
 from tacitd import __version__
 from tacitd.cli.terminal_size import measure_terminal
+from tacitd.text.hashes import sha256
 
 TYPE_CHECKING = False  # importing typing takes a third of a start of Python
 if TYPE_CHECKING:
@@ -76,19 +76,19 @@ def stamp_entry_points(places: Iterable[str]) -> str:
     A distribution's metadata is a directory of its own, and its installer writes `entry_points.txt` there, so that an
     installation, an update or a removal changes a name, a size or a time.
     """
-    digest = hashlib.sha256(f"{sys.version} {__version__} {sys.prefix}".encode())
     programs = [__file__.replace("stored_table", name) for name in ("program", "command_table")]
-    for file in (*programs, *sorted(set(_list_entry_point_files(places)))):
-        digest.update(f"\0{file} {stat_file(file)}".encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
+    files = [*programs, *sorted(set(_list_entry_point_files(places)))]
+    stamps = [f"{sys.version} {__version__} {sys.prefix}", *(f"{file} {stat_file(file)}" for file in files)]
+    return sha256("\0".join(stamps).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _list_entry_point_files(places: Iterable[str]) -> Iterator[str]:
     for place in dict.fromkeys(places):
-        with suppress(OSError), os.scandir(place or ".") as entries:
-            for entry in entries:
-                if entry.name.endswith((".dist-info", ".egg-info")):
-                    yield os.path.join(os.path.abspath(place), entry.name, "entry_points.txt")  # noqa: PTH100, PTH118
+        with suppress(OSError):
+            whole = os.path.abspath(place)  # noqa: PTH100
+            for name in os.listdir(place or "."):  # noqa: PTH208
+                if name.endswith((".dist-info", ".egg-info")):
+                    yield f"{whole}/{name}/entry_points.txt"
 
 
 def stat_file(path: str) -> list[int]:

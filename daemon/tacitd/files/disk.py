@@ -24,8 +24,6 @@ import sys
 from pathlib import Path
 from typing import Protocol
 
-from tacitd.files import swap
-
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS}
 _NO_SYNC = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOTTY}
 
@@ -236,10 +234,14 @@ class RealDisk:
         source.replace(target)
 
     def place(self, source: Path, target: Path) -> None:
-        swap.rename_exclusive(source, target)
+        from tacitd.files.swap import rename_exclusive
+
+        rename_exclusive(source, target)
 
     def exchange(self, one: Path, other: Path) -> bool:
-        return swap.exchange_names(one, other)
+        from tacitd.files.swap import exchange_names
+
+        return exchange_names(one, other)
 
     def unlink(self, path: Path) -> None:
         path.unlink()

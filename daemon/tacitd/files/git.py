@@ -11,7 +11,6 @@ written through a link in a git directory.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd.files.disk import is_regular
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
@@ -143,7 +143,7 @@ def read_head(root: Path) -> str:
         return ""
     tables = found.git_dir / "reftable/tables.list"
     if tables.is_file():
-        return "reftable:" + hashlib.sha256(read_small_file(tables).encode()).hexdigest()[:40]
+        return "reftable:" + sha256(read_small_file(tables).encode()).hexdigest()[:40]
     said = read_small_file(found.git_dir / "HEAD").strip()
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
 
@@ -340,6 +340,8 @@ def _ask_objects(root: Path, option: str, names: Sequence[str]) -> bytes | None:
 
 
 def _blob_id(data: bytes, *, sha256: bool) -> str:
+    import hashlib  # see tacitd.text.hashes
+
     whole = b"blob %d\0" % len(data) + data
     return (hashlib.sha256(whole) if sha256 else hashlib.sha1(whole, usedforsecurity=False)).hexdigest()
 

@@ -9,7 +9,6 @@ A new operation is a subclass of `Operation` in `_CLASSES`; nothing else lists t
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -20,6 +19,7 @@ from msgspec import Struct
 
 from tacitd.errors import FileRefusedError
 from tacitd.text import markdown
+from tacitd.text.hashes import sha256
 from tacitd.text.markdown_text import normalise_heading
 
 Did = Literal["nothing", "put", "swapped", "taken", "arranged", "written", "appended", "removed"]
@@ -261,7 +261,7 @@ class RemoveFile(Operation, frozen=True):
 
 def digest_of(data: bytes | None) -> str:
     """The SHA-256 of a file's bytes in hexadecimal; "" if there is no file."""
-    return "" if data is None else hashlib.sha256(data).hexdigest()
+    return "" if data is None else sha256(data).hexdigest()
 
 
 class RewriteFile(Operation, frozen=True):

@@ -11,7 +11,6 @@ never removed.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +21,7 @@ from msgspec import Struct
 from tacitd.errors import FileRefusedError
 from tacitd.files import git
 from tacitd.files.disk import Disk, is_regular, mode_within, read_all, write_all
+from tacitd.text.hashes import sha256
 
 TEMP_PREFIX = ".tacitd-"
 """The prefix of every temporary file of tacitd. Watchers ignore these files."""
@@ -227,4 +227,4 @@ def _new_name(target: Path) -> Path:
 
 
 def _digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+    return sha256(data).hexdigest()[:16]

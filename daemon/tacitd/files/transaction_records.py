@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +21,7 @@ from msgspec.structs import replace
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.files.log import encode_record
 from tacitd.files.operations import NOTHING, Effect, Operation, read_effect, read_operation, share_path
+from tacitd.text.hashes import blake2b
 
 MEASURED = "measured"
 """The state in a record that is no transaction's: how long the log was when it was last shortened."""
@@ -71,7 +71,7 @@ class StoredCause(Mapping[str, Any]):
         if key not in self._names:
             raise KeyError(key)
         text = self._texts[self._names.index(key)]
-        return text if text is not None else _decode(zlib.decompress(self._data))[key]
+        return text if text is not None else self.decode()[key]
 
     def __contains__(self, key: object) -> bool:
         return key in self._names
@@ -83,7 +83,11 @@ class StoredCause(Mapping[str, Any]):
         return len(self._names)
 
     def __repr__(self) -> str:
-        return repr(_decode(zlib.decompress(self._data)))
+        return repr(self.decode())
+
+    def decode(self) -> dict[str, Any]:
+        """Return all of it, for several questions."""
+        return _decode(zlib.decompress(self._data))
 
 
 _NAMES: dict[tuple[str, ...], tuple[str, ...]] = {}

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections import Counter, deque
 from collections.abc import Mapping
-from hashlib import blake2b
 from typing import Any
 
 from msgspec import Struct, field
 
 from tacitd.clock import local_date
+from tacitd.text.hashes import blake2b
 
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
 """US dollars for a call without a reported cost, by tier, until a call of that tier has reported one."""

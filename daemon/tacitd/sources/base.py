@@ -22,6 +22,7 @@ from typing import Literal, Protocol
 from msgspec import Struct, field
 
 from tacitd.events import Prompt, PromptKind, ToolAnswer
+from tacitd.sources.instruction_files import ContextFiles
 from tacitd.sources.record_buffer import RecordBuffer
 
 
@@ -98,17 +99,6 @@ class ClientUse(Struct, frozen=True):
     """Whether a program drove the session."""
     at: float
     """When the transcript changed last: seconds since 1970, UTC."""
-
-
-class ContextFiles(Struct, frozen=True):
-    """The files of a project that the client loads into a session. Paths are relative to the project's root."""
-
-    instructions: tuple[str, ...] = ()
-    """Files for instructions that a person writes, the preferred one first."""
-    others: tuple[str, ...] = ()
-    """Further files of this kind, which nothing is written to."""
-    rules: str = ""
-    """The directory of instruction files that are all loaded; "" if the client has none."""
 
 
 class SessionHint(Struct, frozen=True):

@@ -16,13 +16,13 @@ text) alone, and a repetition in transcripts that old does not count as a new pr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from hashlib import blake2b
 from math import isnan, nan
 from struct import Struct
 from unicodedata import normalize
 
 from tacitd.events import Prompt
 from tacitd.sources.digest_table import DigestTable
+from tacitd.text.hashes import blake2b
 
 WINDOW = 600.0
 """Seconds within which the same text in one session is the same prompt."""

@@ -1,16 +1,19 @@
 """The source of transcripts that is used: the only place that names a client's own package.
 
-app.py passes it to the engine. Commands that read transcripts without a daemon get it here too, so nothing heavy may be
-imported.
+app.py passes it to the engine. Commands that read transcripts without a daemon get it here too. A session's start needs only
+the names of files, so what reads transcripts is imported when a source is made.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from tacitd.sources.base import OwnCalls, Source
+from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 from tacitd.sources.claude_code.sample import append_sample_record, append_sample_turn
-from tacitd.sources.claude_code.source import CONTEXT_FILES, ClaudeCode
+
+if TYPE_CHECKING:
+    from tacitd.sources.base import OwnCalls, Source
 
 __all__ = ["CONTEXT_FILES", "append_sample_record", "append_sample_turn", "make_source"]
 
@@ -21,4 +24,6 @@ def make_source(home: Path, own: OwnCalls | None = None) -> Source:
     `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
     transcripts, or where it does not matter.
     """
-    return ClaudeCode(home, own or OwnCalls())
+    from tacitd.sources.claude_code.source import ClaudeCode
+
+    return ClaudeCode(home, own) if own is not None else ClaudeCode(home)

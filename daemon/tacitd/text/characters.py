@@ -8,9 +8,8 @@ emoji sequences; RFC 5892, appendix A.1 and A.2, for the joiners. What is remove
 from __future__ import annotations
 
 import unicodedata
+from bisect import bisect_right
 from functools import lru_cache
-
-from tacitd.text.lazy_pattern import compile_lazily
 
 ZWNJ, ZWJ = "\u200c", "\u200d"
 TEXT_STYLE, EMOJI_STYLE = "\ufe0e", "\ufe0f"
@@ -35,9 +34,21 @@ _VISIBLE_FORMATS = "600-605 6DD 70F 890-891 8E2 110BD 110CD"
 _ASSIGNED_LATER = "1F000-1FAFF 2EBF0-2EE5D 31350-33479"
 """Emoji (also reserved ones, Extended_Pictographic) and ideographs that an older `unicodedata` reports as unassigned."""
 
-_invisible = compile_lazily(f"[{_character_class(_INVISIBLE)}]")
-_visible_format = compile_lazily(f"[{_character_class(_VISIBLE_FORMATS)}]")
-_assigned_later = compile_lazily(f"[{_character_class(_ASSIGNED_LATER)}]")
+
+def _list_edges(ranges: str) -> list[int]:
+    """For space-separated hexadecimal ranges, where each begins and where what follows it begins, in order."""
+    ends = (part.split("-") for part in ranges.split())
+    return sorted(edge for pair in ends for edge in (int(pair[0], 16), int(pair[-1], 16) + 1))
+
+
+_invisible = _list_edges(_INVISIBLE)
+_visible_format = _list_edges(_VISIBLE_FORMATS)
+_assigned_later = _list_edges(_ASSIGNED_LATER)
+
+
+def _is_within(edges: list[int], char: str) -> bool:
+    # Compiling a character class takes a hundred times as long as this, and most commands ask about few characters.
+    return bisect_right(edges, ord(char)) % 2 == 1
 
 
 @lru_cache(maxsize=4096)
@@ -47,7 +58,7 @@ def is_hidden(char: str) -> bool:
     These are control and format characters, default ignorable and blank ones, surrogates, private use, unassigned, and line
     and paragraph separators. White space other than those separators is not hidden.
     """
-    if _invisible.match(char):
+    if _is_within(_invisible, char):
         return True
     match unicodedata.category(char):
         case "Cc":
@@ -55,9 +66,9 @@ def is_hidden(char: str) -> bool:
         case "Cs" | "Co" | "Zl" | "Zp":
             return True
         case "Cf":
-            return not _visible_format.match(char)
+            return not _is_within(_visible_format, char)
         case "Cn":
-            return not _assigned_later.match(char)
+            return not _is_within(_assigned_later, char)
     return False
 
 
@@ -90,17 +101,21 @@ _VIRAMA = (  # Canonical_Combining_Class 9
     "1134D 113CE-113D0 11442 114C2 115BF 1163F 116B6 1172B 11839 1193D-1193E 119E0 11A34 11A47 11A99 11C3F 11D44-11D45 "
     "11D97 11F41-11F42 1612F"
 )
-_virama = _character_class(_VIRAMA)
-_joins_next = _character_class(f"{_JOINS_BOTH} {_JOINS_NEXT}")
-_joins_before = _character_class(f"{_JOINS_BOTH} {_JOINS_BEFORE}")
 _VOWEL_SIGNS = r"[\u064b-\u065f\u0670]"
 """Arabic marks that may be between a letter and a joiner."""
-JOINER = (
-    rf"(?<=[{_virama}])[{ZWNJ}{ZWJ}]"
-    rf"|(?<=[\u09b0\u0cb0]){ZWJ}(?=[{_virama}])"  # RA that keeps its form, Bengali and Kannada
-    rf"|(?:(?<=[{_joins_next}])|(?<=[{_joins_next}]{_VOWEL_SIGNS})){ZWNJ}(?={_VOWEL_SIGNS}?[{_joins_before}])"
-)
-"""A joiner where the script requires it: one, between the characters that it separates or joins."""
+
+
+def describe_joiners() -> str:
+    """The pattern of a joiner where the script requires it: one, between the characters that it separates or joins."""
+    virama = _character_class(_VIRAMA)
+    joins_next = _character_class(f"{_JOINS_BOTH} {_JOINS_NEXT}")
+    joins_before = _character_class(f"{_JOINS_BOTH} {_JOINS_BEFORE}")
+    return (
+        rf"(?<=[{virama}])[{ZWNJ}{ZWJ}]"
+        rf"|(?<=[\u09b0\u0cb0]){ZWJ}(?=[{virama}])"  # RA that keeps its form, Bengali and Kannada
+        rf"|(?:(?<=[{joins_next}])|(?<=[{joins_next}]{_VOWEL_SIGNS})){ZWNJ}(?={_VOWEL_SIGNS}?[{joins_before}])"
+    )
+
 
 # --- emoji --------------------------------------------------------------------------------------------------
 
@@ -130,45 +145,24 @@ _ROLES = (
 _TONE, _STYLE = "[\U0001f3fb-\U0001f3ff]?", f"{EMOJI_STYLE}?"
 _ADULT = f"[\U0001f468\U0001f469\U0001f9d1]{_TONE}"
 _RIGHTWARDS = f"(?:{ZWJ}\u27a1{_STYLE})?"
-_SINGLE = "|".join(
-    sequence.replace("+", _STYLE + ZWJ) + _STYLE
-    for sequence in [
-        "⛓+💥",
-        "❤+🔥",
-        "❤+🩹",
-        "🏳+⚧",
-        "🏳+🌈",
-        "🏴+☠",
-        "🐕+🦺",
-        "🐈+⬛",
-        "🐦+⬛",
-        "🐦+🔥",
-        "🐻+❄",
-        "👁+🗨",
-        "😮+💨",
-        "😵+💫",
-        "😶+🌫",
-        "🍋+🟩",
-        "🍄+🟫",
-        "🙂+↔",
-        "🙂+↕",
-        "🧑+🐰+🧑",
-        "👯+♀",
-        "👯+♂",
-    ]
-)
-_TAG = {chr(code): chr(0xE0000 + code) for code in range(0x20, 0x7F)}
-_REGIONS = "|".join("".join(_TAG[char] for char in region) for region in ("gbeng", "gbsct", "gbwls"))
-EMOJI = (
-    rf"[0-9#*]{EMOJI_STYLE}\u20e3"  # keycap
-    rf"|\U0001f3f4(?:{_REGIONS})\U000e007f"  # the flags of England, Scotland and Wales
-    rf"|{_ADULT}{ZWJ}(?:\u2764{_STYLE}{ZWJ}(?:\U0001f48b{ZWJ})?|[\U0001f91d\U0001f430\U0001faef]{ZWJ}){_ADULT}"
-    rf"|\U0001faf1{_TONE}{ZWJ}\U0001faf2{_TONE}"
-    rf"|{_ADULT}(?:{ZWJ}{_ADULT})?(?:{ZWJ}[\U0001f466\U0001f467\U0001f9d2]){{1,2}}"
-    rf"|{_ADULT}{ZWJ}(?:[{_character_class(_ROLES)}]{_STYLE}{_RIGHTWARDS}|[\U0001f9b0-\U0001f9b3])"
-    rf"|[{_character_class(_GENDERED)}](?:{_TONE}|{EMOJI_STYLE}){ZWJ}[\u2640\u2642]{_STYLE}{_RIGHTWARDS}"
-    rf"|[\U0001f3c3\U0001f6b6\U0001f9ce]{_TONE}{ZWJ}\u27a1{_STYLE}"
-    rf"|{_SINGLE}"
-    rf"|[{_character_class(_STYLED)}][{TEXT_STYLE}{EMOJI_STYLE}]"
-)
-"""An emoji with characters that are hidden in other places: the recommended sequences of UTS #51."""
+_SINGLE = "⛓+💥 ❤+🔥 ❤+🩹 🏳+⚧ 🏳+🌈 🏴+☠ 🐕+🦺 🐈+⬛ 🐦+⬛ 🐦+🔥 🐻+❄ 👁+🗨 😮+💨 😵+💫 😶+🌫 🍋+🟩 🍄+🟫 🙂+↔ 🙂+↕ 🧑+🐰+🧑 👯+♀ 👯+♂"
+"""Sequences of two or more emoji, which `+` joins."""
+
+
+def describe_emoji() -> str:
+    """The pattern of an emoji with characters that are hidden in other places: the recommended sequences of UTS #51."""
+    single = "|".join(sequence.replace("+", _STYLE + ZWJ) + _STYLE for sequence in _SINGLE.split())
+    tag = {chr(code): chr(0xE0000 + code) for code in range(0x20, 0x7F)}
+    regions = "|".join("".join(tag[char] for char in region) for region in ("gbeng", "gbsct", "gbwls"))
+    return (
+        rf"[0-9#*]{EMOJI_STYLE}\u20e3"  # keycap
+        rf"|\U0001f3f4(?:{regions})\U000e007f"  # the flags of England, Scotland and Wales
+        rf"|{_ADULT}{ZWJ}(?:\u2764{_STYLE}{ZWJ}(?:\U0001f48b{ZWJ})?|[\U0001f91d\U0001f430\U0001faef]{ZWJ}){_ADULT}"
+        rf"|\U0001faf1{_TONE}{ZWJ}\U0001faf2{_TONE}"
+        rf"|{_ADULT}(?:{ZWJ}{_ADULT})?(?:{ZWJ}[\U0001f466\U0001f467\U0001f9d2]){{1,2}}"
+        rf"|{_ADULT}{ZWJ}(?:[{_character_class(_ROLES)}]{_STYLE}{_RIGHTWARDS}|[\U0001f9b0-\U0001f9b3])"
+        rf"|[{_character_class(_GENDERED)}](?:{_TONE}|{EMOJI_STYLE}){ZWJ}[\u2640\u2642]{_STYLE}{_RIGHTWARDS}"
+        rf"|[\U0001f3c3\U0001f6b6\U0001f9ce]{_TONE}{ZWJ}\u27a1{_STYLE}"
+        rf"|{single}"
+        rf"|[{_character_class(_STYLED)}][{TEXT_STYLE}{EMOJI_STYLE}]"
+    )

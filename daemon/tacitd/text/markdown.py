@@ -11,11 +11,11 @@ present, but it is neither removed nor replaced.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tacitd.errors import FileRefusedError
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown_blocks import LineKind, lines_as_blocks, opens_fence
 from tacitd.text.markdown_text import (
     BOM,
@@ -25,6 +25,8 @@ from tacitd.text.markdown_text import (
     is_same_text,
     normalise_heading,
 )
+
+_NEW_LINES = compile_lazily(r"\s*[\r\n]+\s*")
 
 
 def put_line(data: bytes | None, heading: str, line: str, title: str, later: Sequence[str] = ()) -> bytes:
@@ -280,7 +282,7 @@ def list_headings(data: bytes | None) -> list[str]:
 
 def clean_line(line: str) -> str:
     """The text as one bullet has it: without newlines and surrounding white space."""
-    return re.sub(r"\s*[\r\n]+\s*", " ", line).strip()
+    return (line if "\n" not in line and "\r" not in line else _NEW_LINES.sub(" ", line)).strip()
 
 
 def _refuse_line(line: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 
-from tacitd.text.characters import EMOJI, JOINER, is_hidden, is_mark
+from tacitd.text.characters import describe_emoji, describe_joiners, is_hidden, is_mark
 from tacitd.text.lazy_pattern import compile_lazily
 
 __all__ = ["escape_hidden", "find_control", "sanitize_line", "sanitize_text"]
@@ -30,7 +30,7 @@ _ANSI = compile_lazily(
 _LINE_END = compile_lazily(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _OTHER_SPACE = compile_lazily(r"[^\S\t\n]")
 _CONTEXTUAL = compile_lazily("[\u200c\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
-_SEQUENCE = compile_lazily(f"{EMOJI}|{JOINER}")
+_SEQUENCE = compile_lazily(lambda: f"{describe_emoji()}|{describe_joiners()}")
 _ACCENT = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
 _ACCENTS = compile_lazily(f"({_ACCENT}{{{MOST_ACCENTS}}}){_ACCENT}+")
 _CONTROL = compile_lazily("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -58,7 +58,7 @@ def escape_hidden(text: str) -> str:
     `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs are kept. For names and words that
     a person must recognise exactly. A backslash is not escaped, so the result cannot be decoded.
     """
-    if text.isprintable() and not any(map(is_hidden, set(text))):
+    if text.isprintable() and (text.isascii() or not any(map(is_hidden, set(text)))):
         return text
     parts: list[str] = []
     end = 0

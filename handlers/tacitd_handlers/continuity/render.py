@@ -7,12 +7,12 @@ of a task are a person's, `store` locks and writes.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
+from tacitd.text.hashes import sha256
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.state_notes import (
     NEWER,

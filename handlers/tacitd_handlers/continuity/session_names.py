@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
-
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
 PREFIX, SUFFIX = "session-", ".json"

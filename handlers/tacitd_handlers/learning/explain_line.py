@@ -14,9 +14,8 @@ from tacitd.clock import utc_seconds
 from tacitd.consumers.snapshots import read_commit_records
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
-from tacitd.model.spend_report import find_calls
+from tacitd.model.spend_report import find_calls, is_call_of
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
-from tacitd_handlers.learning.line_items import find_refusals, list_project
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
 from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
 
@@ -40,7 +39,7 @@ def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
 
     `asked` is compared without case. The keys are `id`, `root`, `what` (the line), `where` (file and heading), `at` (when it
     was written: UTC, `2025-12-17T01:50:00Z`), `restored` (when an undo brought it back, "" if none did), `sessions` (ids), `words` (beginnings of the prompts), `said` (the same, each `{"words", "at"}`;
-    `at` is when the prompt was typed, "" if that is not known) and `calls` (as `find_calls` returns them, with `at` as
+    `at` is when the prompt was typed, "" if that is not known) and `calls` (as `find_calls` has them, with `at` as
     text). Facts that wait, and texts that were refused, are found too; `where` says so.
     """
     inventory, root = Inventory(get_paths().state_dir), find_project_root(cwd)
@@ -58,7 +57,12 @@ def explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[s
     if not lines:
         return []
     prompts = _read_prompts(inventory.state_dir / "handlers" / "learning")
-    return [_reason(one, prompts, inventory) for one in lines]
+    wanted = [_list_keys(one, prompts, inventory) for one in lines]
+    calls = find_calls(Log(inventory.state_dir / "budget.jsonl").read(), set[str]().union(*wanted))
+    return [
+        _reason(one, prompts, [call for key, call in calls if is_call_of(key, keys)])
+        for one, keys in zip(lines, wanted, strict=True)
+    ]
 
 
 def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, Any]]:
@@ -72,12 +76,9 @@ def _find_ids(asked: str, inventory: Inventory, root: Path) -> list[dict[str, An
     return []
 
 
-def _reason(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> dict[str, Any]:
+def _reason(entry: LearnedLine, prompts: SaidPrompts, calls: list[dict[str, Any]]) -> dict[str, Any]:
     said = [prompts.words[id] for id in entry.prompts if id in prompts.words and prompts.words[id][0]]
     where = f"{entry.file} · {entry.heading}" if entry.heading else entry.file
-    keys = {prompts.calls[id] for id in entry.prompts if id in prompts.calls}
-    keys |= _find_synthesis(entry, inventory)
-    calls = find_calls(Log(inventory.state_dir / "budget.jsonl").read(), keys)
     return {
         "id": entry.id,
         "root": str(entry.root),
@@ -92,12 +93,12 @@ def _reason(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> d
     }
 
 
-def _find_synthesis(entry: LearnedLine, inventory: Inventory) -> set[str]:
-    """The key of the call that wrote the line, which is that of its transaction."""
-    return {
+def _list_keys(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> set[str]:
+    """The keys of the calls that its prompts were part of, and of the one that wrote the line, which is that of its transaction."""
+    return {prompts.calls[id] for id in entry.prompts if id in prompts.calls} | {
         each.key
         for each in inventory.history.list_transactions(entry.root)
-        if utc_seconds(each.at) == entry.at and each.key.startswith("synthesis:")
+        if each.key.startswith("synthesis:") and utc_seconds(each.at) == entry.at
     }
 
 
@@ -111,6 +112,8 @@ def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[
 
 
 def _explain_proposed(asked: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
+    from tacitd_handlers.learning.line_items import find_refusals, list_project
+
     for item in list_project(inventory, root):
         if item.state == "proposed" and item.id.startswith(asked):
             at = max((float(one["at"]) for one in find_refusals(inventory, root, item.id)), default=0.0)

@@ -64,7 +64,7 @@ def read_marks(value: Any, number: int) -> tuple[FactMark, ...]:
 
 def split_corrected(fact: str) -> tuple[str, bool]:
     """Return a fact without a leading "Corrected:", and whether it had one."""
-    found = _CORRECTED.match(fact)
+    found = _CORRECTED.match(fact) if ":" in fact or "：" in fact else None
     if found is None:
         return fact, False
     text = fact[found.end() :]

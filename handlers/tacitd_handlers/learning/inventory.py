@@ -15,6 +15,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log
+from tacitd.files.transaction_records import StoredCause
 from tacitd.text.markdown import lines_of
 from tacitd_handlers.learning.confidence import current_confidence, describe_count, is_stale, record_sighting
 from tacitd_handlers.learning.person_decisions import make_line_id
@@ -141,17 +142,23 @@ class Inventory:
     def list_lines(self, root: Path) -> list[LearnedLine]:
         """The learned lines of a project, in the files' order."""
         found: list[LearnedLine] = []
-        for path, heading, line, past in self._list_bullets(root):
+        origin: Mapping[str, Any] = {}
+        cause = origin
+        for file, heading, line, past in self._list_bullets(root):
             if past is not None and _is_ours(past):
-                found.append(self._describe(root, path, heading, line, past))
+                # Decoded once for all lines of a transaction, which are mostly one after the other.
+                if past.origin is not origin:
+                    origin = past.origin
+                    cause = origin.decode() if isinstance(origin, StoredCause) else origin
+                found.append(self._describe(root, file, heading, line, past, cause))
         return found
 
     def list_own_lines(self, root: Path) -> list[OwnLine]:
         """The person's bullets in LEARNED.md and in the other files that have lines of tacitd's."""
         bullets = self._list_bullets(root)
         return [
-            OwnLine(_relative(path, root), heading, line)
-            for path, heading, line, past in bullets
+            OwnLine(file, heading, line)
+            for file, heading, line, past in bullets
             if past is None or not _is_ours(past)
         ]
 
@@ -175,29 +182,32 @@ class Inventory:
         home = self.state_dir / "handlers" / "learning"
         return [one for one in read_refusals(home, self.clock.now()) if "project" in one]
 
-    def _list_bullets(self, root: Path) -> Iterator[tuple[Path, str, str, LineHistory | None]]:
-        """Path, heading, text and history of each bullet of LEARNED.md and of the files that tacitd wrote into."""
+    def _list_bullets(self, root: Path) -> Iterator[tuple[str, str, str, LineHistory | None]]:
+        """File, heading, text and history of each bullet of LEARNED.md and of the files that tacitd wrote into."""
         written = self.history.list_lines(root)
         for path in dict.fromkeys([root / LEARNED, *(path for path, _ in written)]):
+            file = _relative(path, root)
             for heading, line in _read_lines(path):
-                yield path, heading, line, written.get((path, line))
+                yield file, heading, line, written.get((path, line))
 
-    def _describe(self, root: Path, path: Path, heading: str, line: str, past: LineHistory) -> LearnedLine:
+    def _describe(
+        self, root: Path, file: str, heading: str, line: str, past: LineHistory, cause: Mapping[str, Any]
+    ) -> LearnedLine:
         now, put_at = self.clock.now(), past.first_at or 0.0
         restored_at = utc_seconds(past.put_at or 0.0) if past.is_restored else ""
         strength = self.state.get_confidences(root).get(line) or record_sighting(None, put_at)
-        origin = find_origin(past.origin, line)
+        origin = find_origin(cause, line)
         sessions, prompts = (tuple(map(str, origin.get(key, ()))) for key in ("sessions", "prompts"))
         return LearnedLine(
             root,
-            _relative(path, root),
+            file,
             heading,
             line,
             utc_seconds(put_at),
             restored_at,
             sessions,
             prompts,
-            list_facts(past.origin, line),
+            list_facts(cause, line),
             strength,
             current_confidence(strength, now),
             is_stale(strength, now),

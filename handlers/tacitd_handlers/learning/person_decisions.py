@@ -11,7 +11,6 @@ that removed the line.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from msgspec.structs import asdict
 from tacitd.errors import UsageError
 from tacitd.files.disk import Disk
 from tacitd.files.log import BLANK, Log
+from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.fact_index import FactIndex
@@ -65,7 +65,7 @@ class ForgottenTexts:
 
 def make_item_id(*parts: str) -> str:
     """A short id that is derived from what the item is: eight hexadecimal digits."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
 
 
 def make_line_id(root: Path, file: str, line: str) -> str:
@@ -80,7 +80,7 @@ def make_withheld_id(root: Path, file: str, line: str) -> str:
 
 def digest_text(text: str) -> str:
     """Identifies what a text says, after spelling and the like are folded: 32 hexadecimal digits."""
-    return hashlib.sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
+    return sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def clean_text(text: str) -> str:

@@ -10,7 +10,6 @@ A record is `{"at", "key", "project", "kind", "verdict", "text", "reason", "word
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +23,7 @@ from tacitd.files.disk import Disk
 from tacitd.files.log import Log
 from tacitd.handler import Degradation, Tools
 from tacitd.logging_setup import logger
+from tacitd.text.hashes import sha256
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_item_id
@@ -103,9 +103,9 @@ class RefusalLog:
         with self._lock:
             for one in refusals:
                 text = shorten_to_sentence(redact_secrets(sanitize_line(one.text))[0], _TEXT_LIMIT)
-                key = hashlib.sha256(
-                    f"{project}\0{cause}\0{one.kind}\0{text}".encode(errors="replace")
-                ).hexdigest()[:16]
+                key = sha256(f"{project}\0{cause}\0{one.kind}\0{text}".encode(errors="replace")).hexdigest()[
+                    :16
+                ]
                 if key in self._seen:
                     continue
                 made: dict[str, Any] = {"at": int(at), "key": key, "project": str(project), "kind": one.kind}

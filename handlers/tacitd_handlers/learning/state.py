@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
+from tacitd.text.hashes import blake2b
 from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_line_id

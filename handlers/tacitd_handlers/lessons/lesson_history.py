@@ -7,7 +7,6 @@ from typing import Any
 from tacitd.files.log import Log
 from tacitd_handlers.lessons.lesson_fold import Lesson, number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.render import build_document
 from tacitd_handlers.lessons.store import LessonStore
 
 
@@ -20,6 +19,8 @@ def explain_lessons(store: LessonStore, asked: str) -> list[dict[str, Any]]:
     found = [lesson for lesson in store.read_lessons().lessons.values() if _meant(lesson, asked)]
     if not found:
         return []
+    from tacitd_handlers.lessons.render import build_document
+
     origins, log = LessonOrigins(store.state_dir), list(Log(store.log.path).read())
     return [
         {

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from tacitd.clock import local_date
 from tacitd.files.log import Log
-from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.lesson_fold import number_of
@@ -40,6 +39,8 @@ class Provenance(Struct, frozen=True):
 
     def to_record(self) -> dict[str, Any]:
         """The record to store, redacted and cut. Idempotent."""
+        from tacitd.text.redact import redact_secrets  # the commands that only read need none of its modules
+
         words = [redact_secrets(sanitize_line(text))[0][:LONGEST] for text in self.words if text.strip()][
             :WORDS
         ]

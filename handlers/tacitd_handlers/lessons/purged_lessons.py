@@ -6,7 +6,6 @@ other lines stay byte for byte.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import msgspec
 from tacitd.files.log import BLANK, encode_record
 from tacitd.files.replaced import edit_file
 from tacitd.handler import Handler, Tools
+from tacitd.text.hashes import sha256
 from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons, number_of
 from tacitd_handlers.lessons.lesson_paths import PROMOTED
 from tacitd_handlers.lessons.pattern import Pattern
@@ -78,7 +78,7 @@ def list_wordings(records: Iterable[Mapping[str, Any]], id: str) -> list[Lesson]
 def digest_parts(parts: Pattern) -> str:
     """Identifies the case and the action of a lesson after spelling is folded: 32 hexadecimal digits."""
     said = "\0".join((normalise_text(parts.when), parts.action, normalise_text(parts.do)))
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
+    return sha256(said.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def find_purged_twin(parts: Pattern, folded: FoldedLessons) -> Lesson | None:

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from hashlib import sha256
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
+from tacitd.text.hashes import sha256
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json
 

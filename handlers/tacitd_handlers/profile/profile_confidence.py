@@ -7,7 +7,6 @@ formula of decay belongs to `rules.decay`.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import Struct
@@ -82,7 +81,7 @@ def newest_moment(meta: Json) -> float | None:
 
 def add_sightings(meta: Json, paths: Iterable[str], now: float) -> Json:
     """Return a copy with one more sighting of each of these paths (SPEC P-11, P-12)."""
-    made, now = copy.deepcopy(meta), round_to_millis(now)
+    made, now = _copy_document(meta), round_to_millis(now)
     known = {one["path"]: one for one in made["preferences"]}
     decayed = last_decay(made)
     for path in dict.fromkeys(paths):
@@ -118,7 +117,7 @@ class DecayResult(Struct, frozen=True):
 
 def decay_metadata(meta: Json, now: float) -> DecayResult:
     """Return the document as of `now`, without paths under 0.1 (SPEC P-13, P-14). `lastDecay` never goes back."""
-    made, now = copy.deepcopy(meta), round_to_millis(now)
+    made, now = _copy_document(meta), round_to_millis(now)
     decayed = last_decay(made)
     kept, gone = [], []
     for raw in made["preferences"]:
@@ -136,7 +135,7 @@ def decay_metadata(meta: Json, now: float) -> DecayResult:
 
 def remove_paths(meta: Json, paths: Collection[str]) -> Json:
     """Return a copy without entries for these paths. A path without an entry is a person's own (SPEC P-17)."""
-    made = copy.deepcopy(meta)
+    made = _copy_document(meta)
     made["preferences"] = [one for one in made["preferences"] if one["path"] not in paths]
     return made
 
@@ -146,7 +145,7 @@ def clamp_future(meta: Json, now: float) -> Json:
 
     Call it with a trusted clock only: such times were written under a wrong one. No confidence rises by it.
     """
-    limit, stamp, made = now + decay.LATEST_AFTER, utc_millis(now), copy.deepcopy(meta)
+    limit, stamp, made = now + decay.LATEST_AFTER, utc_millis(now), _copy_document(meta)
     for holder, keys in [
         (made, ("lastDecay",)),
         *((one, ("firstSeen", "lastSeen")) for one in made["preferences"]),
@@ -167,3 +166,9 @@ def is_due(meta: Json, now: float) -> bool:
     if decayed is None or now - decayed >= decay.DAY or clamp_future(meta, now) != meta:
         return True
     return any(decay.is_forgotten(one.confidence_at(now)) for one in read_confidences(meta).values())
+
+
+def _copy_document(meta: Json) -> Json:
+    from copy import deepcopy  # only a change needs it, and the commands that read do not
+
+    return deepcopy(meta)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc, utc_seconds
 from tacitd.handler import StoredItem
+from tacitd.text.hashes import sha256
 from tacitd_handlers.profile import changelog, dot_paths
 from tacitd_handlers.profile.fields import LABELS
 from tacitd_handlers.profile.profile_reader import PROFILE, ProfileReader
@@ -39,7 +39,7 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         leaves = dot_paths.list_leaves(changes) if isinstance(changes, dict) else {}
         lines = [_line(added=f"{path}: {format_value(value)}") for path, value in leaves.items()]
         lines += [_line(removed=str(path)) for path in gone] if isinstance(gone, list) else []
-        digest = hashlib.sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:6]
+        digest = sha256(json.dumps(entry, sort_keys=True).encode()).hexdigest()[:6]
         stamp = utc_seconds(at)
         yield {
             "id": f"{stamp[:19].replace('-', '').replace(':', '')}-{digest}",

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -21,7 +22,6 @@ from tacitd.files.git import (
     read_git,
     read_small_file,
 )
-from tacitd.sources.base import ClientUse
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.exclude_settings import (
@@ -42,6 +42,9 @@ from tacitd_handlers.reach.rule_files import (
 from tacitd_handlers.reach.rules_text import USER_RULES
 from tacitd_handlers.shared import client_rules
 
+if TYPE_CHECKING:
+    from tacitd.sources.base import ClientUse
+
 PROJECT_RULES = Path(CONTEXT_FILES.rules) / "tacitd-learned.md"
 MODULE_RULES = Path(CONTEXT_FILES.rules) / "tacitd"
 LEARNED, AGENTS = "LEARNED.md", "AGENTS.md"
@@ -51,6 +54,8 @@ LISTED = {
     "tmp/known-facts-summary.md": "/tmp/known-facts-summary.md",
 }
 """Files of tacitd's outside `.claude/rules/`, with the patterns by which it keeps them out of git."""
+LARGEST_RULES = 1 << 20
+"""Bytes that are read of a .gitignore; git is asked about a longer one."""
 _SOURCE = compile_lazily(r"^<!-- Written by tacitd from (?P<source>[^\n]+?): ", re.MULTILINE)
 _IMPORT = compile_lazily(r"(?:^|\s)@(?:\./|\.\./)?LEARNED\.md(?=\s|$)")
 
@@ -253,13 +258,26 @@ def _list_shown(survey: _Survey) -> Iterator[ReachProblem]:
     exclude = locate_exclude_file(survey.main) if survey.is_git else None
     listed = read_small_file(exclude).splitlines() if isinstance(exclude, Path) else []
     names = [name for name, pattern in LISTED.items() if pattern in listed and (survey.main / name).exists()]
-    output = (
-        read_git(["ls-files", "-z", "-o", "--exclude-standard", "--", *names], survey.main) if names else b""
-    )
+    output: bytes | None = b""
+    if isinstance(exclude, Path) and names and _may_include_again(survey.main, exclude, names):
+        output = read_git(["ls-files", "-z", "-o", "--exclude-standard", "--", *names], survey.main)
     for name in filter(None, os.fsdecode(output or b"").split("\0")):
         why = f"a rule in {survey.main / '.gitignore'} or in one below it includes it again"
         hint = f"add `/{name}` as the last line of {survey.main / '.gitignore'}"
         yield ReachProblem("", f"git shows {survey.main / name}", why, hint)
+
+
+def _may_include_again(main: Path, exclude: Path, names: Iterable[str]) -> bool:
+    """Whether git may show files although the exclude file lists them, so that git must be asked.
+
+    gitignore(5): only a pattern with `!` does it, in the exclude file itself or in a .gitignore of their directories; the
+    person's own exclude file yields to these. What git takes of a .gitignore that is tracked and not checked out is its own matter.
+    """
+    ignores = {(main / name).parent / ".gitignore" for name in names} | {main / ".gitignore"}
+    rules = [read_small_file(file, LARGEST_RULES) for file in (exclude, *ignores)]
+    if any("!" in text or len(os.fsencode(text)) >= LARGEST_RULES for text in rules):
+        return True
+    return any(not file.exists() and is_tracked(main, file) for file in ignores)
 
 
 def _is_attached(survey: _Survey, folder: str) -> bool:

@@ -6,7 +6,6 @@ the log that the hook reads.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from tacitd.clock import utc_seconds
 from tacitd.files.log import Log
 from tacitd.state.paths import state_dir
+from tacitd.text.hashes import sha256
 from tacitd_handlers.reach.rules_text import USER_RULES, RuleLine
 
 KIND = "rules"
@@ -34,7 +34,7 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         if not isinstance(data, dict) or data.get("kind") != KIND or not isinstance(at, int | float):
             continue
         stamp = utc_seconds(at)
-        digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()[:6]
+        digest = sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()[:6]
         yield {
             "id": f"{stamp[:19].replace('-', '').replace(':', '')}-{digest}",
             "at": stamp,

@@ -6,7 +6,6 @@ one word, `app-1a2b3c4d`: its name, and eight digits of the hash of its identity
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from msgspec import Struct
 
 from tacitd.files.git import find_repository
 from tacitd.files.git_remotes import read_remote
+from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
 
 DIGITS = 8
@@ -48,7 +48,7 @@ def identify_project(directory: Path) -> ProjectIdentity:
 
 
 def _make_scope(key: str) -> str:
-    digest = hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()[:DIGITS]
+    digest = sha256(key.encode(errors="surrogateescape")).hexdigest()[:DIGITS]
     name = simplify_name(key.rsplit("/", 1)[-1])[:_LONGEST_NAME].rstrip("-._+")
     return f"{name or 'project'}-{digest}"
 

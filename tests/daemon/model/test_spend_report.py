@@ -156,7 +156,9 @@ def test_the_calls_behind_a_line_are_found_by_their_keys() -> None:
         {"id": "4", "at": 9, "key": "synthesis:a", "state": "begun"},
         {"state": "ended"},
     ]
-    assert find_calls(records, {"synthesis:a"}) == [
+    found = find_calls(records, {"synthesis:a"})
+    assert [key for key, _ in found] == ["synthesis:a", "synthesis:a:1"]
+    assert [call for _, call in found] == [
         {
             "purpose": "synthesis",
             "model": "smart",

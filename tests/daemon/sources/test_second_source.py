@@ -24,7 +24,6 @@ from tacitd.sources import lines
 from tacitd.sources.base import (
     Assembler,
     ClientUse,
-    ContextFiles,
     JudgedLine,
     OwnCalls,
     PersonWords,
@@ -33,6 +32,7 @@ from tacitd.sources.base import (
     Source,
 )
 from tacitd.sources.explain import judge_transcript
+from tacitd.sources.instruction_files import ContextFiles
 from tacitd.sources.record_buffer import HeldLine, RecordBuffer
 
 

@@ -44,6 +44,7 @@ ALLOWED = {
     "tacitd.clock",
     "tacitd.errors",
     "tacitd.events",
+    "tacitd.text.hashes",
     "tacitd.text.lazy_pattern",
     "tacitd.text.plurals",
     "tacitd.text.redact",

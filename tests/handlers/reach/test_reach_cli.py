@@ -18,6 +18,7 @@ from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
 from tacitd.testing import FakeClock
 from tacitd_handlers.reach.reach_checks import check_projects
+from tacitd_handlers.reach.reach_survey import LARGEST_RULES, survey_directory
 
 HEAD = "<!-- Written by tacitd from {}: change that file, not this one. -->\n\n"
 
@@ -379,3 +380,36 @@ def test_a_file_that_git_shows_is_named(cli: Cli, shop: Shop, name: str) -> None
     subprocess.run(["git", "-C", str(shop.root), "rm", "-q", "--cached", name], check=True)
     listed.write_text("")
     assert named() == []
+
+
+@pytest.mark.parametrize("rules", ["tmp/.gitignore", ".git/info/exclude", "long"])
+def test_git_is_asked_where_a_rule_may_include_a_file_again(cli: Cli, shop: Shop, rules: str) -> None:
+    """Where git looks for rules: beside the file, in the exclude file, and in all of a long .gitignore."""
+    (shop.root / "tmp").mkdir()
+    (shop.root / "tmp" / "known-facts-summary.md").write_text("- one\n")
+    (shop.root / ".git" / "info" / "exclude").write_text("/tmp/known-facts-summary.md\n")
+    place = shop.root / (rules if "/" in rules else ".gitignore")
+    before = "*.o\n" * (LARGEST_RULES // 4) if rules == "long" else ""
+    with place.open("a") as file:
+        file.write(f"{before}!known-facts-summary.md\n")
+    missing = ask(cli, shop.root)["missing"]
+    assert [one["what"] for one in missing if "git shows" in one["what"]] == [
+        f"git shows {shop.root / 'tmp' / 'known-facts-summary.md'}"
+    ]
+
+
+def test_git_is_not_started_if_no_rule_can_include_a_file_again(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session's start waits for the survey. Rules that are tracked and not checked out are git's to read."""
+    asked = list[object]()
+    monkeypatch.setattr("tacitd_handlers.reach.reach_survey.read_git", lambda *one: asked.append(one))
+    (shop.root / ".git" / "info" / "exclude").write_text("/LEARNED.md\n")
+    for rules, times in (("*.o\n/LEARNED.md\n", 0), ("*.o\n!x\n", 1)):
+        (shop.root / ".gitignore").write_text(rules)
+        survey_directory(shop.root, shop.root)
+        assert len(asked) == times
+    subprocess.run(["git", "-C", str(shop.root), "add", ".gitignore"], check=True)
+    (shop.root / ".gitignore").unlink()
+    survey_directory(shop.root, shop.root)
+    assert len(asked) == 2

@@ -13,20 +13,16 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from tacitd.events import ToolAnswer
-from tacitd.sources.base import ClientUse, ContextFiles, HookFormat, OwnCalls, SessionClaim
+from tacitd.sources.base import ClientUse, HookFormat, OwnCalls, SessionClaim
 from tacitd.sources.claude_code import session_files, tool_answers
 from tacitd.sources.claude_code.client_versions import list_clients
+from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.sources.claude_code.line_reader import LineReader
+from tacitd.sources.instruction_files import ContextFiles
 
 SUFFIX = ".jsonl"
 """The suffix of a transcript's name."""
-
-CONTEXT_FILES = ContextFiles(
-    instructions=("CLAUDE.md", ".claude/CLAUDE.md"),
-    others=("CLAUDE.local.md",),
-    rules=".claude/rules",
-)
 
 
 class ClaudeCode(Struct, frozen=True):
