@@ -14,14 +14,13 @@ class _LazyPattern:
     """Stands for a compiled pattern: each attribute comes from it, and is kept so that the next use costs nothing."""
 
     def __init__(self, pattern: Any, flags: int) -> None:
-        self._pattern = pattern
+        self._make: Callable[[], Any] = pattern if callable(pattern) else lambda: pattern
         self._flags = flags
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):  # copy and pickle look for methods that a pattern has not
             raise AttributeError(name)
-        pattern = self._pattern() if callable(self._pattern) else self._pattern
-        value = getattr(re.compile(pattern, self._flags), name)
+        value = getattr(re.compile(self._make(), self._flags), name)
         setattr(self, name, value)
         return value
 

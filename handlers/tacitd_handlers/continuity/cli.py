@@ -17,10 +17,11 @@ from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import resume_text, session_edits
-from tacitd_handlers.continuity.render import Json, with_summary
+from tacitd_handlers.continuity.render import with_summary
 from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
 from tacitd_handlers.continuity.state_notes import list_own_notes
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
+from tacitd_handlers.continuity.stored_progress import Json
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
 

@@ -22,10 +22,11 @@ from tacitd.events import Due, Event, Project, Record, SessionEnded, ToolAnswer,
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.continuity import render
-from tacitd_handlers.continuity.session_progress import TranscriptProgress, end_session, fold_records
+from tacitd_handlers.continuity.session_progress import end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.state_notes import make_state_notes
 from tacitd_handlers.continuity.store import SessionStore
+from tacitd_handlers.continuity.stored_progress import ToolCall, TranscriptProgress
 from tacitd_handlers.continuity.summaries import (
     PAUSE,
     ChangeProgress,
@@ -34,7 +35,6 @@ from tacitd_handlers.continuity.summaries import (
     is_worth_a_summary,
 )
 from tacitd_handlers.continuity.task_merge import list_task_values
-from tacitd_handlers.continuity.tasks import ToolCall
 from tacitd_handlers.continuity.wanted_records import keep_wanted
 from tacitd_handlers.shared import decay
 from tacitd_handlers.shared.unwanted_places import is_unwanted

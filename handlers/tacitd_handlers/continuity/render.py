@@ -13,22 +13,19 @@ from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.text.hashes import sha256
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.state_notes import (
     NEWER,
     add_state_notes,
     list_own_notes,
     make_state_notes,
 )
+from tacitd_handlers.continuity.stored_progress import Json, TranscriptProgress
 from tacitd_handlers.continuity.task_merge import merge_tasks
 
-MAX_AGE_DAYS = 30
 MAX_DECISIONS = 50
 MAX_CONTEXT_NOTES = 20
 MARK = "summaryBy"
 """The key of a file that identifies the summary as tacitd's: a person's, or one that a person edited, has another digest."""
-
-Json = dict[str, Any]
 
 
 def new_document(session: str, cwd: str, at: float) -> Json:

@@ -11,9 +11,7 @@ from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.continuity.render import Json
 from tacitd_handlers.continuity.sentences import cut_sentence
-from tacitd_handlers.continuity.session_progress import SHORT, TranscriptProgress
 from tacitd_handlers.continuity.state_notes import (
     ANSWER_DUE,
     BEFORE,
@@ -26,6 +24,7 @@ from tacitd_handlers.continuity.state_notes import (
     list_own_notes,
     split_notes,
 )
+from tacitd_handlers.continuity.stored_progress import SHORT, Json, TranscriptProgress
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 from tacitd_handlers.shared.decay import DAY
 

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity.render import Json, add_decisions, add_notes
+from tacitd_handlers.continuity.render import add_decisions, add_notes
+from tacitd_handlers.continuity.stored_progress import Json
 
 STATUSES = ("pending", "in_progress", "blocked", "completed")
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, convert, field, to_builtins
 from msgspec.structs import replace
 
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
@@ -24,8 +23,8 @@ from tacitd_handlers.continuity.sentences import (
     take_end,
     take_first,
 )
+from tacitd_handlers.continuity.stored_progress import SHORT, ToolCall, TranscriptProgress
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
-from tacitd_handlers.continuity.tasks import Items, ToolCall
 
 NOTE = 200
 """Characters of an answer in a note. The question before it is as long as the record has it."""
@@ -33,8 +32,6 @@ SAID = 600
 """Characters of the end of the assistant's last turn."""
 TYPED = 300
 """Characters of a prompt's first line."""
-SHORT = 40
-"""Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
 PROMPTS = 2
 """The last prompts that are kept."""
 FILES = 100
@@ -47,80 +44,6 @@ IDS = 200
 """Ids of prompts that are kept, so that a repeated prompt is not counted twice."""
 OPEN = 200
 """Calls that may wait for an answer. The oldest are dropped."""
-
-
-_STORED_NAMES = {
-    "written_summary": "told",
-    "written_tasks": "told_tasks",
-    "written_notes": "told_notes",
-    "written_state": "told_state",
-    "pending_texts": "telling",
-}
-"""The keys in stored states of fields that had other names once."""
-
-
-class TranscriptProgress(Struct, frozen=True, rename=_STORED_NAMES):
-    """The state of one session, from its transcript."""
-
-    session: str
-    cwd: str = ""
-    started: float | None = None
-    """The time of the first record: seconds since 1970, UTC."""
-    last: float | None = None
-    """The time of the last record: seconds since 1970, UTC."""
-    prompts: int = 0
-    """The number of prompts that a person typed, and of plans that they accepted."""
-    items: Items = ()
-    open: tuple[ToolCall, ...] = ()
-    """Tool calls without an answer yet."""
-    notes: tuple[str, ...] = ()
-    summary: str = ""
-    summary_at: float | None = None
-    """The time of the last record that the summary covers: seconds since 1970, UTC."""
-    summary_turns: int = 0
-    """The value of `turns` at that time."""
-    written_summary: str = ""
-    """The summary that was written to the file last. Only another one is written, so that an edit by hand stays."""
-    written_tasks: Mapping[str, Mapping[str, Sequence[str]]] | None = None
-    """The values that were written of each task, see `task_merge`; None if that is not known."""
-    written_notes: tuple[str, ...] = ()
-    """The notes that were written to the file. Each is written once, so that one that a person removes stays removed."""
-    decisions: tuple[Mapping[str, Any], ...] = ()
-    """The model's decisions that are not written to the file yet."""
-    ids: tuple[str, ...] = ()
-    """The ids of the newest counted prompts."""
-    branch: str = ""
-    """The git branch at the last record that names one."""
-    typed: tuple[str, ...] = ()
-    """The first lines of the last prompts; of an accepted plan its title."""
-    replied: str = ""
-    """The question that the last prompt answers, if it is a short one."""
-    said: str = ""
-    """The end of the assistant's last text: whole sentences and list items."""
-    answered: bool = False
-    """Whether that text came after the last prompt."""
-    edits: Mapping[str, int] = field(default_factory=dict)
-    """How often each file was edited, by path: relative to `cwd` if it is below it."""
-    written_state: tuple[str, ...] = ()
-    """The notes of the state (`state_notes`) that were written to the file last."""
-    pending_texts: tuple[str, ...] = ()
-    """Notes of the state and summaries that may be in the file too: a write of it was begun, and did not end."""
-    turns: int = 0
-    """The number of the assistant's texts."""
-    size: int = 0
-    """Bytes of the records that were read. What the client writes for itself, most of a transcript, is not among them."""
-    upto: int = 0
-    """The byte offset up to which the transcript was read."""
-    transcript: str = ""
-    """The path of the transcript."""
-    asked_turns: int = 0
-    """The value of `turns` when a summary was last asked for."""
-    asked_size: int = 0
-    """The value of `size` at that time."""
-    asked_upto: int = 0
-    """The byte offset up to which that summary reaches."""
-    asked_at: float | None = None
-    """When it was asked for: seconds since 1970, UTC."""
 
 
 def fold_records(
@@ -260,14 +183,3 @@ def end_of_text(text: str) -> str:
         said = said[:-1] + "."
     # One sentence of several kilobytes: its end, which has the question mark.
     return said if len(said) <= 2 * SAID else cut_sentence(said, SAID)
-
-
-def as_data(now: TranscriptProgress) -> dict[str, Any]:
-    """Return the state as a JSON object."""
-    made: dict[str, Any] = to_builtins(now)
-    return made
-
-
-def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
-    """Return the state from its JSON object. Raises ValueError for another object."""
-    return convert(data, TranscriptProgress)

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 
 EDITED = 8
 """Files that are named at most, the most edited ones first."""

@@ -21,9 +21,8 @@ from tacitd.files import json_document
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.state.paths import state_dir
-from tacitd_handlers.continuity import session_names, session_progress
-from tacitd_handlers.continuity.render import MAX_AGE_DAYS, Json
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity import session_names, stored_progress
+from tacitd_handlers.continuity.stored_progress import MAX_AGE_DAYS, Json, TranscriptProgress
 from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
@@ -217,7 +216,7 @@ class SessionStore:
     def _load_file(self, path: Path) -> TranscriptProgress | None:
         try:
             found = json_document.read_document(path, self.disk, patient=False)
-            return session_progress.from_data(found) if found is not None else None
+            return stored_progress.from_data(found) if found is not None else None
         except (OSError, TacitdError, KeyError, TypeError, ValueError):
             return None
 
@@ -233,7 +232,7 @@ class SessionStore:
 
     def save_progress(self, now: TranscriptProgress, *, durable: bool = True) -> None:
         """Store the state of a session. Raises OSError. `durable` False: a power cut may leave the state before, or none."""
-        data = json.dumps(session_progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
+        data = json.dumps(stored_progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
         path = self._beside / session_names.file_name(now.session)
         replace_file(path, data + b"\n", mode=0o600, disk=self.disk, durable=durable)
 

@@ -19,8 +19,8 @@ from msgspec.structs import replace
 from tacitd.handler import Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import parse, summary_input
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
+from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 from tacitd_handlers.continuity.wanted_records import keep_wanted
 
 PAUSE = 3600.0

@@ -14,8 +14,8 @@ from msgspec import Struct, field
 
 from tacitd.events import Record
 from tacitd_handlers.continuity.compaction_summary import shorten_compaction
+from tacitd_handlers.continuity.stored_progress import Items
 from tacitd_handlers.continuity.stored_text import clean_text
-from tacitd_handlers.continuity.tasks import Items
 from tacitd_handlers.shared.prompt_filling import fence_text
 
 TOTAL = 20_000

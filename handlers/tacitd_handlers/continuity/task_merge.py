@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
-from tacitd_handlers.continuity.tasks import OURS, TaskItem
+from tacitd_handlers.continuity.stored_progress import TaskItem, TranscriptProgress
+from tacitd_handlers.continuity.tasks import OURS
 
 Json = dict[str, Any]
 TaskValues = Mapping[str, Mapping[str, Sequence[str]]]

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.events import ToolAnswer
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.continuity.stored_progress import Items, Status, TaskItem, ToolCall
 from tacitd_handlers.continuity.stored_text import clean_text
 
-Status = Literal["pending", "in_progress", "completed"]
 EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 """The tools that edit a file, with the key of its path in their input."""
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent", *EDITS})
@@ -41,37 +40,6 @@ _STATUSES: dict[str, Status] = {
     "in_progress": "in_progress", "in-progress": "in_progress", "active": "in_progress", "doing": "in_progress",
     "completed": "completed", "complete": "completed", "done": "completed",
 }  # fmt: skip
-
-
-class TaskItem(Struct, frozen=True):
-    """A task, as the tools describe it."""
-
-    id: str
-    title: str
-    status: Status
-    created: float
-    """Seconds since 1970, UTC."""
-    updated: float
-    """Seconds since 1970, UTC."""
-    blocked_by: tuple[str, ...] = ()
-    """Ids of tasks that must be done before."""
-    parent: str = ""
-    """The id of the task that it is a part of."""
-
-
-class ToolCall(Struct, frozen=True):
-    """A call of a tool."""
-
-    id: str
-    name: str
-    input: Mapping[str, Any]
-    at: float
-    """Seconds since 1970, UTC."""
-    start: int
-    """Byte offset of its record."""
-
-
-Items = tuple[TaskItem, ...]
 
 
 def call_of(id: str, name: str, given: bytes, at: float, start: int) -> ToolCall | None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 from msgspec import Struct
@@ -74,6 +73,8 @@ def shorten_path(path: Path, user: Path) -> str:
 
 def quote_path(shortened: str) -> str:
     """A path of `shorten_path`, quoted for a shell, which still expands `~/`."""
+    from shlex import quote
+
     return f"~/{quote(shortened[2:])}" if shortened.startswith("~/") else quote(shortened)
 
 

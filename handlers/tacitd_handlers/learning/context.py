@@ -14,13 +14,14 @@ from pathlib import Path
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
 CUT = "\n[… cut: the rest is in the file]\n"
-_ITEM = re.compile(r" {0,3}[-*+] ")
-_PROHIBITION = re.compile(
+_ITEM = compile_lazily(r" {0,3}[-*+] ")
+_PROHIBITION = compile_lazily(
     r"\b(?:never|don'?t|do not|does not|must not|may not|cannot|no longer|not|without|avoid|forbidden|no)\b",
     re.I,
 )

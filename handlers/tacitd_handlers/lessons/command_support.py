@@ -13,7 +13,7 @@ from tacitd.cli.common import show_argument
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.lessons import scopes
 from tacitd_handlers.lessons.fast_path import LOST
-from tacitd_handlers.lessons.lesson_fold import number_of
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import PatternError
 from tacitd_handlers.lessons.store import LessonStore
 

@@ -19,7 +19,8 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson, number_of
+from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin

@@ -18,7 +18,8 @@ from tacitd.files.log import BLANK, Log
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import lesson_paths, load_counts
-from tacitd_handlers.lessons.lesson_fold import Lesson, number_of
+from tacitd_handlers.lessons.lesson_fold import Lesson
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LONGEST
 
 AGAIN, EXAMINED, REFUSED = "again", "looked", "refused"

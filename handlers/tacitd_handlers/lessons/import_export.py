@@ -24,8 +24,8 @@ from tacitd_handlers.lessons.lesson_fold import (
     SUPERSEDED,
     FoldedLessons,
     Lesson,
-    number_of,
 )
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_operations import choose_duplicate
 from tacitd_handlers.lessons.pattern import PatternError
 from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope

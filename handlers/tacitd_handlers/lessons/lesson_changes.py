@@ -8,7 +8,8 @@ from typing import Any
 from tacitd.clock import SystemClock, utc_seconds
 from tacitd.files.log import Log
 from tacitd_handlers.lessons import lesson_paths
-from tacitd_handlers.lessons.lesson_fold import Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.lesson_fold import Lesson, fold_lessons
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.store import LessonStore
 

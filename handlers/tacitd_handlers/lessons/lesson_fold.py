@@ -13,6 +13,7 @@ from msgspec import Struct, field
 
 from tacitd.files.log import BLANK
 from tacitd_handlers.lessons import pattern
+from tacitd_handlers.lessons.lesson_numbers import name_of, number_of
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.scopes import GLOBAL
 
@@ -23,8 +24,6 @@ KEYS = (
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
 SUPERSEDED = "superseded"
 """A lesson of ours that a later correction contradicts. It is kept with its date, and can be drafted again."""
-DIGITS = 12
-"""Maximum digits of an id. A longer one would use up all numbers below it."""
 
 
 class Lesson(Struct, frozen=True):
@@ -125,21 +124,6 @@ def fold_lessons(records: Iterable[Mapping[str, Any]]) -> FoldedLessons:
             kept[number] = dict(record)
     found = {name_of(n): lesson for n in sorted(kept) if (lesson := _lesson(name_of(n), kept[n])) is not None}
     return FoldedLessons(found, max(kept, default=0), unnumbered + len(kept) - len(found))
-
-
-def number_of(id: object) -> int | None:
-    """The number of an id, given as digits or as an integer; None for anything else."""
-    if isinstance(id, bool):
-        return None
-    text = str(id) if isinstance(id, int) else id
-    if not isinstance(text, str) or not (text.isascii() and text.isdigit()) or len(text) > DIGITS:
-        return None
-    return int(text) or None
-
-
-def name_of(number: int) -> str:
-    """The number with at least three digits: `002` (SPEC E-22)."""
-    return f"{number:03d}"
 
 
 def _lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tacitd.files.log import Log
-from tacitd_handlers.lessons.lesson_fold import Lesson, number_of
+from tacitd_handlers.lessons.lesson_fold import Lesson
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.store import LessonStore
 

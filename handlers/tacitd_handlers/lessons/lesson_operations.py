@@ -13,15 +13,8 @@ from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_fold import (
-    ACTIVE,
-    DELETED,
-    PROMOTED,
-    SUPERSEDED,
-    FoldedLessons,
-    Lesson,
-    number_of,
-)
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.store import LessonChange, LessonStore

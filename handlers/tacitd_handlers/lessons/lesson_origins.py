@@ -15,7 +15,7 @@ from tacitd.clock import local_date
 from tacitd.files.log import Log
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons import lesson_paths
-from tacitd_handlers.lessons.lesson_fold import number_of
+from tacitd_handlers.lessons.lesson_numbers import number_of
 
 WORDS = 5
 LONGEST = 300

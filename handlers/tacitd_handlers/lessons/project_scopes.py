@@ -15,17 +15,19 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tacitd.files.log import Log
 from tacitd_handlers.lessons import lesson_paths
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.shared.project_identity import ProjectIdentity, identify_project, split_scope
+
+if TYPE_CHECKING:
+    from tacitd_handlers.lessons.lesson_fold import FoldedLessons, Lesson
 
 
 class KnownProject(Struct, frozen=True):

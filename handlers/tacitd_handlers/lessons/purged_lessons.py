@@ -17,7 +17,8 @@ from tacitd.files.log import BLANK, encode_record
 from tacitd.files.replaced import edit_file
 from tacitd.handler import Handler, Tools
 from tacitd.text.hashes import sha256
-from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons, number_of
+from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons
+from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_paths import PROMOTED
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonStore

@@ -21,8 +21,9 @@ from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.lessons import lesson_index, lesson_paths
-from tacitd_handlers.lessons.lesson_fold import DIGITS, FoldedLessons, fold_lessons, name_of
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons, fold_lessons
 from tacitd_handlers.lessons.lesson_index import LessonIndex
+from tacitd_handlers.lessons.lesson_numbers import DIGITS, name_of
 
 LOCK = ".lock"
 _ID = compile_lazily(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)

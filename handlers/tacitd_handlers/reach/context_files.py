@@ -15,6 +15,7 @@ from typing import Literal
 from tacitd.session_context.context_request import ContextFile, ContextRequest
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.state.paths import config_dir
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.reach.exclude_settings import (
     ExcludePattern,
     find_exclude,
@@ -32,7 +33,7 @@ HOPS = 4
 MOST = 200
 """Files of one directory that are read."""
 MANAGED = Path("/etc/claude-code/CLAUDE.md")
-_IMPORT = re.compile(r"(?<![\w`])@([^\s`]+)")
+_IMPORT = compile_lazily(r"(?<![\w`])@([^\s`]+)")
 _AGENTS = "AGENTS.md"
 
 

@@ -31,6 +31,7 @@ from tacitd_handlers.reach.exclude_settings import (
     read_patterns,
 )
 from tacitd_handlers.reach.rule_files import (
+    USER_RULES,
     count_bullets,
     count_items,
     find_defect,
@@ -39,7 +40,6 @@ from tacitd_handlers.reach.rule_files import (
     list_rules,
     read_text,
 )
-from tacitd_handlers.reach.rules_text import USER_RULES
 from tacitd_handlers.shared import client_rules
 
 if TYPE_CHECKING:

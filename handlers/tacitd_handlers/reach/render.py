@@ -7,7 +7,7 @@ from typing import Any
 
 from tacitd.handler import Tools
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.reach.rules_text import USER_RULES
+from tacitd_handlers.reach.rule_files import USER_RULES
 
 _NOTES = {
     "waits": "; newer lines follow within a day",

@@ -10,6 +10,8 @@ from pathlib import Path
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown import lines_of
 
+USER_RULES = Path("rules/tacitd.md")
+"""The file of what is known of the person, relative to Claude Code's directory."""
 MOST = 500
 """Modules that are looked at."""
 LIMIT = 1 << 20

@@ -26,6 +26,7 @@ from tacitd.files.temporary import read_snapshot
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Footprint
 from tacitd.state.paths import config_dir, state_dir
+from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.rules_merge import (
     GeneratedText,
     RulesMemory,
@@ -34,7 +35,7 @@ from tacitd_handlers.reach.rules_merge import (
     parse_file,
 )
 from tacitd_handlers.reach.rules_plan import has_only_generated
-from tacitd_handlers.reach.rules_text import USER_RULES, RuleLine
+from tacitd_handlers.reach.rules_text import RuleLine
 
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""

@@ -14,7 +14,8 @@ from tacitd.clock import utc_seconds
 from tacitd.files.log import Log
 from tacitd.state.paths import state_dir
 from tacitd.text.hashes import sha256
-from tacitd_handlers.reach.rules_text import USER_RULES, RuleLine
+from tacitd_handlers.reach.rule_files import USER_RULES
+from tacitd_handlers.reach.rules_text import RuleLine
 
 KIND = "rules"
 UNDO = f"delete the line in {USER_RULES} of Claude Code's directory: it is withdrawn where it came from, too"

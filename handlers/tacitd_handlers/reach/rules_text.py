@@ -14,7 +14,6 @@ What the file is, and when it is written, belongs to `rules_file`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -22,8 +21,6 @@ from tacitd.session_context.person_rules import PersonRule
 from tacitd.text.import_words import quote_imports
 from tacitd.text.sanitize import sanitize_line
 
-USER_RULES = Path("rules/tacitd.md")
-"""The file, relative to Claude Code's directory."""
 LIMIT = 2048
 """Bytes of the generated text. A person's own lines in the file do not count."""
 HEAD_START = "<!-- Written by tacitd from "

@@ -16,9 +16,9 @@ from tacitd.files.json_document import NotUnderstoodError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.continuity import context, resume_text
 from tacitd_handlers.continuity.cli import sessions
-from tacitd_handlers.continuity.render import Json, add_decisions, add_notes, render_session
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity.render import add_decisions, add_notes, render_session
 from tacitd_handlers.continuity.session_schema import check_session
+from tacitd_handlers.continuity.stored_progress import Json, TranscriptProgress
 
 Run = Callable[..., Result]
 

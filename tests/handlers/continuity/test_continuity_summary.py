@@ -18,8 +18,8 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import summary_input
 from tacitd_handlers.continuity.parse import parse_answer
 from tacitd_handlers.continuity.resume_text import build_resume_text
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.store import SessionStore
+from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 from tacitd_handlers.continuity.stored_text import clean_text
 
 

@@ -36,6 +36,7 @@ RULES = {
         "task_merge",
         "sentences",
         "compaction_summary",
+        "stored_progress",
         "stored_text",
         "client_commands",
     ),
