@@ -50,6 +50,7 @@ def context(
         occasion="agent" if agent else "start",
         agent=agent,
         client=_find_client(explain),
+        explain=explain,
     )
     made = collect_sections(table.plugins, asked)
     for what in made.troubles:

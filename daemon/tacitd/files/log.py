@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
-import threading
+from _thread import RLock  # that of threading, whose import takes longer than reading a small log
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class Log:
         # Written after a torn line before the next record. With `terminated` the NUL makes the torn line unparsable,
         # even if it is a whole record without its newline.
         self._seal = b"\0\n" if terminated else b"\n"
-        self._lock = threading.RLock()
+        self._lock = RLock()
         self._fd: int | None = None
         self._dirty = False
         self._new_name = False

@@ -51,6 +51,8 @@ class ContextRequest(Struct, frozen=True):
     notes: list[Callable[[], object]] = field(default_factory=list)
     """What plugins write once all sections are made, such as counts of what was shown; they raise nothing. The daemon may decline
     the context half way, and the caller's process then makes it again."""
+    explain: bool = False
+    """Whether a person asks why files are not loaded. A session does not, and `ContextFile.why` may then be left empty."""
 
     def is_loaded(self, line: str) -> bool:
         """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""

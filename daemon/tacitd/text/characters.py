@@ -7,7 +7,6 @@ emoji sequences; RFC 5892, appendix A.1 and A.2, for the joiners. What is remove
 
 from __future__ import annotations
 
-import unicodedata
 from bisect import bisect_right
 from functools import lru_cache
 
@@ -60,6 +59,8 @@ def is_hidden(char: str) -> bool:
     """
     if _is_within(_invisible, char):
         return True
+    import unicodedata  # an ASCII text needs none of it
+
     match unicodedata.category(char):
         case "Cc":
             return char not in "\t\n\r"
@@ -75,6 +76,8 @@ def is_hidden(char: str) -> bool:
 @lru_cache(maxsize=4096)
 def is_mark(char: str) -> bool:
     """Whether a character combines with the one before it."""
+    import unicodedata
+
     return unicodedata.category(char)[0] == "M"
 
 

@@ -48,6 +48,8 @@ def sanitize_text(text: str) -> str:
 
     Lines end with `\\n`. Tabs are kept; other white space becomes a space.
     """
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return "\n".join(map(str.rstrip, text.split("\n")))
     lines = _LINE_END.split(_ANSI.sub("", text))
     return "\n".join(_strip_hidden(_OTHER_SPACE.sub(" ", line)).rstrip() for line in lines)
 

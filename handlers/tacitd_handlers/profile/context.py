@@ -1,6 +1,7 @@
 """The profile's text for the start of a session: at most twelve lines.
 
-A session waits for it: no pydantic, no model, no lock, no second try at a file that is being written.
+A session waits for it: no pydantic, no model, no lock, no second try at a file that is being written, and without a profile
+nothing that reads one.
 """
 
 from __future__ import annotations
@@ -8,16 +9,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tacitd.errors import TacitdError
 from tacitd.files import json_document
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.profile import dot_paths, render
-from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.dot_paths import Json
-from tacitd_handlers.profile.ownership import Ownership
-from tacitd_handlers.shared import decay
 from tacitd_handlers.shared.user_memory import memory_dir
+
+if TYPE_CHECKING:
+    from tacitd_handlers.profile.dot_paths import Json
 
 LINES = 12
 HEADING = "## The person you work with"
@@ -29,6 +29,8 @@ def build_section(request: ContextRequest) -> str:
     profile = _read(directory / "profile.json")
     if not profile:
         return ""
+    from tacitd_handlers.profile import render
+
     meta = _read(directory / "profile-meta.json")
     faded = _find_faded(meta)
     rows = render.format_rows(_without_faded(profile, meta, faded) if faded else profile)
@@ -45,6 +47,9 @@ def build_section(request: ContextRequest) -> str:
 
 def _find_faded(meta: Json) -> set[str]:
     """The paths whose confidence fell under 0.1 since decay was last written; none if the clock is not trusted."""
+    from tacitd_handlers.profile import profile_confidence as metas
+    from tacitd_handlers.shared import decay
+
     now = time.time()
     try:
         known = metas.newest_moment(meta) if meta else None
@@ -58,6 +63,8 @@ def _find_faded(meta: Json) -> set[str]:
 
 def _without_faded(profile: Json, meta: Json, faded: set[str]) -> Json:
     """The profile without faded values. What is the person's stays, also elements of a faded list."""
+    from tacitd_handlers.profile import dot_paths
+    from tacitd_handlers.profile.ownership import Ownership
     from tacitd_handlers.profile.profile_reader import ProfileReader
 
     try:

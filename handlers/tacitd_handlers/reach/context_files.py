@@ -48,7 +48,7 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
         why = f"sub-agents of the kind {request.agent} load no rules"
         yield from _list_sources(request.cwd, dict.fromkeys((LEARNED, _AGENTS), why), frozenset())
         return
-    report = survey_directory(home, request.cwd)
+    report = survey_directory(home, request.cwd, explain=request.explain)
     loads_rules = client_rules.loads_rules(version)
     own: set[Path] = set()
     for one in report.files:

@@ -103,6 +103,7 @@ class _Survey(Struct):
     """The top of the main work tree; `tree` if that is not a linked one."""
     is_git: bool
     patterns: list[ExcludePattern]
+    explain: bool
     files: list[ReachedFile] = field(default_factory=list)
     problems: list[ReachProblem] = field(default_factory=list)
 
@@ -112,20 +113,24 @@ def survey_directory(
     directory: Path,
     clients: Sequence[ClientUse] = (),
     list_folders: Callable[[Path], Iterable[str]] = lambda main: (),
+    *,
+    explain: bool = True,
 ) -> ReachReport:
     """Given a directory, return what a session there loads.
 
     `clients`: those that were used on this machine lately. `list_folders`: given a project's root, the folders whose AGENTS.md
-    has lines of tacitd's.
+    has lines of tacitd's. `explain`: whether all problems are looked for. Otherwise there are only those that decide what is
+    loaded: a session waits for that, and nobody reads the others.
     """
     here, tree, main = locate_directory(directory)
     is_git = tree.is_dir() and find_repository(tree) is not None
     settings = list_settings_files(client_home, dict.fromkeys([tree, here]))
-    survey = _Survey(client_home, here, tree, main, is_git, read_patterns(settings))
+    survey = _Survey(client_home, here, tree, main, is_git, read_patterns(settings), explain)
     _add_person(survey)
     _add_project(survey)
     _add_modules(survey, list_folders(main))
-    survey.problems += _list_shown(survey)
+    if explain:
+        survey.problems += _list_shown(survey)
     mine = tuple(use for use in clients if _belongs_to(use.cwd, tree, main))
     survey.problems += _judge_clients(survey, mine)
     return ReachReport(here, tuple(survey.files), tuple(survey.problems), mine)
@@ -170,6 +175,8 @@ def _add_project(survey: _Survey) -> None:
             survey.problems.append(ReachProblem("reach.linked", what, why, hint))
         return
     loaded = _add_file(survey, path, "project", "start", what)
+    if not survey.explain:
+        return
     if link == path and loaded:
         why = f"{path} is a link, which newer clients load at the project's root only, or ask about"
         hint = "remove the link; tacitd then makes a file when the next session starts"
@@ -228,7 +235,9 @@ def _add_modules(survey: _Survey, known: Iterable[str]) -> None:
     listed: set[str] = set()
     rules = list_rules(survey.tree / MODULE_RULES)
     tracked = (
-        list_tracked(survey.tree, survey.tree / MODULE_RULES, "*.md") if rules and survey.is_git else None
+        list_tracked(survey.tree, survey.tree / MODULE_RULES, "*.md")
+        if rules and survey.is_git and survey.explain
+        else None
     )
     for path in rules:
         text = read_text(path)

@@ -8,7 +8,6 @@ import stat
 from pathlib import Path
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.markdown import lines_of
 
 USER_RULES = Path("rules/tacitd.md")
 """The file of what is known of the person, relative to Claude Code's directory."""
@@ -40,6 +39,8 @@ def find_defect(path: Path) -> str:
 
 def count_bullets(path: Path) -> int:
     """The number of bullets of a file, without those in comments, code and front matter; 0 if it cannot be read."""
+    from tacitd.text.markdown import lines_of  # a session's start counts none
+
     return len(lines_of(read_text(path).encode("utf-8", "replace")))
 
 

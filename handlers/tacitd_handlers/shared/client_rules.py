@@ -27,7 +27,7 @@ When = Literal["start", "read", "never"]
 
 def parse_version(text: str) -> Version | None:
     """Given `2.1.328` or `2.1.328-beta`, return its numbers; None for anything else."""
-    found = _NUMBERS.match(text)
+    found = _NUMBERS.match(text) if text else None
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 

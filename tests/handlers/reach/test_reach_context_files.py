@@ -40,11 +40,12 @@ def put(path: Path, text: str) -> None:
 
 
 def ask(project: Path, **fields: str) -> dict[str, ContextFile]:
-    """The files by name below the project or the home of the client."""
+    """The files by name below the project or the home of the client. A session gets the same without the reasons."""
     request = replace(ContextRequest(project), **fields)
-    return {
-        str(one.path).split("/app/")[-1].split("/claude/")[-1]: one for one in list_context_files(request)
-    }
+    explained = list(list_context_files(replace(request, explain=True)))
+    plain = [replace(one, why="") for one in list_context_files(request)]
+    assert plain == [replace(one, why="") for one in explained]
+    return {str(one.path).split("/app/")[-1].split("/claude/")[-1]: one for one in explained}
 
 
 def loaded(found: dict[str, ContextFile]) -> frozenset[str]:
