@@ -90,7 +90,7 @@ def find_latest_time(now: float, times: Iterable[float]) -> float:
 
 def utc_seconds(at: float) -> str:
     """Given seconds since 1970, return `2025-12-17T01:50:00Z`: UTC, the form of seed 003's raw facts (S-02)."""
-    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(int(at), UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
 def utc_millis(at: float) -> str:

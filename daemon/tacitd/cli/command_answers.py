@@ -25,9 +25,11 @@ from tacitd.service.heap import return_memory
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 RUNNING = 2
 """Commands that run at the same time."""
-LONG, MOST_SECONDS = 0.05, 0.25
-"""CPU time of one command, in seconds. After a long one memory is returned. Whoever asks again for one that took more than the
-most runs it in a process of its own, where the imports then make little difference, and the daemon's work does not wait."""
+LONG = 0.05
+"""Seconds of CPU time after which a command is long: memory is returned then."""
+MOST_SECONDS = 0.25
+"""Seconds of CPU time after which a command is declined from then on. In a process of its own the imports make little
+difference to such a command, and the daemon's work does not wait for it."""
 DECLINED: Mapping[str, Any] = {"printed": []}
 
 
@@ -53,7 +55,7 @@ class CommandAnswers:
             return DECLINED
         try:
             return self._run_command(arguments, caller)
-        except (DeclinedError, Exception):  # noqa: BLE001  whatever went wrong, the other process finds it too, and reports it
+        except (DeclinedError, Exception):  # noqa: BLE001  the other process finds it too, and reports it
             return DECLINED
         finally:
             self._slots.release()
