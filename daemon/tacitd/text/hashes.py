@@ -6,6 +6,8 @@ megabytes, for which this module is not meant.
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hashlib import blake2b, sha256
@@ -13,9 +15,9 @@ else:
     try:
         from _blake2 import blake2b
 
-        try:
+        if sys.version_info >= (3, 12):
             from _sha2 import sha256
-        except ImportError:  # before Python 3.12
+        else:
             from _sha256 import sha256
     except ImportError:  # an interpreter without these modules of C
         from hashlib import blake2b, sha256

@@ -6,16 +6,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from tacitd.clock import SystemClock, utc_seconds
+from tacitd.clock import utc_seconds
 from tacitd_handlers.lessons.lesson_history import explain_lessons
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
 def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     """The lessons that match an id or a part of a lesson's text, with their origins."""
-    return [
-        _reason(one) for one in explain_lessons(LessonStore.from_environ(os.environ, SystemClock()), asked)
-    ]
+    return [_reason(one) for one in explain_lessons(LessonReader.from_environ(os.environ), asked)]
 
 
 def _reason(one: dict[str, Any]) -> dict[str, Any]:

@@ -6,17 +6,17 @@ import os
 from collections.abc import Iterator
 
 from tacitd.session_context.context_request import FailedCall
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 from tacitd_handlers.lessons.load_output import line_of
 from tacitd_handlers.lessons.project_scopes import find_project_scope
 from tacitd_handlers.lessons.relevance import score_match
 from tacitd_handlers.lessons.scopes import GLOBAL
-from tacitd_handlers.lessons.store import LessonStore
 
 
 def find_lessons(call: FailedCall) -> Iterator[tuple[str, str]]:
     """Yield id and line of each global lesson and lesson of the project that matches, best first. Raises OSError."""
     project = find_project_scope(os.environ, call.cwd)
-    lessons = LessonStore.from_environ(os.environ).read_lessons().list_active()
+    lessons = LessonReader.from_environ(os.environ).read_lessons().list_active()
     scored = [
         (score_match(one.parts.when, call.error), one)
         for one in lessons

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacitd.clock import SystemClock, utc_seconds
+from tacitd.clock import utc_seconds
 from tacitd.files.log import Log
 from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.lesson_fold import Lesson, fold_lessons
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -19,7 +19,7 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
 
     A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
     """
-    store = LessonStore.from_environ(environ, SystemClock())
+    store = LessonReader.from_environ(environ)
     origins, known, numbers = LessonOrigins(store.state_dir).read_all(), dict[int, Lesson](), dict[str, int]()
     for record in Log(store.log.path).read():
         number = number_of(record.get("id"))

@@ -8,10 +8,10 @@ from tacitd.files.log import Log
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
-def explain_lessons(store: LessonStore, asked: str) -> list[dict[str, Any]]:
+def explain_lessons(store: LessonReader, asked: str) -> list[dict[str, Any]]:
     """The lessons that match an id or a part of a text.
 
     Each has `lesson` (as for `--json`), `origin` (None if unknown) and `history` (its records, oldest first). Raises

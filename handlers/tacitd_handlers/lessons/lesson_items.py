@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tacitd.clock import SystemClock
 from tacitd.handler import StoredItem
 from tacitd_handlers.lessons.lesson_fold import DELETED, PROMOTED, SUPERSEDED
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
 def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
@@ -16,7 +15,7 @@ def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[Stored
 
     The id is the lesson's. Only a person promotes, so a promoted lesson counts as theirs.
     """
-    store = LessonStore.from_environ(environ, SystemClock())
+    store = LessonReader.from_environ(environ)
     for one in store.read_lessons().lessons.values():
         is_hidden = one.status == SUPERSEDED and one.is_purged
         if (one.is_active or one.status in (DELETED, PROMOTED, SUPERSEDED)) and not is_hidden:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from tacitd.clock import SystemClock
 from tacitd.handler import Commit, Notice
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
 def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) -> Iterator[Notice]:
@@ -18,7 +17,7 @@ def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) ->
     added = [str(id) for id in commit.data.get("added", ())]
     if not added:
         return
-    store = LessonStore.from_environ(os.environ if environ is None else environ, SystemClock())
+    store = LessonReader.from_environ(os.environ if environ is None else environ)
     lessons = store.read_lessons().lessons
     for lesson in [lessons[id] for id in added if id in lessons and lessons[id].is_active]:
         yield Notice("learned", lesson.text, f"lesson {lesson.id}", item=lesson.id)

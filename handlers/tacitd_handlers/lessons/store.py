@@ -11,49 +11,46 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tacitd.clock import Clock, SystemClock, local_date
 from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, make_dirs, read_all
+from tacitd.files.disk import Disk, make_dirs, read_all
 from tacitd.files.locks import wait_for_lock
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.lessons import lesson_index, lesson_paths
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons, fold_lessons
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons
 from tacitd_handlers.lessons.lesson_index import LessonIndex
 from tacitd_handlers.lessons.lesson_numbers import DIGITS, name_of
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 LOCK = ".lock"
 _ID = compile_lazily(rb'"id"\s*:\s*"?(\d{1,%d})\b' % DIGITS)
 
 
-class LessonStore:
+class LessonStore(LessonReader):
     """The lessons of one directory. Safe with any number of processes; use one object per thread."""
 
     def __init__(
         self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
     ) -> None:
         """`beside`: the folder for hits, origins and evidence."""
-        self.directory = directory
-        self.state_dir = beside
+        super().__init__(directory, beside, disk)
         self.clock = clock or SystemClock()
-        self.disk = disk or RealDisk()
-        self.log = Log(directory / lesson_paths.LOG, self.disk)
 
     @classmethod
-    def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> LessonStore:
-        return cls(Path(lesson_paths.lessons_dir(env)), Path(lesson_paths.lessons_state_dir(env)), clock)
+    def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> Self:
+        """The lessons of this environment."""
+        made = super().from_environ(env)
+        made.clock = clock or made.clock
+        return made
 
     @property
     def today(self) -> str:
         """The local ISO date (SPEC E-24)."""
         return local_date(self.clock.now())
-
-    def read_lessons(self) -> FoldedLessons:
-        """Read and fold the log. Raises OSError."""
-        return fold_lessons(self.log.read())
 
     def load_index(self) -> LessonIndex:
         """The index. If it does not match the log it is rebuilt, and stored if possible. Raises OSError."""

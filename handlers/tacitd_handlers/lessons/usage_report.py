@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tacitd.clock import SystemClock
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportTable
 from tacitd_handlers.lessons.evidence import EvidenceLog, LessonUsage, count_loads, judge_lessons
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.lesson_reader import LessonReader
 from tacitd_handlers.lessons.project_scopes import (
     ProjectRegistry,
     find_project_scope,
     list_in_force,
     show_scopes,
 )
-from tacitd_handlers.lessons.store import LessonStore
 
 
 def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
     """Yield the section: active lessons with loads and repeats, the most often corrected first. Raises OSError."""
-    store = LessonStore.from_environ(scope.environ, SystemClock())
+    store = LessonReader.from_environ(scope.environ)
     folded = store.read_lessons()
     every, active = folded.lessons.values(), folded.list_active()
     named = show_scopes(active, every, ProjectRegistry(store.state_dir).read_all())
