@@ -105,6 +105,17 @@ def test_commands_import_only_what_they_use(
     check_loaded(list_loaded(program, arguments, folder), heavy, most)
 
 
+@pytest.mark.parametrize("arguments", ["context", "learned", "history"])
+def test_a_profile_is_read_without_pydantic(arguments: str, folder: Path) -> None:
+    """With its metadata, which says what is learned."""
+    memory = folder / ".claude" / "user-memory"
+    memory.mkdir(parents=True)
+    (memory / "profile.json").write_text('{"work": {"role": "Engineer"}, "schemaVersion": 1}')
+    (memory / "profile-meta.json").write_text('{"preferences": [], "schemaVersion": 1}')
+    list_loaded(TACITD, arguments, folder)
+    check_loaded(list_loaded(TACITD, arguments, folder), WITHOUT_CLICK, 110)
+
+
 @pytest.mark.parametrize("arguments", ["status", "learned", "why something", "config show", "doctor --quick"])
 def test_commands_that_the_daemon_answers_import_next_to_nothing(arguments: str, folder: Path) -> None:
     """They ask, and print the answer."""

@@ -24,6 +24,7 @@ from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory
 from tacitd_handlers.profile.ownership import Ownership
+from tacitd_handlers.profile.profile_schema import PROFILE_METADATA, USER_PROFILE, check_document
 from tacitd_handlers.shared.user_memory import memory_dir
 
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
@@ -58,9 +59,7 @@ class ProfileReader:
         found = json_document.read_document(path, self.disk)
         if found is None:
             return self._new_profile()
-        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
-
-        return check_document(found, UserProfile, path)
+        return check_document(found, USER_PROFILE, path)
 
     def read_metadata(self) -> Json:
         """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
@@ -68,9 +67,7 @@ class ProfileReader:
         found = json_document.read_document(path, self.disk)
         if found is None:
             return metas.new_metadata(self.user, self.clock.now())
-        from tacitd_handlers.profile.profile_schema import ProfileMetadata, check_document
-
-        return self._with_defaults(check_document(found, ProfileMetadata, path))
+        return self._with_defaults(check_document(found, PROFILE_METADATA, path))
 
     def find_ownership(self) -> Ownership:
         """Return which values are the person's (SPEC P-17). Raises OSError, NotUnderstoodError."""

@@ -1,95 +1,148 @@
-"""The files of seed 001 as pydantic models (SPEC P-05, P-09, P-18): strict, with unknown keys allowed.
+"""What the files of seed 001 may contain (SPEC P-05, P-09, P-18): strict, with unknown keys allowed.
 
-The models only check a document. What is written is the document itself, so that nothing in it is lost or reordered.
-pydantic takes long to import, so this module is imported inside functions, and the fast commands read without it.
+A document is only checked. What is written is the document itself, so that nothing in it is lost or reordered. Without pydantic,
+because commands read the profile, and its import takes ten times as long as Python takes to start.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.files.json_document import NotUnderstoodError
-from tacitd_handlers.profile.fields import CUSTOM, FIELDS, PARTS
+from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, PARTS
+
+Wrong = tuple[tuple[str, ...], str]
+"""What is wrong with a value: the place in it, from the outside in, and the reason."""
+Check = Callable[[Any], Wrong | None]
+_HALF = "has half of a surrogate pair"
 
 
-def _is_time(text: str) -> str:
-    if parse_utc(text) is None:
-        raise ValueError("not an ISO 8601 time")
-    return text
+def _check_text(value: Any) -> Wrong | None:
+    return None if isinstance(value, str) else ((), "Input should be a valid string")
 
 
-Stamp = Annotated[str, AfterValidator(_is_time)]
-"""An ISO 8601 time with or without milliseconds (SPEC P-21)."""
+def _is_whole(text: str) -> bool:
+    """Whether no half of a surrogate pair stands alone in it."""
+    return text.isascii() or text == text.encode("utf-8", "replace").decode()
 
 
-class ProfilePart(BaseModel):
-    """A part of a document: camelCase on disk, strict types, unknown keys allowed (SPEC P-05, P-06)."""
-
-    model_config = ConfigDict(strict=True, extra="allow", alias_generator=to_camel)
-
-
-class Work(ProfilePart):
-    role: str | None = None
-    focus_areas: list[str] | None = None
-    languages: list[str] | None = None
+def _check_path(value: Any) -> Wrong | None:
+    if value == "":
+        return (), "String should have at least 1 character"
+    if isinstance(value, str) and not _is_whole(value):
+        return (), f"the text {_HALF}"
+    return _check_text(value)
 
 
-class CodePreferences(ProfilePart):
-    tone: Literal["direct", "neutral", "friendly"] | None = None
-    detail_level: Literal["high", "medium", "low"] | None = None
-    avoid_examples: list[str] | None = None
-    preferred_stacks: list[str] | None = None
+def _check_time(value: Any) -> Wrong | None:
+    """An ISO 8601 time with or without milliseconds (SPEC P-21)."""
+    wrong = _check_text(value)
+    return wrong if wrong or parse_utc(value) is not None else ((), "not an ISO 8601 time")
 
 
-class ToolsPart(ProfilePart):
-    editor: str | None = None
-    infra: list[str] | None = None
+def _check_count(value: Any) -> Wrong | None:
+    if not isinstance(value, int) or isinstance(value, bool):
+        return (), "Input should be a valid integer"
+    return None if value >= 0 else ((), "Input should be greater than or equal to 0")
 
 
-class Preferences(ProfilePart):
-    """A profile without its head. The changelog's `changes` have the same shape."""
-
-    bio: str | None = None
-    work: Work | None = None
-    code_preferences: CodePreferences | None = None
-    tools: ToolsPart | None = None
-    interests: list[str] | None = None
-    custom: dict[str, Any] | None = None
+def _check_share(value: Any) -> Wrong | None:
+    """A number from 0 to 1."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return (), "Input should be a valid number"
+    if not value >= 0:
+        return (), "Input should be greater than or equal to 0"
+    return None if value <= 1 else ((), "Input should be less than or equal to 1")
 
 
-class UserProfile(Preferences):
-    """profile.json. The head may be missing in a file that a person began; tacitd fills it in (SPEC P-02 to P-04)."""
-
-    user_id: str | None = None
-    schema_version: Literal[1] | None = None
-    last_updated: Stamp | None = None
+def _one_of(*texts: str) -> Check:
+    *first, last = map(repr, texts)
+    reason = f"Input should be {', '.join(first)} or {last}"
+    return lambda value: None if isinstance(value, str) and value in texts else ((), reason)
 
 
-class PreferenceMeta(ProfilePart):
-    """One learned path of profile-meta.json (SPEC P-09)."""
-
-    path: str = Field(min_length=1)
-    first_seen: Stamp
-    last_seen: Stamp
-    confidence: float = Field(ge=0.0, le=1.0)
-    seen_count: int = Field(ge=0)
+def _optional(check: Check) -> Check:
+    return lambda value: None if value is None else check(value)
 
 
-class ProfileMetadata(ProfilePart):
-    """profile-meta.json."""
+def _list_of(check: Check) -> Check:
+    def check_list(value: Any) -> Wrong | None:
+        if not isinstance(value, list):
+            return (), "Input should be a valid list"
+        for number, one in enumerate(value):
+            if wrong := check(one):
+                return (str(number), *wrong[0]), wrong[1]
+        return None
 
-    user_id: str | None = None
-    schema_version: Literal[1] | None = None
-    last_decay: Stamp | None = None
-    preferences: list[PreferenceMeta] = Field(default_factory=list)
+    return check_list
 
 
-def check_document(document: dict[str, Any], model: type[ProfilePart], what: object) -> dict[str, Any]:
-    """Return the document if the model accepts it. Raises NotUnderstoodError with the place in it and the reason.
+def _object_of(checks: Mapping[str, Check], required: Collection[str] = ()) -> Check:
+    """An object with these keys, and with others that are text."""
+
+    def check_object(value: Any) -> Wrong | None:
+        if not isinstance(value, dict):
+            return (), "Input should be a valid dictionary"
+        if not all(map(_is_whole, value)):
+            return (), f"a key {_HALF}"
+        for key, check in checks.items():
+            if key not in value and key in required:
+                return (key,), "Field required"
+            if key in value and (wrong := check(value[key])):
+                return (key, *wrong[0]), wrong[1]
+        return None
+
+    return check_object
+
+
+def _check_custom(value: Any) -> Wrong | None:
+    return None if isinstance(value, dict) else ((), "Input should be a valid dictionary")
+
+
+def _describe_preferences() -> dict[str, Check]:
+    """The fields of a profile without its head, and its part `custom`."""
+    kinds: dict[str, Check] = {"text": _check_text, "list": _list_of(_check_text)}
+    parts: dict[str, dict[str, Check]] = {part: {} for part in PARTS}
+    made: dict[str, Check] = {}
+    for path, kind in FIELDS.items():
+        part, _, key = path.rpartition(".")
+        check = _optional(_one_of(*CHOICES[path]) if kind == "choice" else kinds[kind])
+        if part:
+            parts[part][key] = check
+            made.setdefault(part, _optional(_object_of(parts[part])))
+        else:
+            made[key] = check
+    return made | {CUSTOM: _optional(_check_custom)}
+
+
+PREFERENCES = _object_of(_describe_preferences())
+"""A profile without its head. The changelog's `changes` have the same shape."""
+USER_PROFILE = _object_of(
+    _describe_preferences() | {"userId": _optional(_check_text), "lastUpdated": _optional(_check_time)}
+)
+"""profile.json. The head may be missing in a file that a person began; tacitd fills it in (SPEC P-02 to P-04)."""
+_LEARNED_PATH: Mapping[str, Check] = {
+    "path": _check_path,
+    "firstSeen": _check_time,
+    "lastSeen": _check_time,
+    "confidence": _check_share,
+    "seenCount": _check_count,
+}
+"""One learned path of profile-meta.json (SPEC P-09)."""
+PROFILE_METADATA = _object_of(
+    {
+        "userId": _optional(_check_text),
+        "lastDecay": _optional(_check_time),
+        "preferences": _list_of(_object_of(_LEARNED_PATH, required=_LEARNED_PATH)),
+    }
+)
+"""profile-meta.json."""
+
+
+def check_document(document: dict[str, Any], check: Check, what: object) -> dict[str, Any]:
+    """Return the document if it passes the check. Raises NotUnderstoodError with the place in it and the reason.
 
     `what` is the file, for the message. A `schemaVersion` other than the integer 1 is refused (SPEC P-03).
     """
@@ -102,12 +155,10 @@ def check_document(document: dict[str, Any], model: type[ProfilePart], what: obj
     ):
         why = f"{what}: schemaVersion is {version!r}; this version supports 1 and does not change the file"
         raise NotUnderstoodError(why, "update tacitd, or move the file away")
-    try:
-        model.model_validate(document)
-    except ValidationError as error:
-        raise NotUnderstoodError(
-            f"{what}: {_said(error)}", "correct it by hand; nothing was written"
-        ) from None
+    if wrong := check(document):
+        place, reason = ".".join(wrong[0]), wrong[1]
+        said = f"{place}: {reason}" if place else reason
+        raise NotUnderstoodError(f"{what}: {said}", "correct it by hand; nothing was written")
     return document
 
 
@@ -121,9 +172,3 @@ def _null(document: dict[str, Any]) -> str:
         if isinstance(holder, dict) and key in holder and holder[key] is None:
             return path
     return ""
-
-
-def _said(error: ValidationError) -> str:
-    first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}"

@@ -37,6 +37,7 @@ from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
 from tacitd_handlers.profile.profile_reader import META, PROFILE, ProfileReader, read_saved_time
+from tacitd_handlers.profile.profile_schema import USER_PROFILE, check_document
 from tacitd_handlers.shared import decay
 
 
@@ -179,9 +180,7 @@ class ProfileStore(ProfileReader):
         return None if old and self.by_person else known
 
     def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
-        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
-
-        after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
+        after = check_document(apply_ops(now.profile, plan.ops), USER_PROFILE, self.directory / PROFILE)
         intent = ProfileIntent.from_plan(now, plan, after, (self.directory / PROFILE).exists())
         kept = {path: one for path, one in now.beside.kept.items() if path not in plan.removed}
         kept |= {path: KeptValue(intent.at, heard) for path, heard in plan.heard.items()}
@@ -213,13 +212,11 @@ class ProfileStore(ProfileReader):
         self, beside: ProfileMemory, intent: ProfileIntent, newer: NewerWrites | None = None
     ) -> ProfileMemory:
         """Write what is missing of an intent, and mark it as done; return the state after it."""
-        from tacitd_handlers.profile.profile_schema import UserProfile, check_document
-
         path, found = self.directory / PROFILE, intent
 
         def changed(before: Json | None) -> Json | None:
             nonlocal found
-            old = self._new_profile() if before is None else check_document(before, UserProfile, path)
+            old = self._new_profile() if before is None else check_document(before, USER_PROFILE, path)
             found = settle_intent(intent, old, newer, exists=before is not None)
             if before is not None:
                 # Trigger: a save from an older buffer, since the last check. Why: it undid earlier changes, and the new
