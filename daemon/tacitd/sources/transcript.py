@@ -22,9 +22,8 @@ from tacitd.sources.position import mark_at
 LOOK_BEHIND = 256 << 10
 """Bytes before the start that are read for context: the assistant's last text, the directory, the session."""
 
-_BLOCK = 256 << 10
-"""Bytes that are read and decoded at once. A larger block does not stay in the processor's cache until it is decoded, and its
-memory would be requested from the kernel, and given back, each time."""
+_BLOCK = 1 << 20
+"""Bytes that are read and decoded at once."""
 
 _SLICE = 1 << 20
 """Bytes of a slice, if the caller asks for no other number."""
@@ -179,8 +178,9 @@ class Tail:
             if self._mark is None:
                 self._look_behind(fd)
             done = self._slice(fd, max(limit, 1), to_end)
-            # Before the descriptor is closed: by name, another file could be marked.
-            self._mark = mark_at(fd, self._read_end)
+            if done.more or not to_end:
+                # Before the descriptor is closed: by name, another file could be marked.
+                self._mark = mark_at(fd, self._read_end)
         finally:
             os.close(fd)
         self._last_time = self.assembler.newest_time or self._last_time
@@ -275,6 +275,9 @@ class Tail:
                 self._read_end += self.assembler.read_leading_records(piece.end, piece.data[piece.cut :])
             if not more or not piece.cut or self._read_end + _BLOCK > begin + limit:
                 return ReadStep(self._read_end - begin, more, False)
+            # Before the next block is read: with two in memory, the C library gives the memory back to the kernel each time
+            # (mallopt(3), M_TRIM_THRESHOLD), and the page faults to get it again take a quarter of the time.
+            del piece
 
     def _pass_over(self, fd: int, at: int, limit: int) -> ReadStep:
         """Skip a line that is too long to be kept: search its end, a bounded piece at a time."""

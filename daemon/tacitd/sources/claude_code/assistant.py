@@ -82,6 +82,9 @@ class SpokenContext(Struct, frozen=True):
     """"" if its records name none."""
 
 
+_NOTHING = SpokenContext("", "")
+
+
 class RecentSpeech:
     """The end of the assistant's text in the turn that a prompt answers."""
 
@@ -104,24 +107,27 @@ class RecentSpeech:
     def get_context(self) -> SpokenContext:
         """The end of the assistant's text since the last prompt, or before it. What it wrote in another directory than its last
         message is left out: a person may have excluded one of the two."""
-        end = cwd = ""
+        found = _NOTHING
         for at in range(len(self._recent) - 1, -1, -1):
             said = self._recent[at]
             if isinstance(said, bytes):
                 said = self._recent[at] = self._read(said)
             if not said.text:
                 continue
-            if end and said.cwd != cwd:
+            if not found.text:
+                found = said
+            elif said.cwd != found.cwd:
                 break
-            end, cwd = f"{said.text}\n{end}" if end else said.text, said.cwd
-            if len(end) >= CONTEXT_LIMIT:
+            else:
+                found = SpokenContext(f"{said.text}\n{found.text}"[-CONTEXT_LIMIT:], said.cwd)
+            if len(found.text) >= CONTEXT_LIMIT:
                 break
-        return SpokenContext(end[-CONTEXT_LIMIT:], cwd)
+        return found
 
     def _read(self, raw: bytes) -> SpokenContext:
         line = decode_spoken(raw)
         message, cwd = line.message, line.cwd or ""
         if not isinstance(message, LineMessage) or _synthetic(line, message):
-            return SpokenContext("", cwd)
+            return _NOTHING
         own = self._own.is_own_record(line.session_id or "", cwd)
-        return SpokenContext("" if own else spoken_text(message)[-CONTEXT_LIMIT:], cwd)
+        return _NOTHING if own else SpokenContext(spoken_text(message)[-CONTEXT_LIMIT:], cwd)

@@ -109,8 +109,10 @@ class PromptQueue:
 
         The latter are kept, so that a user line that follows later is recognised as theirs.
         """
-        gone, self._waiting = self._waiting[: max(self._due, 0)], self._waiting[max(self._due, 0) :]
-        self._due = 0
+        due, self._due = max(self._due, 0), 0
+        if self.is_empty:
+            return [], []
+        gone, self._waiting = self._waiting[:due], self._waiting[due:]
         said = [entry for entry in self._waiting if not entry.given_out]
         for entry in said:
             entry.given_out = True

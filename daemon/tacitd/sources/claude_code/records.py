@@ -110,17 +110,20 @@ class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_me
 class TranscriptLine(Struct, gc=False, rename="camel"):
     """A record of a transcript: the fields that are used, with Claude Code's names in snake case."""
 
-    type: str | None = None
-    uuid: str | None = None
-    session_id: str | None = None
-    timestamp: str | None = None
+    # In the order in which the client writes them: a key is compared first with the field after the one that was found last.
+    is_sidechain: bool | None = None
     cwd: str | None = None
-    git_branch: str | None = None
+    session_id: str | None = None
     version: str | None = None
+    git_branch: str | None = None
+    type: str | None = None
+    message: LineMessage | str | None = None
+    uuid: str | None = None
+    timestamp: str | None = None
+    tool_use_result: ToolResult | str | list[Raw] | None = None
     entrypoint: str | None = None
     prompt_source: str | None = None
     turn_origin: str | None = None
-    is_sidechain: bool | None = None
     agent_id: str | None = None
     is_meta: bool | None = None
     is_compact_summary: bool | None = None
@@ -132,8 +135,6 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     scheduled_task_id: Raw = _NONE
     plan_content: Raw = _NONE
     origin: Origin | str | None = None
-    message: LineMessage | str | None = None
-    tool_use_result: ToolResult | str | list[Raw] | None = None
     attachment: Attachment | None = None
     is_api_error_message: bool | None = None
     operation: str | None = None
