@@ -36,7 +36,7 @@ SHARED = {
     "tacitd.dispatch.waiting_lines": "how status, sync and scan print what waits",
     "tacitd.logging_setup": "the log, for commands that seldom write it",
     "tacitd.model.answer_checks": "the sentinel of tacitd's own prompts",
-    "tacitd.model.spend_report": "the cost of a line in `tacitd why`",
+    "tacitd.model.call_records": "the cost of a line in `tacitd why`",
     "tacitd.model_factory": "the model and its budget, for commands without a daemon",
     "tacitd.plugins": "the sections of the configuration, for commands without a daemon",
     "tacitd.sources.base": "the protocol of a source",

@@ -134,8 +134,8 @@ def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
 
         print_paged(lines, echo_text)
         return
+    if remote is None:
+        write_text("".join(f"{line}\n" for line in lines), sys.stdout)
+        return
     for line in lines:
-        if remote is None:
-            echo_text(line)
-        else:
-            remote.add_text("out" if no_pager else "paged", f"{line}\n")
+        remote.add_text("out" if no_pager else "paged", f"{line}\n")

@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from tacitd.clock import local_date
-from tacitd.model.spend_totals import ASSUMED_USD, read_number
+from tacitd.model.call_records import read_number
+from tacitd.model.spend_totals import ASSUMED_USD
 
 GroupBy = Literal["day", "project", "purpose", "model"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
@@ -111,37 +112,6 @@ def _add_call(row: SpendRow, call: Mapping[str, Any], end: Mapping[str, Any] | N
     row.unanswered += bool(end.get("why"))
     row.tokens_in += int(read_number(end.get("in")))
     row.tokens_out += int(read_number(end.get("out")))
-
-
-def find_calls(
-    records: Iterable[Mapping[str, Any]], keys: Container[str]
-) -> list[tuple[str, dict[str, Any]]]:
-    """The calls with these keys, oldest first, each after its own key (see `is_call_of`): `purpose`, `model`, `at` (seconds since
-    1970, UTC), `usd` and whether that is `assumed`, tokens `in` and `out`.
-    """
-    begun: dict[str, Mapping[str, Any]] = {}
-    found: list[tuple[str, dict[str, Any]]] = []
-    for record in records:
-        id, key = str(record.get("id")), str(record.get("key", ""))
-        if record.get("state") == "begun" and is_call_of(key, keys):
-            begun[id] = record
-        elif record.get("state") == "ended" and id in begun:
-            call = begun[id]
-            made = {
-                "purpose": str(call.get("purpose", "")),
-                "model": str(record.get("model", "")) or str(call.get("tier", "")),
-                "at": read_number(call.get("at")),
-                "usd": read_number(record.get("usd")),
-                "assumed": bool(record.get("assumed")),
-            }
-            made |= {name: int(read_number(record.get(name))) for name in ("in", "out")}
-            found.append((str(call.get("key", "")), made))
-    return found
-
-
-def is_call_of(key: str, keys: Container[str]) -> bool:
-    """Whether the key of a call is one of these. A call of several parts has the key with `:1` and so on."""
-    return key in keys or key.rpartition(":")[0] in keys
 
 
 def _add_total(row: SpendRow, record: Mapping[str, Any]) -> None:

@@ -5,7 +5,6 @@ Records are folded in the order of the log. A record that is unknown or odd is s
 
 from __future__ import annotations
 
-import math
 from collections import Counter, deque
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tacitd.clock import local_date
+from tacitd.model.call_records import read_number
 from tacitd.text.hashes import blake2b
 
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
@@ -178,18 +178,6 @@ class SpendTotals(Struct):
 def _shorten(name: str) -> int:
     """A number of eight bytes for a key or part: 20,000 texts of the last months take three times as much."""
     return int.from_bytes(blake2b(name.encode(errors="replace"), digest_size=8).digest(), "big")
-
-
-def read_number(value: object) -> float:
-    """The value if it is a finite number from 0 to 1e12, otherwise 0: a damaged record must not spoil a sum."""
-    if (
-        isinstance(value, int | float)
-        and not isinstance(value, bool)
-        and 0 <= value < 1e12
-        and math.isfinite(value)
-    ):
-        return float(value)
-    return 0.0
 
 
 def _day(at: float) -> str:

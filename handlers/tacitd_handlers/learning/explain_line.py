@@ -14,7 +14,7 @@ from tacitd.clock import utc_seconds
 from tacitd.consumers.snapshots import read_commit_records
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
-from tacitd.model.spend_report import find_calls, is_call_of
+from tacitd.model.call_records import find_calls, is_call_of
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
 from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
@@ -103,8 +103,9 @@ def _list_keys(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -
 
 
 def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
-    rows = read_waiting_rows(inventory.state_dir)
-    for batch in inventory.state.waiting.get(root, {}).values():
+    waiting = inventory.state.waiting.get(root, {})
+    rows = read_waiting_rows(inventory.state_dir) if waiting else {}
+    for batch in waiting.values():
         for fact in batch.facts:
             if wanted in fact.casefold():
                 when = describe_writing(rows.get(str(root), {}), inventory.clock.now())

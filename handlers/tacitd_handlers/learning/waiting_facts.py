@@ -24,9 +24,9 @@ def describe_waiting_facts(
     state: LearningState, roots: Iterable[Path], state_dir: Path, now: float
 ) -> Iterator[str]:
     """A line for each project with waiting facts: `1 fact waits, written about 21:39; …`. Times are local."""
-    rows = read_waiting_rows(state_dir)
-    for root in roots:
-        number = sum(len(one.facts) for one in state.waiting.get(root, {}).values())
+    numbers = {root: sum(len(one.facts) for one in state.waiting.get(root, {}).values()) for root in roots}
+    rows = read_waiting_rows(state_dir) if any(numbers.values()) else {}
+    for root, number in numbers.items():
         if number:
             verb = "waits" if number == 1 else "wait"
             yield f"{count_noun(number, 'fact')} {verb}, {describe_writing(rows.get(str(root), {}), now)}"

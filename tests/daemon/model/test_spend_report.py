@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.clock import local_date
 from tacitd.model.budget import Budget
-from tacitd.model.spend_report import FOLDED, NAMELESS, GroupBy, find_calls, report_spending, sum_rows
+from tacitd.model.spend_report import FOLDED, NAMELESS, GroupBy, report_spending, sum_rows
 from tacitd.testing import FakeClock
 
 DAY = 86400.0
@@ -135,38 +135,3 @@ def test_damaged_records_spoil_nothing(records: list[dict[str, Any]]) -> None:
     for by in ("day", "project", "purpose", "model"):
         total = sum_rows(report_spending(records, by))
         assert 0 <= total.usd < 1e15 and 0 <= total.assumed_usd <= total.usd + 1e-6
-
-
-def test_the_calls_behind_a_line_are_found_by_their_keys() -> None:
-    """Also those of several parts; a call that did not end, another key and a torn record are left out."""
-    records: list[dict[str, Any]] = [
-        {"id": "1", "at": 5, "key": "synthesis:a", "tier": "smart", "purpose": "synthesis", "state": "begun"},
-        {"id": "1", "at": 6, "state": "ended", "usd": 0.02, "assumed": True, "in": 10, "out": 2, "why": ""},
-        {
-            "id": "2",
-            "at": 7,
-            "key": "synthesis:a:1",
-            "tier": "smart",
-            "purpose": "synthesis",
-            "state": "begun",
-        },
-        {"id": "2", "at": 8, "state": "ended", "usd": "?", "model": "m", "why": ""},
-        {"id": "3", "at": 9, "key": "synthesis:b", "tier": "smart", "state": "begun"},
-        {"id": "3", "at": 9, "state": "ended", "usd": 1.0},
-        {"id": "4", "at": 9, "key": "synthesis:a", "state": "begun"},
-        {"state": "ended"},
-    ]
-    found = find_calls(records, {"synthesis:a"})
-    assert [key for key, _ in found] == ["synthesis:a", "synthesis:a:1"]
-    assert [call for _, call in found] == [
-        {
-            "purpose": "synthesis",
-            "model": "smart",
-            "at": 5.0,
-            "usd": 0.02,
-            "assumed": True,
-            "in": 10,
-            "out": 2,
-        },
-        {"purpose": "synthesis", "model": "m", "at": 7.0, "usd": 0.0, "assumed": False, "in": 0, "out": 0},
-    ]
