@@ -24,7 +24,7 @@ from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory
 from tacitd_handlers.profile.ownership import Ownership
-from tacitd_handlers.profile.profile_schema import PROFILE_METADATA, USER_PROFILE, check_document
+from tacitd_handlers.profile.profile_schema import ProfileMetadata, UserProfile, check_document
 from tacitd_handlers.shared.user_memory import memory_dir
 
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
@@ -59,7 +59,7 @@ class ProfileReader:
         found = json_document.read_document(path, self.disk)
         if found is None:
             return self._new_profile()
-        return check_document(found, USER_PROFILE, path)
+        return check_document(found, UserProfile, path)
 
     def read_metadata(self) -> Json:
         """Return the checked meta document, or an empty one if there is no file. Raises OSError, NotUnderstoodError."""
@@ -67,7 +67,7 @@ class ProfileReader:
         found = json_document.read_document(path, self.disk)
         if found is None:
             return metas.new_metadata(self.user, self.clock.now())
-        return self._with_defaults(check_document(found, PROFILE_METADATA, path))
+        return self._with_defaults(check_document(found, ProfileMetadata, path))
 
     def find_ownership(self) -> Ownership:
         """Return which values are the person's (SPEC P-17). Raises OSError, NotUnderstoodError."""

@@ -37,7 +37,7 @@ from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
 from tacitd_handlers.profile.profile_reader import META, PROFILE, ProfileReader, read_saved_time
-from tacitd_handlers.profile.profile_schema import USER_PROFILE, check_document
+from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 from tacitd_handlers.shared import decay
 
 
@@ -180,7 +180,7 @@ class ProfileStore(ProfileReader):
         return None if old and self.by_person else known
 
     def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
-        after = check_document(apply_ops(now.profile, plan.ops), USER_PROFILE, self.directory / PROFILE)
+        after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
         intent = ProfileIntent.from_plan(now, plan, after, (self.directory / PROFILE).exists())
         kept = {path: one for path, one in now.beside.kept.items() if path not in plan.removed}
         kept |= {path: KeptValue(intent.at, heard) for path, heard in plan.heard.items()}
@@ -216,7 +216,7 @@ class ProfileStore(ProfileReader):
 
         def changed(before: Json | None) -> Json | None:
             nonlocal found
-            old = self._new_profile() if before is None else check_document(before, USER_PROFILE, path)
+            old = self._new_profile() if before is None else check_document(before, UserProfile, path)
             found = settle_intent(intent, old, newer, exists=before is not None)
             if before is not None:
                 # Trigger: a save from an older buffer, since the last check. Why: it undid earlier changes, and the new

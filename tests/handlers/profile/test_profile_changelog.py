@@ -12,7 +12,7 @@ from support_profile import DAY, GOLDEN, NOW, Box
 from tacitd.clock import utc_millis
 from tacitd.files.log import Log
 from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.profile_schema import PREFERENCES, check_document
+from tacitd_handlers.profile.profile_schema import Preferences, check_document
 
 KEYS = ["timestamp", "session_id", "action", "source", "changes", "removed"]
 
@@ -24,7 +24,7 @@ def check_entry(one: dict[str, Any]) -> None:
     )
     assert one["action"] in {"extract", "update", "clear", "remove", "decay"}
     assert one["source"] in {"minimal/hook", "mcp/hook", "mcp/tool", "system"}
-    check_document(one["changes"], PREFERENCES, "changelog")
+    check_document(one["changes"], Preferences, "changelog")
 
 
 def test_the_seeds_lines_are_entries() -> None:
