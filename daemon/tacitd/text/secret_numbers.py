@@ -150,6 +150,8 @@ def is_iban(number: str) -> bool:
 def find_seed_phrases(text: str) -> list[tuple[int, int]]:
     """The spans of all seed phrases."""
     spans: list[tuple[int, int]] = []
+    if len(text) < _SHORTEST_PHRASE:
+        return spans
     for run in _WORD_RUN.finditer(text):
         if run.end() - run.start() < _SHORTEST_PHRASE:
             continue
