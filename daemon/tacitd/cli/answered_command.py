@@ -147,8 +147,10 @@ def _declare(parameter: CommandParameter) -> Callable[[_F], _F]:
 
 
 class AnsweredCommand:
-    """A command that the daemon may run in a thread for another process, which may run it again: it changes nothing that counts, and
-    takes its surroundings from `caller.py`."""
+    """A command that the daemon may run in a thread for another process, which may run it again.
+
+    So it changes nothing that counts, and takes its surroundings from `caller.py`.
+    """
 
     def __init__(self, function: Callable[..., int | None], epilog: str) -> None:
         self.function = function

@@ -33,8 +33,9 @@ class CallMethod(Protocol):
 
 
 class DeclinedError(BaseException):
-    """The daemon does not answer this; the caller's own process runs the command. Not an Exception, because commands report those
-    of a plugin's hook and go on.
+    """The daemon does not answer this; the caller's own process runs the command.
+
+    Not an Exception, because commands report those of a plugin's hook and go on.
     """
 
 

@@ -55,8 +55,8 @@ def collect_items(
 ) -> list[FoundItem]:
     """The items of all plugins: those of a project and of the person, or of all projects (None).
 
-    `without`: the name of a plugin that is left out. `advance` is called after each plugin with the number of plugins that are read, and of all. A plugin that fails is
-    reported on standard error.
+    `without`: the name of a plugin that is left out. `advance` is called after each plugin with the number of plugins that are
+    read, and of all. A plugin that fails is reported on standard error.
     """
     table = load_plugin_table(os.environ)
     for what in table.broken:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 PATIENCE = 1.0
-"""Seconds for the answer. Most take a hundredth; a process of its own answers within a quarter, but for what a daemon waits for."""
+"""Seconds for the answer. Most take a hundredth of one. A process of its own answers within a quarter, unless it must wait for what
+a daemon waits for too."""
 METHOD = "command"
 SAME = frozenset(
     [
@@ -55,7 +56,8 @@ def identify_program() -> str:
 
     A daemon keeps what it was when it started, so one that runs older code under the same version is not taken for this one.
     """
-    return f"{__version__} {sys.prefix} {__file__} {os.stat(__file__).st_mtime_ns}"  # noqa: PTH116  importing pathlib takes too long
+    written = os.stat(__file__).st_mtime_ns  # noqa: PTH116  importing pathlib takes too long
+    return f"{__version__} {sys.prefix} {__file__} {written}"
 
 
 def identify_places(directory: str, arguments: Sequence[str]) -> list[str]:
@@ -91,7 +93,9 @@ def answer_command(arguments: Sequence[str], environ: Mapping[str, str]) -> bool
 
 
 class NoTrace:
-    """While this is entered, Ctrl-C ends the process without a traceback: as `early_signals`, but without `signal`, which imports enum."""
+    """While this is entered, Ctrl-C ends the process without a traceback: as in `early_signals`, but without `signal`, which imports
+    enum.
+    """
 
     def __enter__(self) -> None:
         import _signal  # type: ignore[import-not-found]
