@@ -73,8 +73,8 @@ class RecordBuffer:
     def list_prompts(self, after: int, upto: int) -> tuple[Prompt, ...]:
         """The prompts of these records. Does not decode the assistant's lines."""
         first, last = self._between(after, upto)
-        held = (one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto)
-        return tuple(prompt for record in held for prompt in record.prompts)
+        held = [one for one in self._records[first:last] if isinstance(one, Record) and one.end <= upto]
+        return tuple([prompt for record in held for prompt in record.prompts])
 
     def forget_before(self, before: int) -> None:
         """Drop the records that begin before this offset."""
