@@ -341,7 +341,7 @@ _CHILDREN = frozenset({"cat", "tacitd scan"})
 """Those that are processes of their own."""
 
 
-_OURS = ("tacitd.sources.registry", "tacitd.sources.transcript")
+_OURS = ("tacitd.sources.registry", "tacitd.sources.claude_code.source", "tacitd.sources.transcript")
 IMPORTS = {
     "orjson": ("orjson",),
     "orjson, 1 MB buffer": ("orjson",),

@@ -144,29 +144,51 @@ class TranscriptPrompts:
     """The prompts of one transcript so far. Used by one thread.
 
     Nearly all are typed lines with an id each, in which no text is compared, and most transcripts end before there is any
-    other prompt. So digests are computed only then, or when the lines need more memory than their digests.
+    other prompt. So texts are compared only then, and digests are computed only when the prompts need more memory than these.
     """
 
     def __init__(self) -> None:
-        self._lines: dict[str, Prompt] = {}
-        """The typed lines by their ids, until `_seen` is made of them."""
+        self._prompts: dict[str, Prompt] = {}
+        """By their ids, until `_seen` is made of them."""
+        self._said: dict[str, dict[tuple[str, str], float | None]] | None = None
+        """For each class the texts, as (session, normalised text), with their times, from the first prompt that is no line on."""
         self._room = _ROOM
         self._seen: SeenPrompts | None = None
 
     def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then."""
-        if self._seen is None:
-            self._room -= len(prompt.text) + 100
-            if prompt.uuid and prompt.kind != "queued" and self._room > 0:
-                if prompt.uuid in self._lines:
-                    return False
-                self._lines[prompt.uuid] = prompt
-                return True
+        if self._seen is not None:
+            return self._seen.add_if_new(prompt)
+        self._room -= len(prompt.text) + 100
+        if self._room <= 0:
             self._seen = SeenPrompts()
-            for line in self._lines.values():
-                self._seen.add_prompt(line)
-            self._lines.clear()
-        return self._seen.add_if_new(prompt)
+            for one in self._prompts.values():
+                self._seen.add_prompt(one)
+            self._prompts, self._said = {}, None
+            return self._seen.add_if_new(prompt)
+        id, kind = prompt.id, _class(prompt)
+        is_compared = self._said is not None or kind != "line"
+        if id in self._prompts or (is_compared and self._was_said(prompt, kind)):
+            return False
+        self._prompts[id] = prompt
+        return True
+
+    def _was_said(self, prompt: Prompt, kind: str) -> bool:
+        """Whether a text of another class is this one's; this one is added if not."""
+        if self._said is None:
+            lines = self._prompts.values()
+            self._said = {"bare": {}, "queue": {}, "line": {_words(one): one.time for one in lines}}
+        words = _words(prompt)
+        for other in _SAME_AS[kind]:
+            said = self._said[other]
+            if words in said and _near(said[words], prompt.time):
+                return True
+        self._said[kind][words] = prompt.time
+        return False
+
+
+def _words(prompt: Prompt) -> tuple[str, str]:
+    return prompt.session, normalise_text(prompt.text)
 
 
 def _keep_newest(said: dict[bytes, bytes]) -> dict[bytes, bytes]:

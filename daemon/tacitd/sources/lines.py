@@ -100,15 +100,18 @@ def read_slice(fd: int, offset: int, limit: int, longest: int = LONGEST) -> Line
     It reads more, up to `longest`, only if a single line is longer than `limit`. Raises OSError.
     """
     want = min(max(limit, 1), longest + 1)
+    size = os.fstat(fd).st_size
+    left = max(size - offset, 0)
     while True:
-        data = os.pread(fd, want, offset)
+        # Not more than there is: a buffer of the size that is asked for is made first, for most files with a system call.
+        data = os.pread(fd, min(want, left), offset)
         cut = data.rfind(b"\n") + 1
         # Without a newline in a full read, this line is longer than `want`: read four times as much of it.
-        if cut or len(data) < want or want > longest:
+        if cut or want >= left or want > longest:
             break
         want = min(want * 4, longest + 1)
     long = not cut and len(data) > longest
-    return LineChunk(offset, b"" if long else data, cut, os.fstat(fd).st_size, long)
+    return LineChunk(offset, b"" if long else data, cut, size, long)
 
 
 def skip_line(fd: int, offset: int, limit: int) -> tuple[int, bool]:

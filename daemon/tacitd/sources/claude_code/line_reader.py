@@ -59,7 +59,8 @@ class LineReader(RecordAssembler):
         end = first
         # A stream finds newlines with memchr; `bytes.split` compares byte by byte. The lines end with their newlines.
         for raw in BytesIO(data):
-            start, end = end, end + len(raw)
+            size = len(raw)
+            end += size
             if end > stop:
                 break
             if repeats and raw.startswith(SKIPPED) and never_matters(raw):
@@ -78,7 +79,7 @@ class LineReader(RecordAssembler):
                     passed = None
                     continue
             elif kind == "assistant":
-                if end - start <= HELD:
+                if size <= HELD:
                     if not line.is_sidechain:
                         message = line.message
                         content = message.content if type(message) is HeaderMessage else None
@@ -91,7 +92,7 @@ class LineReader(RecordAssembler):
                             said.append(raw)
                         # Of thinking alone, a third of these lines, no record is made.
                         if keeps and not is_thinking(content):
-                            spoken.append(HeldLine(start, end, raw))
+                            spoken.append(HeldLine(end - size, end, raw))
                     passed = line
                     continue
             elif kind == "user":
@@ -107,7 +108,7 @@ class LineReader(RecordAssembler):
                 continue
             self.take_passed(spoken, said, passed)
             spoken, said, passed = [], [], None
-            self._look_closer(start, end, raw)
+            self._look_closer(end - size, end, raw)
         self.take_passed(spoken, said, passed)
         self._has_repeats = repeats
 

@@ -22,6 +22,7 @@ from tacitd.sources.claude_code.prompt_text import (
     said_in_rejection,
 )
 from tacitd.sources.claude_code.records import (
+    NONE,
     Attachment,
     Block,
     HeaderMessage,
@@ -78,7 +79,7 @@ def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
     block = content[0]
     if block.type != "tool_result" or (block.is_error and may_contain_rejection(raw)):
         return False
-    return type(result) is not HeaderResult or not is_present(result.answers)
+    return type(result) is not HeaderResult or result.answers is NONE or not is_present(result.answers)
 
 
 def is_headless(line: TranscriptLine) -> bool | None:

@@ -51,7 +51,8 @@ _KNOWN = (
 KNOWN_TYPES = frozenset(_KNOWN.split())
 """Record types known up to Claude Code 2.1.328. Other types are counted and skipped."""
 
-_NONE = Raw()
+NONE = Raw()
+"""What a raw field is if the line does not have it."""
 
 
 def never_matters(line: bytes) -> bool:
@@ -72,8 +73,8 @@ class Block(Struct, gc=False):
     id: str = ""
     name: str = ""
     is_error: bool | None = None
-    input: Raw = _NONE
-    content: Raw = _NONE
+    input: Raw = NONE
+    content: Raw = NONE
 
 
 class LineMessage(Struct, gc=False):
@@ -92,15 +93,15 @@ class Origin(Struct, gc=False):
 class ToolResult(Struct, gc=False):
     """The two fields that contain the answers to AskUserQuestion."""
 
-    answers: Raw = _NONE
-    annotations: Raw = _NONE
+    answers: Raw = NONE
+    annotations: Raw = NONE
 
 
 class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_meta": "isMeta"}):
     """The content of an `attachment` record; only `queued_command` is used."""
 
     type: str | None = None
-    prompt: Raw = _NONE
+    prompt: Raw = NONE
     source_uuid: str | None = None
     command_mode: str | None = None
     origin: Origin | str | None = None
@@ -129,16 +130,16 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     is_compact_summary: bool | None = None
     is_visible_in_transcript_only: bool | None = None
     is_virtual: bool | None = None
-    text_not_typed: Raw = _NONE
-    handed_off: Raw = _NONE
-    wakeup_source: Raw = _NONE
-    scheduled_task_id: Raw = _NONE
-    plan_content: Raw = _NONE
+    text_not_typed: Raw = NONE
+    handed_off: Raw = NONE
+    wakeup_source: Raw = NONE
+    scheduled_task_id: Raw = NONE
+    plan_content: Raw = NONE
     origin: Origin | str | None = None
     attachment: Attachment | None = None
     is_api_error_message: bool | None = None
     operation: str | None = None
-    content: Raw = _NONE
+    content: Raw = NONE
     command_uuid: str | None = None
 
 
@@ -170,7 +171,7 @@ class HeaderMessage(Struct, gc=False):
 class HeaderResult(Struct, gc=False):
     """Whether a tool's result may contain a person's answers."""
 
-    answers: Raw = _NONE
+    answers: Raw = NONE
 
 
 class HeaderAttachment(Struct, gc=False):
@@ -266,12 +267,12 @@ def _named_skills(given: bytes) -> tuple[str, ...]:
 
 def is_present(raw: Raw) -> bool:
     """Whether a rarely used field is present and neither null nor false nor empty."""
-    return raw is not _NONE and bytes(raw) not in (b"", b"null", b"false", b'""')
+    return raw is not NONE and bytes(raw) not in (b"", b"null", b"false", b'""')
 
 
 def text_of(raw: Raw) -> str:
     """Given a field that is a string or a list of blocks, return its text; "" for anything else."""
-    if raw is _NONE:
+    if raw is NONE:
         return ""
     try:
         found = _TEXT.decode(raw)
@@ -295,7 +296,7 @@ def object_of(raw: Raw) -> dict[str, Any]:
 def _loosen(kind: type[Struct]) -> tuple[msgspec.json.Decoder[Any], tuple[msgspec.structs.FieldInfo, ...]]:
     """The decoder of a struct whose fields are all raw, and the fields. Made when a line needs it, which few ever do."""
     fields = msgspec.structs.fields(kind)
-    raw = [(f.name, Raw, msgspec.field(default=_NONE, name=f.encode_name)) for f in fields]
+    raw = [(f.name, Raw, msgspec.field(default=NONE, name=f.encode_name)) for f in fields]
     return msgspec.json.Decoder(msgspec.defstruct("Loose" + kind.__name__, raw, gc=False)), fields
 
 
