@@ -72,7 +72,13 @@ def _make_click_path() -> Any:
 
 def _read_path(text: str) -> Path:
     path = Path(text)
-    if path.exists() and not os.access(path, os.R_OK):
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return path
+    except OSError as error:  # too long a name, a directory that only others may search
+        raise ValueError(text) from error
+    if not os.access(path, os.R_OK):
         raise ValueError(text)
     return path
 

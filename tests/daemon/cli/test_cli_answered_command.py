@@ -73,6 +73,14 @@ def test_usual_forms_need_no_click(cli: Cli, arguments: str, some: dict[str, Any
     assert some.items() <= (command.read_arguments(words[len(found[0]) :]) or {}).items()
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "x\0y"])
+def test_click_reads_a_path_that_cannot_be_examined(cli: Cli, name: str) -> None:
+    """A name that is too long, as below a directory that only others may search: the command reports it, without a traceback."""
+    found = locate_answered(["prompts"])
+    command = load_answered(found[1]) if found else None
+    assert command is not None and command.read_arguments([name]) is None
+
+
 def test_other_commands_are_not_answered(cli: Cli) -> None:
     """One that changes something, a group, and one that does not exist."""
     found = locate_answered(["stop"])
