@@ -20,6 +20,7 @@ from typing import NamedTuple
 import pytest
 
 from support_daemon import PROGRAM, Daemon
+from support_rights import bound
 from support_waiting import PATIENCE
 
 pytestmark = pytest.mark.scenario
@@ -242,6 +243,15 @@ def test_a_daemon_of_another_version_is_not_asked_to_answer(daemon: Daemon) -> N
     """After an update the daemon that runs is the old one, until it is restarted."""
     other = QUICK_ONLY[-1].replace("import os, sys;", "import os, sys, tacitd; tacitd.__version__ = '9.9.9';")
     assert run(daemon, [*QUICK_ONLY[:-1], other], "status") == (1, b"", b"")
+
+
+def test_a_state_directory_that_cannot_be_searched(daemon: Daemon, tmp_path: Path) -> None:
+    """A daemon may run there: `status` says what is wrong, and not that nothing ran."""
+    closed = tmp_path / "closed"
+    closed.mkdir(0o000)
+    elsewhere = {"TACITD_STATE_DIR": str(closed / "s")}
+    quick, full = (run(daemon, [*bound(), *program], "status", **elsewhere) for program in (PROGRAM, FULL))
+    assert quick == full and b"Permission denied" in quick.err
 
 
 def test_a_closed_reader_and_closed_streams(daemon: Daemon) -> None:

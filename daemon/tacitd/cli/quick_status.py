@@ -61,7 +61,18 @@ def _may_have_daemon(state: str, environ: Mapping[str, str]) -> bool:
     places = [f"{state}/socket", f"{state}/tacitd.sock", f"{runtime}/tacitd/tacitd.sock"]
     is_named = "TACITD_SOCKET" in environ or (runtime and "TACITD_STATE_DIR" in environ)
     is_long = any(len(os.fsencode(place)) > LONGEST_SOCKET for place in places)
-    return bool(is_named) or is_long or any(map(os.path.lexists, places))
+    return bool(is_named) or is_long or any(map(_may_exist, places))
+
+
+def _may_exist(path: str) -> bool:
+    """Whether there is something of this name, or that cannot be found out."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def read_last_status(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -71,8 +82,8 @@ def read_last_status(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         document: dict[str, Any] = {**json.loads(_read_bytes(path)), **gone}
         list_status_lines(document, 0.0, verbose=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return never | gone  # missing, or of another version
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return never | gone  # missing, damaged, or of another version
     return document
 
 

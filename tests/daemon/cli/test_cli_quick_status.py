@@ -27,20 +27,20 @@ def state(cli: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("document", [None, {}, QUIET, BUSY])
+@pytest.mark.parametrize("document", [None, {}, QUIET, BUSY, "[" * 100_000])
 @pytest.mark.parametrize("columns", [None, "46"])
 def test_the_text_is_that_of_the_command(
     cli: Cli,
     state: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    document: dict[str, Any] | None,
+    document: dict[str, Any] | str | None,
     columns: str | None,
 ) -> None:
-    """Where no daemon ran, and after a quiet and a busy one; in a pipe and on a narrow terminal."""
+    """Where no daemon ran, after a quiet and a busy one, and where the file is damaged; in a pipe and on a narrow terminal."""
     if document is not None:
         state.mkdir()
-        (state / "status.json").write_text(json.dumps(document))
+        (state / "status.json").write_text(document if isinstance(document, str) else json.dumps(document))
     monkeypatch.setattr("time.time", lambda: NOW)
     if columns is not None:
         monkeypatch.setattr("tacitd.cli.quick_status.sys.stdout.isatty", lambda: True)
