@@ -254,6 +254,18 @@ def test_a_state_directory_that_cannot_be_searched(daemon: Daemon, tmp_path: Pat
     assert quick == full and b"Permission denied" in quick.err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("arguments", ["doctor --quick", "status"])
+def test_messages_that_cannot_be_written_double_nothing(
+    daemon: Daemon, tmp_path: Path, arguments: str
+) -> None:
+    """What is on stdout already is not printed again: as the full program, which ends with 1."""
+    variables = {"TACITD_STATE_DIR": str(tmp_path / "state")} if arguments == "status" else {}
+    command = ["bash", "-c", '"$@" 2>/dev/full', "bash"]
+    quick, full = (run(daemon, [*command, *program], arguments, **variables) for program in (PROGRAM, FULL))
+    assert quick == full and full.code == 1 and full.out
+
+
 def test_a_closed_reader_and_closed_streams(daemon: Daemon) -> None:
     """`tacitd learned | head -0` ends quietly, and `>&-` does not fail: as the full program."""
     for program in (PROGRAM, ALONE, FULL):

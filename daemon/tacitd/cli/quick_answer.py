@@ -164,9 +164,7 @@ def _print_texts(printed: Sequence[str]) -> bool:
     try:
         for name, text in zip(printed[::2], printed[1::2], strict=True):
             if name != "paged":
-                stream = sys.stderr if name == "err" else sys.stdout
-                stream.write(text)
-                stream.flush()
+                _print_text(text, is_message=name == "err")
             elif paged:
                 from tacitd.cli.pager import print_paged
 
@@ -180,6 +178,30 @@ def _print_texts(printed: Sequence[str]) -> bool:
     except OSError:
         return False
     return True
+
+
+def _print_text(text: str, *, is_message: bool) -> None:
+    if is_message:
+        print_message(text)
+        return
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def print_message(text: str) -> None:
+    """Print on stderr. If that is not possible, end the process as the full program does, which would print stdout's part again."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError as error:
+        from tacitd.cli.standard_streams import end_process
+
+        reason = error
+
+        def fail() -> None:
+            raise reason
+
+        end_process(fail, "tacitd")
 
 
 def _print_line(line: str) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from typing import Any
 
+from tacitd.cli.quick_answer import print_message
 from tacitd.cli.status_lines import list_status_lines
 from tacitd.cli.terminal_size import measure_terminal
 from tacitd.cli.terminal_text import layout_lines, wants_colour
@@ -42,9 +43,9 @@ def print_last_status() -> int | None:
     try:
         sys.stdout.write("".join(f"{text}\n" for text in lines))
         sys.stdout.flush()
-        sys.stderr.write(f"{ABSENT}\n")
     except OSError:
         return None
+    print_message(f"{ABSENT}\n")
     return UNAVAILABLE
 
 
