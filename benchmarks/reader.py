@@ -314,7 +314,8 @@ def _source(files: list[Path]) -> Source:
 def with_scan(files: list[Path]) -> str:
     """`tacitd scan --dry-run`, on a corpus that lies where a client's transcripts lie."""
     home = next(folder.parent for folder in files[0].parents if folder.name == "projects")
-    environ = os.environ | {
+    # A variable of a test run, such as the folder of these transcripts, is no setting, and the command would refuse it.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("TACITD_")} | {
         "CLAUDE_CONFIG_DIR": str(home),
         "XDG_STATE_HOME": str(home / "state"),
         "XDG_CONFIG_HOME": str(home / "config"),
