@@ -216,3 +216,16 @@ def test_a_start_that_failed_is_tried_again_by_the_next_session_of_the_project(t
     scene.settle(0)
     assert begun(scene)[before:] == ["s1"] and isinstance(scene.handler.events[-2], SessionStarted)
     assert scene.parked() == []
+
+
+def test_starts_of_other_sessions_do_not_lengthen_the_delay_of_one_that_failed(tmp_path: Path) -> None:
+    """A person opens many sessions within a minute; each tries a start that failed before its time."""
+    scene = Scene(
+        tmp_path, Scripted(lambda event: Later("disk full") if isinstance(event, SessionStarted) else Done())
+    )
+    for number in range(8):
+        scene.type(f"s{number}", "words")
+        scene.settle(0)
+    tried = len(begun(scene))
+    scene.settle(31)
+    assert len(begun(scene)) == tried + 1

@@ -47,6 +47,8 @@ class Parked(Struct, frozen=True):
     not_before: float | None = None
     """Seconds since 1970, UTC, if the reason names a time."""
     blame: Literal["world", "work"] = "world"
+    is_early: bool = False
+    """The next try is before its time, because something happened or somebody asked."""
 
 
 class Halve(Struct, frozen=True):
@@ -77,7 +79,12 @@ def decide_retry(
     """
     # Only failures of the same kind count: a batch that waited a week for the model has not failed three times.
     failures = before.attempts if before is not None and before.blame == later.blame else 0
-    attempts = failures + 1
+    # Many sessions that begin within a minute are many tries, and say no more than one about what the work waits for.
+    attempts = (
+        max(failures, 1)
+        if before is not None and before.is_early and later.blame == "world"
+        else failures + 1
+    )
     if later.blame == "work" and records > 0 and attempts >= (TRIES_HALVED if halved else TRIES):
         return Halve(records // 2) if records > 1 else GiveUp(later.reason)
     delay = _choose_delay(later.not_before, now, backoff, attempts)

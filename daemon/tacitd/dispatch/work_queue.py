@@ -176,10 +176,11 @@ class WorkQueue:
             self.lanes.remove_due(item)
 
     def retry_now(self, item: WorkItem) -> bool:
-        """End the delay of parked work; return whether that changed anything. A time that its reason names stays."""
+        """End the delay of parked work; return whether that changed anything. A time that its reason names stays. If the work
+        waits for something outside, a failure now does not lengthen the next delay."""
         if item.parked is None or item.parked.not_before is not None:
             return False
-        item.parked = replace(item.parked, due=self._monotonic())
+        item.parked = replace(item.parked, due=self._monotonic(), is_early=True)
         return True
 
     def wake(self, item: WorkItem) -> None:

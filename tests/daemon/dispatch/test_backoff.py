@@ -7,6 +7,7 @@ from math import inf, nan
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from support_examples import examples
 from tacitd.dispatch.backoff import FURTHEST, Backoff, GiveUp, Halve, Parked, decide_retry, replan_parked
@@ -40,6 +41,15 @@ def test_work_that_waits_for_something_outside_is_never_given_up() -> None:
         dues.append(parked.due - i)
     assert parked is not None and parked.attempts == 50 and parked.since == 0.0
     assert dues == sorted(dues) and dues[-1] == 21600.0
+
+
+def test_a_try_before_its_time_does_not_lengthen_the_delay() -> None:
+    """Unless each try may be paid for: then it counts."""
+    parked = _parked(before=_parked())
+    assert _parked(before=replace(parked, is_early=True)).attempts == parked.attempts == 2
+    failed = replace(_parked(WORK), is_early=True)
+    assert _parked(WORK, failed).attempts == 2
+    assert _parked(before=failed).attempts == 1
 
 
 def test_work_waits_until_the_time_in_its_reason() -> None:
