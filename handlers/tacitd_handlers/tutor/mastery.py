@@ -85,7 +85,8 @@ class NodeMastery(Struct, frozen=True):
 
 
 def compute_mean(scores: Sequence[float]) -> float:
-    """The mean of 0 to 1 scores. `fsum`, because `sum` of six scores can be below 0.70 where the mean is 0.70 (T-03)."""
+    """The mean of 0 to 1 scores. `fsum`, because before Python 3.12 `sum` of six scores can be below 0.70 where the mean is 0.70
+    (T-03)."""
     return math.fsum(scores) / len(scores) if scores else 0.0
 
 
