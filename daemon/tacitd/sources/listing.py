@@ -108,10 +108,10 @@ def scan_below(
         directory = waiting.pop()
         if directory not in found.directories:
             waiting.extend(_list_one(directory, is_transcript, found, known.stamps, at_top=directory == top))
-            if not waiting:
-                # What is below an unreadable directory is not a fault of its own.
-                waiting = [one for one in doubtful if not is_below(one, found.unreadable)]
-                doubtful = []
+        if not waiting:
+            # What is below an unreadable directory is not a fault of its own.
+            waiting = [one for one in doubtful if not is_below(one, found.unreadable)]
+            doubtful = []
     for path in (*found.odd, *found.unreadable):
         folder = path.rpartition("/")[0]
         if folder in found.directories:

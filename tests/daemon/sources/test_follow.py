@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -384,3 +385,22 @@ def test_what_is_odd_stays_reported(scene: Scene, listed: list[str]) -> None:
     listed.clear()
     _wait_minute(scene)
     assert "a" in listed and "transcripts.odd" in {one.id for one in scene.follower.list_degradations()}
+
+
+def test_a_directory_that_cannot_be_examined_is_not_gone(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A damaged disk, a lost server: what is below stays known until it can be read, although nothing else changed."""
+    path = scene.write("s/subagents/agent-1.jsonl")
+    scene.clock.wall += 90
+    scene.follower.poll(full=True)
+    real = os.lstat
+
+    def examine(name: str) -> os.stat_result:
+        if str(name).startswith(str(path.parent)):
+            raise OSError(errno.EIO, "Input/output error")
+        return real(name)
+
+    monkeypatch.setattr("tacitd.sources.listing.os.lstat", examine)
+    assert not _wait_minute(scene) and path in scene.follower.stamps
+    assert "transcripts.unreadable" in {one.id for one in scene.follower.list_degradations()}
