@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_json_line, echo_message
+from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
@@ -55,7 +55,7 @@ def show(as_json: bool) -> None:
         return
     rows = render.format_rows(found)
     for row in rows:
-        click.echo(row)
+        click.echo(escape_output(row))
     if not rows:
         echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
@@ -135,7 +135,7 @@ def meta(as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
-    cells = (_cells(row, sys.stdout.isatty()) for row in rows)
+    cells = (tuple(map(escape_output, _cells(row, sys.stdout.isatty()))) for row in rows)
     for line in format_table(("PATH", "CONFIDENCE", "REMOVED IN", "SEEN", ""), cells):
         click.echo(line)
     if not rows:
@@ -152,7 +152,7 @@ def decay(dry_run: bool) -> None:
         raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
     made = at.preview_decay() if dry_run else at.apply_decay(forced=True)
     for path in made.removed:
-        click.echo(path)
+        click.echo(escape_output(path))
     echo_message("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
 
 
@@ -174,7 +174,7 @@ def changelog(count: int, as_json: bool) -> None:
             echo_json_line(entry)
         return
     for line in format_table(("WHEN", "ACTION", "SOURCE", "CHANGES"), map(_entry_cells, entries)):
-        click.echo(line)
+        click.echo(escape_output(line))
     if not entries:
         echo_message("the profile was not changed in the last 90 days")
 

@@ -56,6 +56,14 @@ def test_set_show_remove_clear(run: Run, box: Box) -> None:
     assert [len(one.get("removed", [])) for one in box.changelog] == [0, 0, 0, 0, 1, 1, 3]
 
 
+def test_odd_keys_are_shown_escaped(run: Run, box: Box) -> None:
+    """Half of a character cannot be printed, and a control character must not reach the terminal."""
+    box.put("profile.json", {"custom": {"\ud801": "a", "\x1b[31mred": "b"}})
+    for command in ("show", "meta"):
+        shown = run(command).stdout
+        assert "custom.\\ud801" in shown and "custom.\\x1b[31mred" in shown and "\x1b" not in shown
+
+
 def test_add_one_element(run: Run, box: Box) -> None:
     """Added to a list, made if it is new; once."""
     run("set", "work.languages", "Python")
