@@ -49,11 +49,12 @@ format: install ## Fix and format the code.
 	$(BIN)/ruff format .
 
 # Not those of what is learned and of the hooks, which need recorded answers or a real client; docs/performance.md has their commands.
-bench: install ## Run the benchmarks of docs/performance.md in less than ten minutes: reading, memory, catching up, from an append to the handler, the status, the start of commands, a tenth of a year.
+bench: install ## Run the benchmarks of docs/performance.md in less than ten minutes: reading, memory, catching up, thousands of facts, from an append to the handler, the status, the start of commands, a tenth of a year.
 	-$(BIN)/python benchmarks/reader.py --size 500MB
 	-$(BIN)/python benchmarks/reader.py --size 500MB --old-client
 	-$(BIN)/python benchmarks/memory.py --size 300MB
 	-$(BIN)/python benchmarks/catch_up.py
+	-$(BIN)/python benchmarks/synthesis.py
 	-$(BIN)/python benchmarks/latency.py
 	-$(BIN)/python benchmarks/status.py
 	-$(BIN)/python benchmarks/commands.py

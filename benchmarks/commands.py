@@ -70,7 +70,7 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("tacitd statusline", [*TACITD, "statusline"], 3),
         CommandCase("tacitd --help", [*TACITD, "--help"], 3),
         CommandCase("tacitd status", [*TACITD, "status"], 3),
-        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, "empty"),
+        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, "copy"),
         CommandCase("lesson load", [*LESSON, "load"], 2),
         CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, "empty"),
         CommandCase("tacitd context", [*TACITD, "context"], 5),

@@ -174,7 +174,7 @@ def main(argv: list[str]) -> int:
     print(f"{'':<22}  {'fresh':>8}  {'first':>8}  {'later':>8}  {'asked':>8}")
     for name, *values, asked in rows:
         figures = "  ".join(f"{value:8.2f}" for value in values)
-        is_kept = asked is None or values[-1] <= asked
+        is_kept = asked is None or all(each <= asked for each in values[1:])  # also of the first start
         print(
             f"{name:<22}  {figures}  "
             + ("" if asked is None else f"{asked:8.2f}")
