@@ -68,7 +68,11 @@ def _are_small(where: tuple[Path, ...]) -> bool:
 
 def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:
     for path in where:
-        if path.is_dir():
+        try:
+            is_folder = path.is_dir()
+        except OSError:  # to read it fails too, and is reported
+            is_folder = False
+        if is_folder:
             yield from sorted(
                 Path(folder) / name
                 for folder, _, names in os.walk(path)

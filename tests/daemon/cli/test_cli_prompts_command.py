@@ -44,12 +44,17 @@ def test_explain_says_which_rule_left_a_line_out(cli: Cli) -> None:
     assert "sub-agent" in " ".join(one["left_out"] for one in left)
 
 
-def test_a_path_that_is_not_there_is_named_and_the_others_are_read(cli: Cli, tmp_path: Path) -> None:
-    """Exit code 1, and the path on stderr."""
+@pytest.mark.parametrize(
+    ("name", "why"), [("nowhere.jsonl", "No such file"), ("x" * 300, "File name too long")]
+)
+def test_a_path_that_is_not_there_is_named_and_the_others_are_read(
+    cli: Cli, tmp_path: Path, name: str, why: str
+) -> None:
+    """Exit code 1, and the path on stderr; also of one that cannot be examined."""
     good = tmp_path / "a.jsonl"
     good.write_bytes(record("use pnpm"))
-    said = cli.run("prompts", tmp_path / "nowhere.jsonl", good)
-    assert said.code == 1 and f"{tmp_path / 'nowhere.jsonl'}: No such file" in said.err
+    said = cli.run("prompts", tmp_path / name, good)
+    assert said.code == 1 and str(tmp_path / name) in said.err and why in said.err
     assert said.out == "2026-11-20T04:30:00.000Z typed: use pnpm\n"
 
 
