@@ -94,13 +94,20 @@ def _split_arguments(
         project in (".", "..")
         or project.startswith("~")
         or "/" in project
-        or (get_directory() / project).is_dir()
+        or _is_directory(get_directory() / project)
     )
     if everywhere and is_path:
         raise UsageError("--all and a directory exclude each other", "leave one of them out")
     searched = words if is_path or project is None else (project, *words)
     directory = None if everywhere else resolve_directory(project if is_path else None)
     return directory, tuple(word.casefold() for word in searched)
+
+
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # a sentence that is searched for can be longer than any name
+        return False
 
 
 def _find_root(directory: Path) -> Path:

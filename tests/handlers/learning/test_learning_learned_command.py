@@ -55,6 +55,8 @@ def test_words_are_searched_in_the_lines(bench: Bench, cli: Cli) -> None:
     assert found("short") == [SHORT] and found("src", "short") == [SHORT] and found("npm", "short") == []
     nothing = cli.run("learned", "npm", "short", cwd=bench.root)
     assert (nothing.code, nothing.out) == (1, "") and "no learned line contains npm short" in nothing.err
+    longer_than_a_name = cli.run("learned", "日本語" * 30, cwd=bench.root)
+    assert longer_than_a_name.code == 1 and "no learned line contains" in longer_than_a_name.err
     assert cli.run("learned", "./short", cwd=bench.root).code == 2
     assert cli.run("learned", "--all", ".", cwd=bench.root).code == 2
     assert cli.run("learned", "--refused", "--withheld", cwd=bench.root).code == 2
