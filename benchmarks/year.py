@@ -3,8 +3,8 @@
     python benchmarks/year.py [--days 365] [--more 10]
 
 The state is made by the stores themselves (`simulated_year.py`); the daemon is the real one, with the stand-in for Claude
-Code. Prints, for a fresh machine, for the first start after the year and for a later one: CPU seconds and memory of a
-start, the share of a core while idle, the time from a prompt to LEARNED.md, and of `status`. After the year the daemon handles the
+Code. Prints, for a fresh machine, for the first start after the year and for a later one: seconds, CPU seconds and memory
+of a start, the share of a core while idle, the time from a prompt to LEARNED.md, and of `status`. After the year the daemon handles the
 sessions of some more days without an end: how its memory and its open files grow. Then the size of each file. For a year it
 takes half an hour, and 1 GB.
 """
@@ -39,8 +39,10 @@ FACTS = 5
 class YearFigures:
     """What was measured with one state."""
 
+    start: float
+    """Seconds until the daemon answers."""
     start_cpu: float
-    """CPU seconds until the daemon answers."""
+    """CPU seconds until then."""
     rss: float
     """MB, after the start."""
     peak: float
@@ -57,7 +59,9 @@ class YearFigures:
 
 def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     """Start the daemon, measure it, and stop it."""
+    begin = time.perf_counter()
     daemon.start(START_LIMIT)
+    start = time.perf_counter() - begin
     assert daemon.process is not None
     pid = daemon.process.pid
     start_cpu, (rss, peak) = read_cpu(pid), read_memory(pid)
@@ -66,7 +70,7 @@ def measure_daemon(daemon: Daemon, idle_seconds: float) -> YearFigures:
     facts = sorted(_time_fact(daemon) for _ in range(FACTS))
     shown = sorted(_time_status(daemon) for _ in range(FACTS))
     daemon.stop()
-    return YearFigures(start_cpu, rss, peak, settling, idle, facts[FACTS // 2], shown[FACTS // 2])
+    return YearFigures(start, start_cpu, rss, peak, settling, idle, facts[FACTS // 2], shown[FACTS // 2])
 
 
 def measure_growth(daemon: Daemon, days: int) -> list[AskedRow]:
@@ -162,6 +166,7 @@ def main(argv: list[str]) -> int:
         after = dict(list_sizes(daemon.state))
     print(f"{options.days} days of 50 sessions with five prompts, 15 projects; made in {made:.0f} s")
     rows = [
+        ("start, s", fresh.start, first.start, later.start, 2.0),
         ("start, CPU s", fresh.start_cpu, first.start_cpu, later.start_cpu, 2.0),
         ("after the start, MB", fresh.rss, first.rss, later.rss, 80.0),
         ("at most, MB", fresh.peak, first.peak, later.peak, None),
