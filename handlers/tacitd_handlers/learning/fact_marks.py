@@ -64,7 +64,8 @@ def read_marks(value: Any, number: int) -> tuple[FactMark, ...]:
 
 def split_corrected(fact: str) -> tuple[str, bool]:
     """Return a fact without a leading "Corrected:", and whether it had one."""
-    found = _CORRECTED.match(fact) if ":" in fact or "：" in fact else None
+    # `find` and not `in`: a damaged record may have an object or a list here, which must not count as a fact.
+    found = _CORRECTED.match(fact) if fact.find(":") >= 0 or fact.find("：") >= 0 else None
     if found is None:
         return fact, False
     text = fact[found.end() :]

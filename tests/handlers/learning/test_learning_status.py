@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 from loguru import logger
@@ -100,9 +101,12 @@ def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
         {"kind": "synthesis", "project": 5},
         {"kind": "new", "x": 1},
         {"seen": "x"},
+        {"kind": "batch", "id": "b", "project": "/p", "prompts": ["u"], "folders": [], "new": [{}]},
+        {"kind": "batch", "id": "c", "project": "/p", "prompts": ["u"], "folders": [], "new": [["x"]]},
     ):
         bench.log.append(odd | {"d": data})
     bench.restart()
+    assert not state_of(bench.state).waiting.get(Path("/p"))
     assert bench.status["total"]["lines"] == 1
     assert state_of(bench.state).total["lines"] == 1
 
