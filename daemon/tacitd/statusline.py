@@ -59,7 +59,10 @@ def exchange_line(path: str, request: bytes, seconds: float) -> bytes:
         peer.connect(path)
         peer.sendall(request)
         while not got.endswith(b"\n"):
-            peer.settimeout(max(0.001, deadline - time.monotonic()))
+            left = deadline - time.monotonic()
+            if left <= 0:  # also while a daemon sends without an end
+                raise TimeoutError
+            peer.settimeout(left)
             part = peer.recv(65_536)
             if not part:
                 break

@@ -65,6 +65,25 @@ def test_what_the_daemon_says_is_the_line(state: Path, line: bytes | None, shown
     thread.join()
 
 
+def test_a_daemon_that_never_stops_sending_is_not_awaited(state: Path) -> None:
+    """Each part comes in time, but not the end of the line. The sender is a process, so that it is as fast as the reader."""
+    program = """
+import socket, sys
+peer = socket.socket(fileno=int(sys.argv[1])).accept()[0]
+while True:
+    peer.sendall(b"x" * 1000)
+"""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        listening.bind(str(state / "s"))
+        listening.listen(1)
+        number = listening.fileno()
+        sender = subprocess.Popen(
+            [sys.executable, "-c", program, str(number)], pass_fds=[number], stderr=subprocess.PIPE
+        )
+        assert ask_status_line({"TACITD_STATE_DIR": str(state)}) == BUSY
+    assert b"Error" in sender.communicate()[1]
+
+
 def test_without_a_daemon(tmp_path: Path) -> None:
     """No state directory, a socket that is gone, a directory in its place."""
     assert ask_status_line({"HOME": str(tmp_path)}) == ABSENT
