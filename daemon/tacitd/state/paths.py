@@ -56,6 +56,8 @@ class Paths(NamedTuple):
 
 def _read_socket_file(file: Path) -> Path | None:
     try:
+        if not file.is_file():  # opening a FIFO would wait for whoever writes to it
+            return None
         said = Path(file.read_text(encoding="utf-8").strip())
     except (OSError, UnicodeDecodeError):
         return None

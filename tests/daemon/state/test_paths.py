@@ -97,6 +97,13 @@ def test_short_directory_that_is_not_safely_ours_is_refused(tmp_path: Path, how:
     assert error.value.code == 78 and error.value.hint
 
 
+def test_a_fifo_in_place_of_the_file_that_names_the_socket_is_passed_over(tmp_path: Path) -> None:
+    """Opening it would wait until somebody writes to it."""
+    os.mkfifo(tmp_path / paths.SOCKET_FILE)
+    env = {"HOME": str(tmp_path), "TACITD_STATE_DIR": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    assert paths.Paths.from_env(env).socket == paths.socket_path(env)
+
+
 def test_import_is_light() -> None:
     """DESIGN "Priorities": the fast commands load only what they use."""
     code = "import sys, tacitd.state.paths; print([m for m in ('pydantic', 'platformdirs', 'watchdog') if m in sys.modules])"
