@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from tacitd_handlers.shared import equality
 from tacitd_handlers.shared.equality import find_equal, is_reversal, normalise_text, same_fact
 
 SAME = [
@@ -169,3 +170,24 @@ def test_numbers_count(text: str, one: int, other: int) -> None:
     """S-06: number-aware."""
     assume(one != other)
     assert not same_fact(f"keep {text} under {one} lines", f"keep {text} under {other} lines")
+
+
+_PIECES = st.sampled_from(
+    [
+        *("can't", "CANNOT", "won’t", "don't", "n't", ",n't", "not", "Not", "never", ",", ", not", ",not"),
+        *("instead of", "INSTEAD OF", "ınstead of", "inſtead of", "rather than"),
+        *("a", "users", "user", "uses", "C++", "-3", "über", "１２", "日本語", "\u200b"),
+    ]
+)
+
+
+@examples(200)
+@given(st.lists(st.tuples(_PIECES, st.sampled_from([" ", "  ", "", "\u00a0"])), min_size=1, max_size=10))
+def test_looking_before_a_rewrite_changes_nothing(parts: list[tuple[str, str]]) -> None:
+    """A rewrite is tried only where one of its texts is, which is in each of its matches: the words are the same as if it
+    always was."""
+    text = "".join(f"{one}{space}" for one, space in parts)
+    with pytest.MonkeyPatch.context() as patch:
+        found = equality._words.__wrapped__(text)
+        patch.setattr(equality, "_REWRITES", [(("",), *rest) for _, *rest in equality._REWRITES])
+        assert found == equality._words.__wrapped__(text)
