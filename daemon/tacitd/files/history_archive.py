@@ -8,6 +8,7 @@ Which records go there is decided in history_compaction.py.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from tacitd.clock import parse_utc
@@ -26,6 +27,9 @@ from tacitd.files.transaction_records import MEASURED, PAST, Transaction, measur
 
 LATE = 30 * DAY
 """Seconds by which whole transactions in the archive may be too old before it is written anew."""
+OLDEST = 500
+"""So many whole transactions are asked how old they are, without those of a clock that was ahead. They are in the order of
+writing, so the archive of a year is not read at each compaction."""
 
 
 class HistoryArchive:
@@ -71,7 +75,8 @@ class HistoryArchive:
     def prune_old(self, now: float) -> None:
         """Leave only a digest of transactions of more than 400 days, once a month. Raises OSError."""
         limit = now - KEEP_WHOLE - LATE
-        if any(one.get("ops") and (parse_utc(one.get("at")) or now) < limit for one in self._log.read()):
+        whole = (parse_utc(one.get("at")) or now for one in self._log.read() if one.get("ops"))
+        if any(at < limit for at in islice((at for at in whole if at <= now), OLDEST)):
             self._log.compact(age_record(one, now) for one in self._log.read())
 
     def close(self) -> None:

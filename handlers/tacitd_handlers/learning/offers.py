@@ -5,6 +5,7 @@ Nothing is taken over by itself: `tacitd adopt` does it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -38,14 +39,17 @@ def find_offers(
     `decided`: lines that the person took or declined. `identify`: given a root, what identifies its project, so that two
     clones count as one. A line that the person removed from a project or forgot there (`decisions`) does not count there.
     """
+    counts = Counter(state.find_normal(line) for lines in state.line_confidences.values() for line in lines)
+    # Nearly all lines are in one project, and are left at that: a year has many thousands, and each new line changes the offers.
+    common = {normal for normal, count in counts.items() if count >= ENOUGH}
     found: dict[str, list[tuple[float, float, Path, str]]] = {}
-    for root, confidences in state.line_confidences.items():
+    for root, confidences in state.line_confidences.items() if common else ():
         removed = {line for lines in state.tombstones.get(root, {}).values() for line in lines}
         for line, known in confidences.items():
+            if (normal := state.find_normal(line)) not in common:
+                continue
             if line not in removed and not decisions.is_dropped(root, line):
-                found.setdefault(state.find_normal(line), []).append(
-                    (known.first_seen, known.last_seen, root, line)
-                )
+                found.setdefault(normal, []).append((known.first_seen, known.last_seen, root, line))
     offers: list[RuleOffer] = []
     for sightings in found.values():
         if len(sightings) < ENOUGH:

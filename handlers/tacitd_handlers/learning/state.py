@@ -374,7 +374,8 @@ class LearningState(Struct):
             root: {
                 line: life
                 for line, life in lives.items()
-                if is_flagged(life, decisions.kept_at(make_line_id(root, life.file or LEARNED, line)))
+                if life.is_unheeded  # first: it takes no digest, and few of thousands of lines are
+                and is_flagged(life, decisions.kept_at(make_line_id(root, life.file or LEARNED, line)))
                 and not decisions.is_dropped(root, line)
             }
             for root, lives in self.rule_lives.items()
