@@ -120,7 +120,8 @@ def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool
         return False, "the tests could not be run"
     count = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}
     bad = count["failures"] + count["errors"]
-    said = [f"{count['tests'] - bad - count['skipped']} tests passed"]
+    passed = count["tests"] - bad - count["skipped"]
+    said = [f"{passed} {'test' if passed == 1 else 'tests'} passed"]
     said += [f"{bad} failed"] * bool(bad) + [f"{count['skipped']} skipped"] * bool(count["skipped"])
     said += [one.get("value", "") for one in suite.iter("property") if one.get("name") == "reached"]
     return not bad and count["tests"] > count["skipped"], ", ".join(said)

@@ -110,15 +110,15 @@ class Unable(Scripted):
 
 
 def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Path) -> None:
-    """The fold is the engine's affair: a handler without memory must not be born anew at each start."""
+    """The fold is the engine's affair: a handler without memory must not begin anew at each start."""
     scene = Scene(tmp_path, Lazy())
     scene.type("s", "one")
     scene.settle()
-    born = scene.engine.consumers["a"].first_start
+    first_start = scene.engine.consumers["a"].first_start
     scene.clock.advance(500)
     scene.restart(Lazy())
     scene.settle()
-    assert scene.handler.words == [] and scene.engine.consumers["a"].first_start == born
+    assert scene.handler.words == [] and scene.engine.consumers["a"].first_start == first_start
 
 
 def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:

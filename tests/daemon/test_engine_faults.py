@@ -43,7 +43,7 @@ def test_a_failing_turn_is_shown_and_done_again(tmp_path: Path, monkeypatch: pyt
 def test_ten_faults_end_the_loop_and_answer_everybody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DESIGN "Service": a service manager starts it anew; a `sync` in progress is told."""
+    """DESIGN "Service": a service manager starts it anew; a `sync` in progress gets an error."""
     scene = Scene(tmp_path)
     monkeypatch.setattr(scene.engine._stop, "wait", lambda seconds: False)
     scene.type("s", "one")
@@ -225,10 +225,10 @@ def test_a_source_that_changes_is_told_to_who_named_it(tmp_path: Path) -> None:
     scene.settle()
     shared.write_text("use tabs")
     scene.settle(61)
-    told = [event for event in scene.handler.events if isinstance(event, SourceChanged)]
-    assert sorted(event.project.root.name for event in told) == ["app", "other"]
+    changes = [event for event in scene.handler.events if isinstance(event, SourceChanged)]
+    assert sorted(event.project.root.name for event in changes) == ["app", "other"]
     scene.settle(61)
-    assert len(told) == sum(isinstance(event, SourceChanged) for event in scene.handler.events)
+    assert len(changes) == sum(isinstance(event, SourceChanged) for event in scene.handler.events)
 
 
 def test_a_sub_agent_keeps_its_session_alive_and_is_not_read(tmp_path: Path) -> None:

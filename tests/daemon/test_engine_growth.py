@@ -157,7 +157,7 @@ def test_what_a_person_let_go_on_stays_so_after_a_restart(tmp_path: Path, scope:
 def test_a_breaker_that_cannot_be_opened_durably_stays_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The person is told, and asks again."""
+    """The person gets a message, and asks again."""
     scene = Scene(tmp_path)
     made = loop(scene, LIMIT + 5)
 

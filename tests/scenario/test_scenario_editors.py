@@ -154,9 +154,11 @@ def test_edits_while_tacitd_writes_lose_nothing(
             number += 1
     finally:
         writer.close()
-    for name, count in found.counts.items():
-        record_property(name, count)
-    print(dict(found.counts))  # noqa: T201  with `-s`, for a full run
+    count = found.counts
+    record_property(
+        "reached",
+        f"{waiting}: {count['edits']} edits, {len(found.lost)} lines lost, {count['copies']} copies beside",
+    )
     assert not found.lost, f"{len(found.lost)} lost: {found.lost[:5]}"
     assert not found.damaged, f"{len(found.damaged)} damaged: {found.damaged[:3]}"
     assert found.counts["edits"] >= edits

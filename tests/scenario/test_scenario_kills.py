@@ -11,6 +11,7 @@ import os
 import random
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -99,7 +100,9 @@ class Person:
 
 
 @pytest.mark.timeout(600 + 10 * KILLS)
-def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDaemon) -> None:
+def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(
+    make: MakeDaemon, record_property: Callable[[str, object], None]
+) -> None:
     """RELIABILITY 1 and 16, factor 1/200: every fact occurs once or is listed; no prompt is paid for over twice."""
     daemon = make(RULES, EXTRACTION__SETTLE="0s", SESSION__IDLE="1s", DISPATCH__FIRST_PAUSE="1s", **RICH)
     chance = random.Random(SEED)
@@ -120,13 +123,14 @@ def test_kills_at_random_moments_lose_nothing_and_do_nothing_twice(make: MakeDae
         lambda s: not raw_files(daemon.project) and not s["parked"], "all is written", 60 + 2 * KILLS
     )
     check(daemon, person)
+    record_property("reached", f"{KILLS} kills, {len(person.typed)} prompts, {len(daemon.learned)} lines")
 
 
 def check(daemon: Daemon, person: Person) -> None:
     """Compare with what was typed."""
     typed, lines, put = person.typed, Counter(daemon.learned), Counter(daemon.put_to_model())
     kept = Counter(str(one["text"]) for one in daemon.call("rescued")["kept"])
-    assert set(lines.values()) == {1}, "a fact stands twice"
+    assert set(lines.values()) == {1}, "a fact is in LEARNED.md twice"
     lost = set(typed) - set(lines) - set(kept)
     assert not lost, f"{len(lost)} of {len(typed)} lost: {sorted(lost)[:5]}"
     assert set(lines) <= set(typed), "a fact was invented"

@@ -10,6 +10,7 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +27,9 @@ LINE = b'{"jsonrpc":"2.0","id":1,"method":"status"}\n'
 
 
 @pytest.mark.timeout(900)
-def test_of_many_simultaneous_starts_exactly_one_survives(make: MakeDaemon) -> None:
+def test_of_many_simultaneous_starts_exactly_one_survives(
+    make: MakeDaemon, record_property: Callable[[str, object], None]
+) -> None:
     """RELIABILITY 13, factor 1/5 unless TACITD_TEST_STARTS is 100: the others end with 69 and a message; the one that
     runs is not disturbed."""
     daemon = make()
@@ -46,6 +49,7 @@ def test_of_many_simultaneous_starts_exactly_one_survives(make: MakeDaemon) -> N
                 assert one.returncode == 69, said
                 assert said.startswith("tacitd: "), said
                 assert "hint: " in said
+        record_property("reached", f"{STARTS} starts, one process remained")
     finally:
         for one in starting.values():
             one.terminate()
@@ -151,7 +155,7 @@ def _ask(daemon: Daemon, data: bytes) -> dict[str, dict[str, object]]:
         return dict(json.loads(connection.makefile().readline()))
 
 
-def test_once_leaves_nothing_behind_when_it_is_told_to_end(make: MakeDaemon) -> None:
+def test_once_leaves_nothing_behind_when_it_is_asked_to_end(make: MakeDaemon) -> None:
     """RELIABILITY 14, for `run --once` under cron or `timeout`: no orphan process, a message, and 128 plus the signal.
 
     One process for each signal. They stop at the same time, because each gives its call eight seconds to finish.

@@ -57,9 +57,9 @@ def _known(consumer: Consumer) -> Mapping[str, Any]:
     }
     return {
         "streams": streams,
-        "born": consumer.first_start,
+        "first start": consumer.first_start,
         "jobs": consumer.last_job_runs,
-        "told": set(consumer.handled_messages),
+        "messages": set(consumer.handled_messages),
         "seen": set(consumer.seen.dump_keys()),
     }
 
@@ -83,7 +83,7 @@ STEPS = st.lists(
                 "skip",
                 "end",
                 "due",
-                "told",
+                "message",
                 "save",
                 "rewind",
                 "back",
@@ -118,7 +118,7 @@ def _do(consumer: Consumer, what: str, path: Path, n: int) -> None:
             )
         case "due":
             consumer.commit_event("Due", None, f"job{n % 3}", {})
-        case "told":
+        case "message":
             consumer.commit_event("Told", None, f"id{n % 5}", {})
         case "save":
             consumer.save_positions()
@@ -192,10 +192,10 @@ def test_what_is_older_than_the_first_start_is_not_paid_for(tmp_path: Path) -> N
     consumer, free = _consumer(tmp_path / "a"), _consumer(tmp_path / "b", pays=False)
     for one in (consumer, free):
         begin_first_start(one)
-    born = consumer.first_start or 0.0
+    first_start = consumer.first_start or 0.0
     stream = consumer.get_cursor(PATHS[0])
     ages = {
-        age: consumer.is_too_old(_prompt(1, born - age), stream)
+        age: consumer.is_too_old(_prompt(1, first_start - age), stream)
         for age in (-9.0, 0.0, GRACE - 1, GRACE + 1, 1e9)
     }
     assert ages == {-9.0: False, 0.0: False, GRACE - 1: False, GRACE + 1: True, 1e9: True}
@@ -281,14 +281,14 @@ def test_an_answer_to_what_was_set_back_keeps_its_data_and_moves_nothing(tmp_pat
     assert commit is not None and stream.offset == 0 and consumer.seen.has_prompt(_prompt(1))
 
 
-def test_the_end_is_of_what_was_done_when_it_was_told(tmp_path: Path) -> None:
+def test_the_end_is_of_what_was_handled_when_it_was_offered(tmp_path: Path) -> None:
     """SPEC S-32: a session that was resumed while its end was handled ends once more."""
     consumer = _consumer(tmp_path)
     stream = consumer.get_cursor(PATHS[0])
     consumer.commit(stream, Position(10, 1), [_prompt(1)], {})
-    told = stream.handled_upto
+    handled = stream.handled_upto
     consumer.commit(stream, Position(20, 1), [_prompt(2)], {})
-    consumer.commit_event("SessionEnded", stream, "s", {}, told)
+    consumer.commit_event("SessionEnded", stream, "s", {}, handled)
     assert stream.has_unhandled_end and _again(tmp_path)[0].get_cursor(PATHS[0]).has_unhandled_end
     consumer.commit_event("SessionEnded", stream, "s", {}, stream.handled_upto)
     consumer.skip_to(stream, Position(30, 1))
@@ -321,7 +321,7 @@ def test_a_first_start_that_cannot_be_written_down_holds_all_the_same(tmp_path: 
     assert not consumer.is_too_old(_prompt(1, clock.wall), consumer.get_cursor(PATHS[0]))
     with pytest.raises(OSError, match="space"):
         consumer.save_positions()
-    born, consumer.log.append = clock.wall, real  # type: ignore[method-assign]
+    first_start, consumer.log.append = clock.wall, real  # type: ignore[method-assign]
     clock.advance(5000)
     consumer.save_positions()
-    assert consumer.first_start == _again(tmp_path)[0].first_start == born
+    assert consumer.first_start == _again(tmp_path)[0].first_start == first_start

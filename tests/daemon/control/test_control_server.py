@@ -208,9 +208,9 @@ def _once_there_is_a_place(served: Server) -> list[dict[str, Any]]:
 def test_a_full_queue_is_not_an_absent_daemon(short: Path) -> None:
     """RELIABILITY row 17: the error of a refused client does not suggest to start a second daemon."""
     path = short / "t.sock"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as deaf, ExitStack() as waiting:
-        deaf.bind(str(path))
-        deaf.listen(0)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent, ExitStack() as waiting:
+        silent.bind(str(path))
+        silent.listen(0)
         with pytest.raises(UnavailableError, match="busy") as refused:
             for _ in range(10):
                 one = waiting.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))

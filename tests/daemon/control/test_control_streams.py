@@ -78,9 +78,9 @@ def test_notifications_follow_the_result(tmp_path: Path) -> None:
 def test_a_subscriber_that_never_reads_costs_nobody_time(tmp_path: Path) -> None:
     """It gets no more than the socket's buffer takes; the source is not asked for more, and others are answered."""
     source = Source()
-    with serving(tmp_path, source) as path, socket.socket(socket.AF_UNIX) as deaf:
-        deaf.connect(str(path))
-        deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n')
+    with serving(tmp_path, source) as path, socket.socket(socket.AF_UNIX) as silent:
+        silent.connect(str(path))
+        silent.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n')
         until(lambda: source.wakers)
         for number in range(2000):
             source.add("x" * 10_000 + str(number))  # never blocks
@@ -89,8 +89,8 @@ def test_a_subscriber_that_never_reads_costs_nobody_time(tmp_path: Path) -> None
             found = [other.read_next(PATIENCE) for _ in range(2000)]
         assert found[-1] == ("news", "x" * 10_000 + "1999")
         until(lambda: len(source.wakers) == 1)  # the other one has left
-        deaf.settimeout(PATIENCE)
-        with deaf.makefile("rb") as lines:  # it begins to read at last: nothing is torn
+        silent.settimeout(PATIENCE)
+        with silent.makefile("rb") as lines:  # it begins to read at last: nothing is torn
             read = [json.loads(next(lines)) for _ in range(2001)]
         assert read[0]["result"] == {"ok": True} and read[-1]["params"].endswith("1999")
 

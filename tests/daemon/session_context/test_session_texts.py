@@ -134,7 +134,7 @@ def test_advice_comes_once_in_a_session(toys: Toys, home: Path, tmp_path: Path) 
     "path", ["{home}/../other/projects/p/s1.jsonl", "{home}/projects/../../x.jsonl", "/x", ""]
 )
 def test_another_account_gets_nothing(toys: Toys, home: Path, tmp_path: Path, path: str) -> None:
-    """`CLAUDE_CONFIG_DIR` for each account: what is known in one is not told in another."""
+    """`CLAUDE_CONFIG_DIR` for each account: what is known in one is not said in another."""
     texts = make_texts(home, tmp_path)
     where = Path(path.format(home=home))
     assert texts.answer_hook(replace(ask(home), transcript=where)) == ""

@@ -66,7 +66,7 @@ def test_every_rule_of_the_library_is_covered(name: str) -> None:
 
 @pytest.mark.parametrize("name", LIBRARY)
 def test_a_rule_of_the_library_is_tried_on_what_it_matches(name: str) -> None:
-    """The library is loaded for few texts, which are told by parts that a rule needs."""
+    """The library is loaded for few texts, which are recognised by parts that a rule needs."""
     rng, module = random.Random(name), name.partition("-")[0]
     for _ in range(TIMES):
         text = sample(LIBRARY[name], rng)
