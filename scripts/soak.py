@@ -44,6 +44,8 @@ class SoakRow:
     """The tests run once with each of these as TACITD_SEED."""
     benchmarks: tuple[tuple[str, ...], ...] = ()
     """Benchmarks that print what is asked beside what is reached, each with its arguments."""
+    least_faults: int = 0
+    """How many faults of a disk the tests must inject."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +59,11 @@ class SoakResult:
 
 
 FULL = {"TACITD_EXAMPLES": "1"}
+COUNTED = FULL | {"TACITD_COUNT_FAULTS": "1"}
 ROWS = (
     SoakRow(1, "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
-    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}consumers", f"{HANDLERS}learning/test_learning_disk_faults.py"), FULL),
-    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", "-k", "fault or disk or random or full or space"), FULL),
+    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}consumers", f"{HANDLERS}learning/test_learning_disk_faults.py"), COUNTED),
+    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", "-k", "fault or disk or random or full or space"), COUNTED, least_faults=1000),
     SoakRow(4, "disk full for a minute", "no crash loop, under 1 % CPU, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py"), {"TACITD_FULL_DISK_SECONDS": "60"}),
     SoakRow(5, "200,000 appends over 2,000 files while stopped", "0 lost, caught up within 5 s; at most 6 times a JSON pass", benchmarks=(("catch_up.py",),)),
     SoakRow(6, "10,000 and 20,000 files in 5,000 directories", "ready within 1 s (2 s), caught up from positions within 2 s, under 60 MB (80 MB), idle under 0.3 %", benchmarks=(("memory.py", "--only", "files"),)),
@@ -89,7 +92,7 @@ def run_row(row: SoakRow) -> SoakResult:
     if row.tests:
         for seed in row.seeds or (None,):
             more = {} if seed is None else {"TACITD_SEED": str(seed)}
-            passed, what = _run_tests(row.tests, os.environ | dict(row.environ) | more)
+            passed, what = _run_tests(row, os.environ | dict(row.environ) | more)
             said.append(what if seed is None else f"seed {seed}: {what}")
             kept = kept and passed
     for name, *arguments in row.benchmarks:
@@ -100,7 +103,7 @@ def run_row(row: SoakRow) -> SoakResult:
     return SoakResult("; ".join(said), kept, (time.monotonic() - begin) / 60, describe_machine())
 
 
-def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool, str]:
+def _run_tests(row: SoakRow, environ: Mapping[str, str]) -> tuple[bool, str]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -112,7 +115,7 @@ def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool
             "2",
             "--timeout=0",
             f"--junitxml={report}",
-            *tests,
+            *row.tests,
         ]
         subprocess.run(command, cwd=ROOT, env=dict(environ), stdout=sys.stderr, check=False)
         suite = ElementTree.parse(report).getroot().find("testsuite") if report.exists() else None
@@ -123,8 +126,11 @@ def _run_tests(tests: tuple[str, ...], environ: Mapping[str, str]) -> tuple[bool
     passed = count["tests"] - bad - count["skipped"]
     said = [f"{passed} {'test' if passed == 1 else 'tests'} passed"]
     said += [f"{bad} failed"] * bool(bad) + [f"{count['skipped']} skipped"] * bool(count["skipped"])
-    said += [one.get("value", "") for one in suite.iter("property") if one.get("name") == "reached"]
-    return not bad and count["tests"] > count["skipped"], ", ".join(said)
+    found = [(one.get("name"), one.get("value", "")) for one in suite.iter("property")]
+    faults = sum(int(value) for name, value in found if name == "faults")
+    said += [f"{faults:,} crashes or failures of a disk"] * bool(faults)
+    said += [value for name, value in found if name == "reached"]
+    return not bad and passed > 0 and faults >= row.least_faults, ", ".join(said)
 
 
 def _benchmark_rows(output: str) -> list[str]:

@@ -8,11 +8,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from support_descriptors import MANY, Descriptors, list_open
+from support_disk import count_faults
 from tacitd.testing import fakes
 
 for _one in (signal.SIGINT, signal.SIGHUP):
@@ -105,6 +106,19 @@ def _closed(_descriptors: Descriptors) -> Iterator[None]:
     """Close what the test's daemons left open."""
     with _descriptors.given_back():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _counted_faults(
+    monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
+) -> Iterator[None]:
+    """Record in the report how many faults of a disk a test injected, for `scripts/soak.py`."""
+    if "TACITD_COUNT_FAULTS" not in os.environ:
+        yield
+        return
+    faults = count_faults(monkeypatch)
+    yield
+    record_property("faults", faults())
 
 
 @pytest.fixture(autouse=True, scope="session")

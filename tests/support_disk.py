@@ -46,6 +46,25 @@ each_fault = pytest.mark.parametrize(
 """Runs a test with each disk that crashes or fails at the change `at`: `disk_for(at)`."""
 
 
+def count_faults(patch: pytest.MonkeyPatch) -> Callable[[], int]:
+    """Count from now on how often a `FaultyDisk` crashed or failed and a `DiskFaults` failed. What is returned gives the number."""
+    made: list[str] = []
+    end, fails = FaultyDisk._end, DiskFaults.fails
+
+    def end_counted(disk: FaultyDisk) -> None:
+        made.append("crash or failure")
+        end(disk)
+
+    def fails_counted(faults: DiskFaults, what: str) -> bool:
+        found = fails(faults, what)
+        made.extend([what] * found)
+        return found
+
+    patch.setattr(FaultyDisk, "_end", end_counted)
+    patch.setattr(DiskFaults, "fails", fails_counted)
+    return lambda: len(made)
+
+
 class PowerCutDisk(FaultyDisk):
     """Knows what a power cut now would take. A temporary file that comes back is no loss, so its removal is not counted."""
 
