@@ -109,16 +109,16 @@ def _closed(_descriptors: Descriptors) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _counted_faults(
-    monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
-) -> Iterator[None]:
+def _counted_faults(record_property: Callable[[str, object], None]) -> Iterator[None]:
     """Record in the report how many faults of a disk a test injected, for `scripts/soak.py`."""
     if "TACITD_COUNT_FAULTS" not in os.environ:
         yield
         return
-    faults = count_faults(monkeypatch)
-    yield
-    record_property("faults", faults())
+    # `monkeypatch` would then end after `tmp_path`, which calls what tests patch.
+    with pytest.MonkeyPatch.context() as patch:
+        faults = count_faults(patch)
+        yield
+        record_property("faults", faults())
 
 
 @pytest.fixture(autouse=True, scope="session")
