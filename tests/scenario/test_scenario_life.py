@@ -130,7 +130,9 @@ def test_the_line_of_the_readme_is_answered(make: MakeDaemon) -> None:
     assert answer["id"] == 1
     assert answer["result"]["running"] is True
     if shutil.which("nc"):
-        answered = subprocess.run(["nc", "-U", named], input=LINE, capture_output=True, timeout=60, check=True)
+        answered = subprocess.run(
+            ["nc", "-U", named], input=LINE, capture_output=True, timeout=60, check=True
+        )
         assert json.loads(answered.stdout)["result"]["pid"] == answer["result"]["pid"]
 
 
