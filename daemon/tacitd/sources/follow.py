@@ -24,7 +24,16 @@ from msgspec import Struct, field
 from tacitd.clock import Clock
 from tacitd.handler import Degradation
 from tacitd.sources.base import Source
-from tacitd.sources.listing import IsTranscript, Known, Listing, Stamp, odd_kind, scan_below, stamp_of
+from tacitd.sources.listing import (
+    IsTranscript,
+    Known,
+    Listing,
+    Stamp,
+    has_stamp,
+    odd_kind,
+    scan_below,
+    stamp_of,
+)
 from tacitd.sources.stamps import FileChanges, KnownStamps, StampView
 from tacitd.sources.watch import Watcher, limit_hint
 
@@ -251,8 +260,7 @@ class Follower:
             status = os.lstat(path)
         except OSError:
             return False
-        known = self._known.stamps.get(path)
-        return known == stamp_of(status) and stat.S_ISREG(status.st_mode)
+        return has_stamp(status, self._known.stamps.get(path)) and stat.S_ISREG(status.st_mode)
 
     def _compare_path(self, path: str, now: float) -> bool:
         """Compare one path. Returns whether it is a directory."""

@@ -124,6 +124,11 @@ def stamp_of(status: os.stat_result) -> Stamp:
     return Stamp(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
+def has_stamp(status: os.stat_result, stamp: Stamp | None) -> bool:
+    """Given the result of `lstat`, whether `stamp_of` it is this stamp. Makes none: an idle daemon does little else."""
+    return stamp == _pack(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+
+
 def odd_kind(mode: int) -> str:
     """Given the mode of something that is not a regular file, return what it is, in words for a person."""
     if stat.S_ISLNK(mode):
@@ -213,11 +218,9 @@ def _take(path: str, status: os.stat_result, before: Stamp | None, found: Listin
     """Add the stamp of one transcript to `found`; False if it is not a regular file."""
     if not stat.S_ISREG(status.st_mode):
         return False
-    # An idle daemon does little else: no stamp is made if it would be the one from before.
-    fields = status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
     # The handlers' positions have the same names; a listing of all would else hold a second copy of each for a moment.
     found.stamps[sys.intern(path)] = (
-        before if before is not None and before == _pack(*fields) else Stamp(*fields)
+        before if before is not None and has_stamp(status, before) else stamp_of(status)
     )
     return True
 
