@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_examples import examples
@@ -176,6 +176,10 @@ WORDS = ("off", "one", "empty", "input", "base", "again")
         st.tuples(st.lists(st.integers(0, 3), max_size=3, unique=True), st.booleans()), min_size=1, max_size=9
     ),
     names=st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3), min_size=4, max_size=4),
+)
+@example(  # two entries fit the same two gaps by their stamps, and a third one shares a word with one of the gaps
+    sessions=[([0, 1], False), ([1, 2], False), ([0, 1, 2], False)],
+    names=[["off"], ["off"], ["input"], ["off"]],
 )
 def test_L_11_any_wrong_guess_is_harmless(
     tmp_path_factory: pytest.TempPathFactory, sessions: list[tuple[list[int], bool]], names: list[list[str]]

@@ -121,7 +121,7 @@ def pair_labels(
     undone = [tag for tag in guessed or {} if tag not in kept]
     pairs, doubtful = _list_pairs(free, (*tags, *undone), limits, seen)
     found: dict[str, LabelledEntry] = {}
-    while sure := [pair for pair in pairs if _is_enough(*pair, pairs)]:
+    while sure := _find_sure(pairs):
         found |= {tag: entry for entry, tag in sure}
         used = {entry for entry, _ in sure}
         pairs = {pair: known for pair, known in pairs.items() if pair[0] not in used and pair[1] not in found}
@@ -187,6 +187,51 @@ def _is_contradicted(entry: LabelledEntry, tag: str, others: Iterable[LabelledEn
         if not theirs.against and (theirs.sessions > known.sessions or newer):
             return True
     return False
+
+
+def _find_sure(pairs: Pairs) -> list[tuple[LabelledEntry, str]]:
+    """The pairs that the evidence joins, and that leave a tag that fits best to as many other entries as before.
+
+    Two entries that fit the same two tags by their stamps need both, whatever word a third one shares with one of them.
+    """
+    best: dict[LabelledEntry, tuple[int, int]] = {}
+    for (entry, _), known in pairs.items():
+        best[entry] = max(best.get(entry, known.rank), known.rank)
+    fitting: dict[LabelledEntry, list[str]] = {entry: [] for entry in best}
+    for (entry, tag), known in pairs.items():
+        if known.rank == best[entry]:
+            fitting[entry].append(tag)
+    most = _count_placed(fitting)
+    sure = [pair for pair in pairs if _is_enough(*pair, pairs)]
+    return [pair for pair in sure if _count_placed(_without(fitting, *pair)) >= most - 1]
+
+
+def _without(
+    fitting: Mapping[LabelledEntry, Sequence[str]], entry: LabelledEntry, tag: str
+) -> dict[LabelledEntry, list[str]]:
+    return {one: [other for other in tags if other != tag] for one, tags in fitting.items() if one != entry}
+
+
+def _count_placed(fitting: Mapping[LabelledEntry, Sequence[str]]) -> int:
+    """How many entries can have a tag of their own: the size of a maximum matching, by augmenting paths."""
+    tag_of: dict[LabelledEntry, str] = {}
+    holders: dict[str, LabelledEntry] = {}
+    for entry in fitting:
+        reached: dict[str, LabelledEntry] = {}
+        waiting, free = [entry], ""
+        while waiting and not free:
+            one = waiting.pop()
+            for tag in (tag for tag in fitting[one] if tag not in reached):
+                reached[tag] = one
+                if tag not in holders:
+                    free = tag
+                    break
+                waiting.append(holders[tag])
+        while free:  # each holder on the way moves to the tag that was found for it
+            one = reached[free]
+            before = tag_of.get(one, "")
+            tag_of[one], holders[free], free = free, one, before
+    return len(tag_of)
 
 
 def _is_enough(entry: LabelledEntry, tag: str, pairs: Pairs) -> bool:
