@@ -181,6 +181,10 @@ WORDS = ("off", "one", "empty", "input", "base", "again")
     sessions=[([0, 1], False), ([1, 2], False), ([0, 1, 2], False)],
     names=[["off"], ["off"], ["input"], ["off"]],
 )
+@example(  # a guess of the first session leaves one gap to two entries after the third
+    sessions=[([0, 2, 3], True), ([0, 2, 3], False), ([0, 1, 3], False)],
+    names=[["off"], ["off"], ["input"], ["off"]],
+)
 def test_L_11_any_wrong_guess_is_harmless(
     tmp_path_factory: pytest.TempPathFactory, sessions: list[tuple[list[int], bool]], names: list[list[str]]
 ) -> None:

@@ -118,6 +118,11 @@ def pair_labels(
     refused = {tag for tag, entry in kept.items() if (entry.label, tag) in limits.forbidden}
     while wrong := [t for t, e in kept.items() if t in refused or _is_contradicted(e, t, free, seen)]:
         free += [kept.pop(tag) for tag in wrong]
+    if kept:
+        all_pairs, _ = _list_pairs((*free, *kept.values()), (*tags, *(guessed or {})), limits, seen)
+        for entry, tag in _list_crowding([(entry, tag) for tag, entry in kept.items()], all_pairs):
+            kept.pop(tag)
+            free.append(entry)
     undone = [tag for tag in guessed or {} if tag not in kept]
     pairs, doubtful = _list_pairs(free, (*tags, *undone), limits, seen)
     found: dict[str, LabelledEntry] = {}
@@ -190,7 +195,16 @@ def _is_contradicted(entry: LabelledEntry, tag: str, others: Iterable[LabelledEn
 
 
 def _find_sure(pairs: Pairs) -> list[tuple[LabelledEntry, str]]:
-    """The pairs that the evidence joins, and that leave a tag that fits best to as many other entries as before.
+    """The pairs that the evidence joins, and that crowd out no other entry."""
+    sure = [pair for pair in pairs if _is_enough(*pair, pairs)]
+    crowding = _list_crowding(sure, pairs)
+    return [pair for pair in sure if pair not in crowding]
+
+
+def _list_crowding(
+    chosen: Sequence[tuple[LabelledEntry, str]], pairs: Pairs
+) -> list[tuple[LabelledEntry, str]]:
+    """Those of the chosen pairs that leave fewer tags that fit best to the other entries than these could have.
 
     Two entries that fit the same two tags by their stamps need both, whatever word a third one shares with one of them.
     """
@@ -202,8 +216,7 @@ def _find_sure(pairs: Pairs) -> list[tuple[LabelledEntry, str]]:
         if known.rank == best[entry]:
             fitting[entry].append(tag)
     most = _count_placed(fitting)
-    sure = [pair for pair in pairs if _is_enough(*pair, pairs)]
-    return [pair for pair in sure if _count_placed(_without(fitting, *pair)) >= most - 1]
+    return [pair for pair in chosen if _count_placed(_without(fitting, *pair)) < most - 1]
 
 
 def _without(
