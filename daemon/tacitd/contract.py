@@ -1,0 +1,344 @@
+"""The contract between the engine and a plugin's functions: what they get and what they return. It has no behaviour.
+
+A plugin has two functions. `observe(batch, tx)` folds new records into the plugin's own tables, in the transaction that
+moves the transcript's position. `run(task, tools)` does what needs the model, files, git or time, in a worker, and returns
+an `Outcome`; tries, waits and pauses are the engine's. Neither keeps anything in memory: the state of a plugin is its
+tables and its files. plugin.py has the declaration. The tables of the engine are in schema.sql.
+
+Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct, field
+
+if TYPE_CHECKING:
+    from tacitd.clock import Clock
+    from tacitd.events import NoProject, Project, PromptKind, Record
+    from tacitd.handler import Degradation, Notice
+    from tacitd.model.port import Answer, ModelRequest, NoAnswer
+
+__all__ = [
+    "Batch",
+    "Cause",
+    "Decide",
+    "Done",
+    "Edits",
+    "Executed",
+    "FileChange",
+    "Format",
+    "Later",
+    "Outcome",
+    "Part",
+    "Priority",
+    "Rejected",
+    "Row",
+    "StoredPrompt",
+    "Task",
+    "TaskKind",
+    "Tools",
+    "Tx",
+    "View",
+    "nothing",
+]
+
+Value = str | bytes | int | float | None
+"""What a column holds."""
+Row = tuple[Any, ...]
+Priority = Literal["live", "scan"]
+"""Work that `scan` asked for gives way to what a person types now."""
+WriteMode = Literal["local", "shared", "off"]
+
+
+class Executed(NamedTuple):
+    """What a statement did."""
+
+    changed: int
+    """Rows inserted, changed or deleted."""
+    row: int
+    """The number of the row that an INSERT made; meaningless after other statements."""
+
+
+class Tx(Protocol):
+    """A transaction that is open. It is only valid inside the function that got it."""
+
+    def execute(self, sql: str, *values: Value) -> Executed:
+        """Run one statement."""
+        ...
+
+    def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
+        """Run one statement for each row of values."""
+        ...
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """Return all rows of a SELECT."""
+        ...
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+class StoredPrompt(Struct, frozen=True):
+    """A row of `prompt`: text that a person typed, with secrets blanked."""
+
+    number: int
+    """In the order of ingestion."""
+    id: str
+    source: str
+    session: str
+    kind: PromptKind
+    text: str
+    context: str
+    """Up to 300 characters: the end of the assistant's preceding text, or the question that was answered."""
+    cwd: str
+    typed: float
+    priority: Priority = "live"
+    tries: int = 0
+    """Failures of this plugin's work with it."""
+
+
+class Batch(Struct, frozen=True):
+    """Records of one transcript, all of one project, that are ingested in one pass."""
+
+    transcript: Path
+    source: str
+    session: str
+    project: Project | NoProject
+    project_number: int | None
+    """The row of `project`; None if it is no project."""
+    cwd: str
+    records: tuple[Record, ...]
+    start: int
+    """Byte offset of the first record."""
+    end: int
+    """Byte offset behind the last record."""
+    lines: int
+    """Newlines of the transcript before `end`."""
+    prompts: tuple[StoredPrompt, ...] = ()
+    """Those of the prompts in `records` that are new: no fork, resume or rewritten file gives a prompt twice."""
+    passed: Literal["", "paused", "excluded", "no project"] = ""
+    """Why the texts of its prompts are not kept."""
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+TaskKind = Literal[
+    "prompts", "session-started", "session-ended", "compaction", "job", "message", "file-changed"
+]
+"""prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
+is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
+watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`."""
+
+
+class Task(Struct, frozen=True):
+    """A row of `task` with its prompts. Tasks of one plugin and one project run one at a time."""
+
+    number: int
+    kind: TaskKind
+    key: str
+    project: Project | NoProject
+    project_number: int | None
+    session: str = ""
+    prompts: tuple[StoredPrompt, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """JSON. For a message: what its sender wrote."""
+    priority: Priority = "live"
+    tries: int = 0
+    asked: bool = False
+    """Whether a person waits for it, as with `sync` or a command: it is not put off to gather more."""
+
+
+def nothing(tx: Tx) -> None:
+    """Change no row."""
+
+
+class Done(Struct, frozen=True):
+    """The task is done. `apply`, the plans of `files`, and the end of the task and its prompts are one transaction."""
+
+    apply: Callable[[Tx], None] = nothing
+    """Changes the plugin's rows. May run again after a failed commit, so it is keyed by what it stores."""
+    files: Sequence[FileChange] = ()
+    """Decided in order, written in order after the commit. A path occurs once."""
+    used: Sequence[int] | None = None
+    """Numbers of the prompts that are done; None: all of the task. The others wait for the next task."""
+    notices: Sequence[Notice] = ()
+    """What was made, for a person: rows of `activity`, in the same transaction."""
+
+
+class Later(Struct, frozen=True):
+    """Something is missing. The task waits, is listed in `status`, and is tried again with growing pauses."""
+
+    reason: str
+    hint: str = ""
+    not_before: float | None = None
+    """When a try can succeed, if that is known."""
+    blame: Literal["world", "work"] = "world"
+    """`work`: its prompts themselves may be the cause. Each is counted; from the second failure on a prompt goes alone, and
+    one that failed twice alone is rejected. `world`: tried without a limit."""
+
+
+class Rejected(Struct, frozen=True):
+    """The task cannot be done. Its prompts are kept as rejected, with the reason, until a person retries or drops them."""
+
+    reason: str
+
+
+Outcome = Done | Later | Rejected
+
+
+# --- files that people edit too ----------------------------------------------------------------------------------------
+
+Leaf = str
+"""What a format names a part of a file by. `Bullets`: the heading, a newline, the line's text. `JsonLeaves`: a dot path.
+`Entries`: the entry's title. `Lines`: the line."""
+
+
+class Edits(NamedTuple):
+    """What stands in a file against what tacitd wrote last, leaf by leaf. What tacitd never wrote and stands there is `added`."""
+
+    added: Mapping[Leaf, str]
+    changed: Mapping[Leaf, tuple[Leaf, str]]
+    """By the leaf that tacitd wrote: the leaf and the value that stand in its place. A reworded line has another leaf."""
+    removed: frozenset[Leaf]
+    """Empty while a removal is in doubt: made by git, by a truncation, or seen once only."""
+
+
+class View(NamedTuple):
+    """A look at a file."""
+
+    now: Mapping[Leaf, str]
+    edits: Edits
+    exists: bool
+
+
+Decide = Callable[[Mapping[Leaf, str], Edits], Mapping[Leaf, str | None]]
+"""(leaves that stand in the file, edits) -> changes by leaf; None removes one. Pure: it may run again, with other leaves. It
+runs in the worker, and may also be called after a crash."""
+
+
+class Cause(Struct, frozen=True):
+    """Why a file is changed: a row of `change`."""
+
+    key: str
+    """Of the decision. The same key again is the same change, which is not made twice."""
+    by: Literal["prompt", "person", "agent", "file", "copy", "tacitd"]
+    """Whose words or act it rests on."""
+    what: str = ""
+    """For a person: the command, the tool's or program's name."""
+    session: str = ""
+    prompts: Sequence[int] = ()
+    undoes: int | None = None
+
+
+class FileChange(Struct, frozen=True):
+    """A change of a file that people edit too. A task returns it and does not write.
+
+    The engine reads the file, calls `decide`, commits the changes as rows of `plan` with the task's end, and then swaps the
+    file if it still is what was read. Otherwise the plan is applied leaf by leaf: a leaf that equals what was expected gets
+    the new value, any other is the person's and is reported to the plugin's `on_edits`.
+    """
+
+    path: Path
+    format: Format
+    decide: Decide
+    cause: Cause
+
+
+class Format(Protocol):
+    """How a file is made of leaves. Its methods are pure. `tacitd.files.formats` has Bullets, JsonLeaves, Entries and Lines."""
+
+    @property
+    def name(self) -> str:
+        """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone."""
+        ...
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""
+        ...
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` is None for
+        a file that does not exist. Raises FileRefusedError."""
+        ...
+
+    def pair_reworded(self, removed: Mapping[Leaf, str], added: Mapping[Leaf, str]) -> Mapping[Leaf, Leaf]:
+        """Given leaves that are gone and leaves that are new, return which new one is which old one with other words."""
+        ...
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """Whether the file looks truncated: its removals are in doubt."""
+        ...
+
+
+# --- tools -----------------------------------------------------------------------------------------------------------
+
+
+class Part(NamedTuple):
+    """What one number in a model's answer stands for: a row of `call_part`."""
+
+    kind: Literal["prompt", "fact", "line", "file"]
+    number: int
+    row: str
+    """The row's key or the path."""
+    text: str
+    """Its text now. Its digest is stored: a number whose text has changed since the call is void."""
+
+
+class Tools(Protocol):
+    """Everything outside its own code that a task may use."""
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """The plugin's own sections of the configuration."""
+        ...
+
+    @property
+    def client_home(self) -> Path:
+        """The client's own directory, such as `~/.claude`."""
+        ...
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """Return all rows of a SELECT, from a connection that only reads."""
+        ...
+
+    def ask(self, request: ModelRequest, parts: Sequence[Part] = ()) -> Answer | NoAnswer:
+        """Ask the model. The call's row with its parts is committed before the call begins. If this task asked the same parts
+        for the same purpose before a crash and the answer is stored, it is returned without a call. Blocks."""
+        ...
+
+    def look(self, path: Path, format: Format) -> View:
+        """Read a shared file. Nothing is concluded or stored. Raises FileBusyError, FileRefusedError, OSError."""
+        ...
+
+    def find_project(self, cwd: str) -> Project | NoProject:
+        """Return the project of a working directory. May block on the file system."""
+        ...
+
+    def write_mode(self, project: Project) -> WriteMode:
+        """Return whether the project's files are hidden from git, shared through it, or not written."""
+        ...
+
+    def has_live_session(self, project: Project) -> bool:
+        """Whether a session of the project goes on."""
+        ...
+
+    def degrade(self, degradation: Degradation) -> None:
+        """Report a problem that lasts. One with the same id is replaced."""
+        ...
+
+    def clear(self, id: str) -> None:
+        """Remove a problem. Unknown ids are ignored."""
+        ...
+
+    def list_prompt_parts(self, prompt: str) -> Sequence[Any]:
+        """Return the parts that all plugins add to the prompt of this name."""
+        ...

@@ -1,0 +1,101 @@
+"""What a plugin declares. A plugin is a folder and an entry point of the group `tacitd.handlers`, which names a function
+that returns a `PluginSpec`.
+
+A hook is text, `"module:name"`, and is imported when it is used: a declaration is light, and a command that uses one hook
+imports no other. The signatures below are those of the hooks. The engine names no plugin, and tacitd's own use no hook
+that a package of somebody else cannot use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct, field
+
+__all__ = ["GatherRule", "PluginSpec", "SharedFiles", "TimedJob"]
+
+Hook = str
+"""`"module:name"`."""
+
+
+class GatherRule(Struct, frozen=True):
+    """When the prompts of a session become a task: at the first of these conditions, at its end, and at once for `sync`.
+
+    Only prompts of projects in which tacitd may write are gathered.
+    """
+
+    quiet: float = 600.0
+    """Seconds since the last prompt was typed. Shell commands do not count here."""
+    prompts: int = 10
+    bytes: int = 24 << 10
+    """Of the prompts' texts, in UTF-8. It is also the most that one task gets, unless one prompt alone is longer."""
+
+
+class TimedJob(Struct, frozen=True):
+    """Work at intervals. It becomes a task of the kind `job` when its interval has passed since it last succeeded."""
+
+    name: str
+    every: float
+    """Seconds; infinite: only when a person asks for it."""
+    each_project: bool = False
+    """Whether it is one task for each project in which tacitd may write, or one task for all."""
+
+
+class SharedFiles(Struct, frozen=True):
+    """Files of one kind that people edit too."""
+
+    name: str
+    format: Literal["bullets", "json-leaves", "entries", "lines"]
+    list_paths: Hook
+    """`(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]`: the files of a project, or those of the
+    person (None). They are compared every minute and after a change that was noticed. `Rows` is `Tools.rows`."""
+    on_edits: Hook
+    """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files.
+    Called by a worker in the lane of the project, once for each edit."""
+
+
+class PluginSpec(Struct, frozen=True):
+    """The declaration of a plugin: 18 optional fields by name."""
+
+    name: str
+    """Lower case. Its tables begin with it."""
+    order: int = 50
+    """Plugins are listed, asked and shown by this number, then by name."""
+    settings: Mapping[str, Hook] = field(default_factory=dict)
+    """Sections of the configuration, each a pydantic model. Every field has a default and a description."""
+    schema: Sequence[Hook] = ()
+    """Steps of its tables, `"package:file.sql"`; the number of steps is the version. The first makes all tables; a later one
+    changes them."""
+    observe: Hook = ""
+    """`(batch: Batch, tx: Tx) -> None`: fold new records into the plugin's tables. It reads no file, clock or model. If it
+    raises, its own changes are rolled back, and the same records come again."""
+    run: Hook = ""
+    """`(task: Task, tools: Tools) -> Outcome`: do a task. May block. Never twice at once for one project."""
+    gather: Hook = ""
+    """`(settings: Mapping[str, BaseModel]) -> GatherRule`. A plugin with this hook gets tasks of the kind `prompts`."""
+    events: frozenset[Literal["session-started", "session-ended", "compaction"]] = frozenset()
+    """Kinds of tasks that it wants besides. A session's end comes after all of its prompts are done or rejected."""
+    jobs: Sequence[TimedJob] = ()
+    files: Sequence[SharedFiles] = ()
+    commands: Mapping[str, tuple[Hook, str, str]] = field(default_factory=dict)
+    """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
+    session_text: Hook = ""
+    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets, or a line for a failed call. It reads rows
+    and files and writes nothing. The same rows give the same text."""
+    status: Hook = ""
+    """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
+    `lines` is a list of lines for a person."""
+    items: Hook = ""
+    """A module with `list_items(rows, environ, root) -> Iterable[StoredItem]` and `decide(decision, tools) -> Done`, for `forget`,
+    `accept` and `review`."""
+    why: Hook = ""
+    """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
+    report: Hook = ""
+    """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
+    prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
+    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`."""
+    mcp: Hook = ""
+    """An `AgentInterface`: tools and resources for agents."""
+    footprint: Hook = ""
+    """`(environ: Mapping[str, str]) -> Footprint`: its files outside the state directory."""
