@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
-from tacitd.sources.claude_code.sample import append_sample_record, append_sample_turn
+from tacitd.sources.claude_code.sample import append_client_record, append_sample_record, append_sample_turn
 
 if TYPE_CHECKING:
     from tacitd.sources.base import OwnCalls, Source
 
-__all__ = ["CONTEXT_FILES", "append_sample_record", "append_sample_turn", "make_source"]
+__all__ = [
+    "CONTEXT_FILES",
+    "append_client_record",
+    "append_sample_record",
+    "append_sample_turn",
+    "make_source",
+]
 
 
 def make_source(home: Path, own: OwnCalls | None = None) -> Source:

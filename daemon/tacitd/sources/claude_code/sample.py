@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -35,18 +36,25 @@ def append_sample_record(
     `number` distinguishes the records of one kind. `at`: seconds since 1970, UTC; it is also the file's time. A new
     transcript begins as the client begins it, with records that name no directory.
     """
-    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     content = text if kind == "user" else [{"type": "text", "text": text}]
+    fields = {"type": kind, "message": {"role": kind, "content": content}, "uuid": f"{kind}-{number}"}
+    append_client_record(home, session, fields, cwd=cwd, number=number, at=at)
+
+
+def append_client_record(
+    home: Path, session: str, fields: Mapping[str, Any], *, cwd: Path, number: int, at: float
+) -> None:
+    """Append a record with these fields to a session's transcript below `home`; see `append_sample_record`."""
+    stamp = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
     record = {
-        "type": kind,
-        "message": {"role": kind, "content": content},
-        "uuid": f"{kind}-{number}",
+        "uuid": f"record-{number}",
         "sessionId": session,
         "cwd": str(cwd),
         "timestamp": stamp,
         "version": "2.1.328",
         "isSidechain": False,
         "userType": "external",
+        **fields,
     }
     path = home / "projects" / _SESSION / f"{session}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
