@@ -328,18 +328,19 @@ def _join_parts(
     late_writes = LateWrites(clock, on_kept=unfinished.set)
     busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
     guards = EditGuards(late_writes, busy_files)
+    write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
+
+    def is_off(root: Path) -> bool:
+        return write_modes.get_mode(Project(root, False)) == "off"
+
     history = History(
         layout.open_log("history.jsonl"),
         clock,
         guards=guards,
         on_done=partial(_note_change, activities),
         on_busy=unfinished.set,
+        is_local=lambda root: write_modes.get_mode(Project(root, False)) == "local",
     )
-    write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
-
-    def is_off(root: Path) -> bool:
-        return write_modes.get_mode(Project(root, False)) == "off"
-
     follow_up = FollowUp(late_writes, history, lambda root: not is_off(root), unfinished)
     projects = ProjectFinder(
         paths.home,

@@ -229,6 +229,18 @@ def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
 
 
+def read_index_mode(root: Path, path: Path) -> str:
+    """Return how the index of the work tree `root` has this path: as `100644`, `120000` for a link; "" if it has not.
+
+    "unknown" if git cannot say. Case is ignored, because a file system may ignore it.
+    """
+    found, name = _repository_at(root), path.relative_to(root).as_posix()
+    if found is None or not _may_list(found.git_dir / "index", name):
+        return ""
+    listed = read_git(["ls-files", "-s", "-z", "--", f":(top,icase,literal){name}"], root)
+    return "unknown" if listed is None else listed[:6].decode()
+
+
 def _may_list(index: Path, path: str) -> bool:
     """Whether an index may list a path, without case. True if the index cannot be read, or does not have all paths whole.
 

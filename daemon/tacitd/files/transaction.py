@@ -52,7 +52,13 @@ from tacitd.files.transaction_records import (
     part_record,
 )
 from tacitd.files.undo import find_chain_end, find_undo_conflicts, plan_undo
-from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
+from tacitd.files.write_checks import (
+    plan_removal,
+    real_target,
+    refuse_aliased,
+    refuse_tracked,
+    refuse_unwritable,
+)
 from tacitd.text.markdown import clean_line
 
 
@@ -69,10 +75,12 @@ class History:
         sleep: Callable[[float], None] = time.sleep,
         on_done: Callable[[Transaction], None] = lambda done: None,
         on_busy: Callable[[], None] = lambda: None,
+        is_local: Callable[[Path], bool] = lambda root: False,
     ) -> None:
         """`sleep` (seconds) waits for files that just changed. `on_done` is called after each transaction that changed a
         file, in the thread that ran it; it must not raise. `on_busy` is called when a transaction has to wait for a file that
-        is being edited, in any thread."""
+        is being edited, in any thread. `is_local`: whether a project is not shared, so that a file that its team shares
+        through git is never written."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
@@ -80,6 +88,7 @@ class History:
         self._sleep = sleep
         self._on_done = on_done
         self._on_busy = on_busy
+        self._is_local = is_local
         self._lock = threading.RLock()
         self._folded = FoldedHistory()
         self._archive = HistoryArchive(log)
@@ -246,7 +255,7 @@ class History:
 
     def _rehearse_undo(self, past: Transaction, operations: Sequence[Operation]) -> tuple[Effect, ...]:
         runs = list(group_by_file(operations))
-        return self._rehearse(runs, [real_target(run[0], past.root, past.also, self._disk) for run in runs])
+        return self._rehearse(runs, [self._find_target(run[0], past.root, past.also) for run in runs])
 
     def list_transactions(self, root: Path | None = None) -> list[Transaction]:
         """The transactions (of one project) of the log: the finished ones in the order of finishing, then the open ones.
@@ -294,7 +303,7 @@ class History:
     ) -> Transaction:
         operations = tuple(each for each in operations if self._is_possible(each, root, also))
         runs = list(group_by_file(operations))
-        targets = [real_target(run[0], root, also, self._disk) for run in runs]
+        targets = [self._find_target(run[0], root, also) for run in runs]
         self._clear_the_way(set(targets))
         # Everything that can be refused is refused before the intent is in the log: an intent that can never be finished
         # would hold up all later changes of the same files.
@@ -308,12 +317,19 @@ class History:
         self._folded.begin(begun)
         return begun
 
+    def _find_target(self, operation: Operation, root: Path, also: Sequence[Path]) -> Path:
+        """The file behind the operation's path. Raises FileRefusedError if it may not be written."""
+        target = real_target(operation, root, also, self._disk)
+        if self._is_local(root):
+            refuse_tracked(operation.path, target, self._disk.resolve(root))
+        return target
+
     def _is_possible(self, operation: Operation, root: Path, also: tuple[Path, ...]) -> bool:
         """Whether an operation that is `best_effort` can be done now; True for any other. Writes nothing."""
         if not operation.best_effort:
             return True
         try:
-            target = real_target(operation, root, also, self._disk)
+            target = self._find_target(operation, root, also)
             self._clear_the_way({target})
             return self._rehearse([(operation,)], [target]) != (NOTHING,)
         except (FileRefusedError, OSError):
@@ -422,7 +438,7 @@ class History:
     def _apply(self, run: tuple[Operation, ...], begun: Transaction) -> list[Effect]:
         """Apply operations on one file in one edit of it, and return their effects."""
         # Checked again, because a link may have been created since the first check.
-        target = real_target(run[0], begun.root, begun.also, self._disk)
+        target = self._find_target(run[0], begun.root, begun.also)
         if isinstance(run[0], RemoveFile):
             return [self._remove(target)]
         if isinstance(run[0], WithdrawFile):

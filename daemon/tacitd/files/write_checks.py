@@ -10,8 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
+from tacitd.files import git
 from tacitd.files.disk import Disk, is_regular, same_file
 from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
+
+TEAM_FILES = ("AGENTS.md", "LEARNED.md")
+"""Files of a project that its team may share through git."""
+_LONGEST_LINK = 4096
+"""Bytes of a link's target (PATH_MAX)."""
 
 
 def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Disk) -> Path:
@@ -35,7 +41,39 @@ def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Di
     if real == home or not real.is_relative_to(home):
         raise FileRefusedError(f"{path} leads out of {root}", "a link or `..` points elsewhere")
     refuse_git_directory(path, real, home)
+    refuse_link(path, real, root, home)
+    refuse_link_text(path, real, home, disk)
     return real
+
+
+def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
+    """Raise FileRefusedError if a link leads from `path` to a file of another name, or to one that git tracks.
+
+    A repository may contain a link such as `LEARNED.md -> .husky/pre-commit`. `real` and `home` are the path and the project
+    `root` with every link resolved.
+    """
+    if real == home / (path.relative_to(root) if path.is_relative_to(root) else path):
+        return
+    if real.name != path.name:
+        raise FileRefusedError(f"{path} is a link to {real}", "replace it with a regular file")
+    if git.read_index_mode(home, real):
+        raise FileRefusedError(
+            f"{path} is behind a link, and git tracks {real}", "replace the link with a regular file"
+        )
+
+
+def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
+    """Raise FileRefusedError if git has a link where a regular file is: a clone with `core.symlinks=false` has its text."""
+    if not _exists(real, disk) or disk.stat(real).st_size > _LONGEST_LINK:
+        return
+    if git.read_index_mode(home, real) == "120000":
+        raise FileRefusedError(f"{path} is a link for git", "git rm it, or replace it with a regular file")
+
+
+def refuse_tracked(path: Path, real: Path, home: Path) -> None:
+    """Raise FileRefusedError if git tracks this file of a team. For projects that are not shared."""
+    if real.name in TEAM_FILES and real.is_relative_to(home) and git.read_index_mode(home, real):
+        raise FileRefusedError(f"git tracks {path}", f"`tacitd share {home}` lets tacitd write it")
 
 
 def refuse_git_directory(path: Path, real: Path, home: Path) -> None:

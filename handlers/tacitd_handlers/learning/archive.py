@@ -18,7 +18,7 @@ from tacitd_handlers.learning.line_budget import BudgetLine, choose_surplus
 from tacitd_handlers.learning.project_files import read_shared
 from tacitd_handlers.learning.removals import find_written_lines
 from tacitd_handlers.learning.settings import LearningSettings
-from tacitd_handlers.learning.stage2.project_view import LEARNED
+from tacitd_handlers.learning.stage2.project_view import ROOT_FILES
 from tacitd_handlers.learning.state import LearningState
 
 ARCHIVE = "archive"
@@ -27,7 +27,7 @@ ARCHIVE = "archive"
 
 def limit_of(name: str, settings: LearningSettings) -> int:
     """The maximum number of learned lines in a file, by its path relative to the project."""
-    return settings.max_lines if name == LEARNED else settings.max_module_lines
+    return settings.max_lines if name in ROOT_FILES else settings.max_module_lines
 
 
 def list_crowded(

@@ -16,6 +16,7 @@ from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.learning.stage2.project_view import ROOT_FILES
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
@@ -71,7 +72,8 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     """
     here = Path(os.path.realpath(cwd))
     root = find_project_root(here)
-    yield from _text(root / "LEARNED.md", root)
+    for name in ROOT_FILES:
+        yield from _text(root / name, root)
     tree = _worktree_of(here) or root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()
     for depth in range(len(folders) + 1):

@@ -33,7 +33,7 @@ from tacitd_handlers.learning.person_decisions import (
     make_drop,
     read_decisions,
 )
-from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.project_files import find_root_file, title_for
 from tacitd_handlers.learning.refusals import shorten_message
 from tacitd_handlers.learning.stage2.inherited_origins import REVIEW_EDIT, find_origin
 from tacitd_handlers.learning.stage2.project_view import LEARNED
@@ -144,7 +144,11 @@ class _LineDecision:
                 f"{self._project.root} is excluded", f"`tacitd exclude --undo {self._project.root}`"
             )
         heading = heading_for("", text)
-        operation = PutLine(self._path, heading, text, title_for(self._place or LEARNED))
+        path = self._path
+        if self._place == LEARNED:
+            local = self._tools.write_mode(self._project) == "local"
+            path = self._project.root / find_root_file(self._project, local=local)
+        operation = PutLine(path, heading, text, title_for(self._place or LEARNED))
         self._run([operation], what, self._find_origin())
         self.record("keep" if what == "accept" else "edit")
         return Decided(f"stored in {self._name_file()}")

@@ -16,12 +16,19 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.disk import RealDisk
-from tacitd.files.write_checks import refuse_aliased, refuse_git_directory
+from tacitd.files.write_checks import (
+    refuse_aliased,
+    refuse_git_directory,
+    refuse_link,
+    refuse_link_text,
+)
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.safe_read import read_plain_bytes, resolve_links
 from tacitd_handlers.learning.stage2.project_view import (
     AGENTS,
     LEARNED,
+    ROOT_FILES,
+    RULES,
     VENDORED,
     FolderKind,
     ProjectView,
@@ -136,7 +143,18 @@ READ_LIMIT = 4 << 20
 """Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
 
 
-def folder_kind(project: Project, folder: str) -> FolderKind:
+def find_root_file(project: Project, *, local: bool) -> str:
+    """Return the file for lines of the whole project. `local`: whether the project is not shared through git."""
+    return RULES if local and is_tracked_source(project, project.root / LEARNED) else LEARNED
+
+
+def is_tracked_source(project: Project, path: Path) -> bool:
+    """Whether git tracks the file behind this path, or cannot say."""
+    root, file = resolve_links(project.root), resolve_links(path)
+    return project.git and file.is_relative_to(root) and git.read_index_mode(root, file) != ""
+
+
+def folder_kind(project: Project, folder: str, *, local: bool = False) -> FolderKind:
     """Return what a folder is (SPEC S-24). `folder` is relative to the project and has no `..`.
 
     A link to the root, and a folder whose AGENTS.md is a link to the root's AGENTS.md or LEARNED.md, count as missing,
@@ -162,19 +180,24 @@ def folder_kind(project: Project, folder: str) -> FolderKind:
         return "submodule"
     if project.git and git.is_ignored(project.root, project.root / folder):
         return "ignored"
-    return "folder"
+    return "tracked" if local and is_tracked_source(project, project.root / folder / AGENTS) else "folder"
 
 
-def view_project(project: Project, closed: Mapping[str, str] | None = None) -> ProjectView:
+def view_project(
+    project: Project, closed: Mapping[str, str] | None = None, *, local: bool = False
+) -> ProjectView:
     """Return the view of the project's folders that `stage2.place` uses.
 
     `closed`: folders whose AGENTS.md cannot be edited now. They count as missing, so their lines go into LEARNED.md.
     """
     unavailable = closed or {}
-    return ProjectView(lambda folder: "missing" if folder in unavailable else folder_kind(project, folder))
+    return ProjectView(
+        lambda folder: "missing" if folder in unavailable else folder_kind(project, folder, local=local),
+        find_root_file(project, local=local),
+    )
 
 
-def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
+def open_folders(project: Project, folders: Iterable[str], *, local: bool = False) -> list[str]:
     """Return the folders that may have an AGENTS.md of ours.
 
     The names are untrusted, because they come from the raw file, which any program can write.
@@ -182,7 +205,9 @@ def open_folders(project: Project, folders: Iterable[str]) -> list[str]:
     plain = [
         f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
     ]
-    return [folder for folder in dict.fromkeys(plain) if folder_kind(project, folder) == "folder"]
+    return [
+        folder for folder in dict.fromkeys(plain) if folder_kind(project, folder, local=local) == "folder"
+    ]
 
 
 class SharedFile(Struct, frozen=True):
@@ -208,7 +233,7 @@ def read_shared(path: Path, root: Path) -> SharedFile:
     """Read a shared file. A missing one has no data.
 
     Raises FileRefusedError if it is not UTF-8, is unreadable, is longer than READ_LIMIT, or is a link that leads out of
-    the project or into a git directory.
+    the project, into a git directory, to another name or to a tracked file.
     """
     place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
@@ -216,6 +241,7 @@ def read_shared(path: Path, root: Path) -> SharedFile:
             f"{path} is a link that leads out of the project", "replace it with a regular file"
         )
     refuse_git_directory(path, place, top)
+    refuse_link(path, place, root, top)
     try:
         data = read_plain_bytes(path, READ_LIMIT + 1)
     except OSError as error:
@@ -240,6 +266,7 @@ def read_spliceable(path: Path, root: Path) -> SharedFile:
     code fence or comment.
     """
     shared = read_shared(path, root)
+    refuse_link_text(path, resolve_links(path), resolve_links(root), RealDisk())
     for place in (path, path.parent):
         if place.exists() and not os.access(place, os.W_OK):
             raise FileRefusedError(f"{place} is read-only", f"chmod u+w {place}")
@@ -253,13 +280,19 @@ def read_spliceable(path: Path, root: Path) -> SharedFile:
     return shared
 
 
-def read_all(project: Project, folders: Iterable[str]) -> tuple[dict[str, SharedFile], dict[str, str]]:
-    """Read LEARNED.md and the AGENTS.md of these folders.
+def read_all(
+    project: Project, folders: Iterable[str], *, local: bool = False
+) -> tuple[dict[str, SharedFile], dict[str, str]]:
+    """Read LEARNED.md, the rule file if it has the project's lines, and the AGENTS.md of these folders.
 
     Returns the files by path relative to the project, and the folders whose file cannot be edited now, with the reason.
     Raises FileRefusedError if LEARNED.md cannot be edited.
     """
-    found = {LEARNED: read_spliceable(project.root / LEARNED, project.root)}
+    if find_root_file(project, local=local) == RULES:
+        found = {LEARNED: read_shared(project.root / LEARNED, project.root)}
+        found[RULES] = read_spliceable(project.root / RULES, project.root)
+    else:
+        found = {LEARNED: read_spliceable(project.root / LEARNED, project.root)}
     closed: dict[str, str] = {}
     for folder in dict.fromkeys(folders):
         name = f"{folder}/{AGENTS}"
@@ -295,7 +328,7 @@ def git_view(project: Project, name: str, data: bytes | None, head_then: str | N
 
 def title_for(name: str) -> str:
     """The title of a file that tacitd creates, such as `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
-    if name == LEARNED:
+    if name in ROOT_FILES:
         return "Learned Preferences"
     return f"{name_folder(Path(name).parent.name)} Module"
 

@@ -29,6 +29,7 @@ from tacitd_handlers.learning.raw_facts import (
     parse_raw_file,
 )
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
+from tacitd_handlers.learning.stage2.project_view import is_internal
 from tacitd_handlers.learning.state import Extracted
 
 RAW = "learning-raw.jsonl"
@@ -108,8 +109,8 @@ def why_not_writable(files: ProjectPaths) -> str | None:
         place = root if directory is files.root else resolve_links(directory)
         if not place.is_relative_to(root):
             return f"{directory} is a link that leads out of the project"
-        if any(part.casefold() == ".git" for part in place.relative_to(root).parts):
-            return f"{directory} is a link into a git directory"
+        if any(map(is_internal, place.relative_to(root).parts)):
+            return f"{directory} is a link into a directory of version control or of Claude Code"
         if directory.exists() and not directory.is_dir():
             return f"{directory} is not a directory"
         if directory.exists() and not os.access(directory, os.W_OK | os.X_OK):

@@ -46,7 +46,8 @@ def read_loaded_lines(directory: str, *more: str) -> list[str]:
         found = find_repository(Path(top))
         top = os.fspath(found.top) if found is not None else top
     lines: list[str] = []
-    for path in (os.path.join(top, "LEARNED.md"), *paths, *more):
+    own = [os.path.join(top, name) for name in ("LEARNED.md", ".claude/rules/tacitd/AGENTS.md")]
+    for path in (*own, *paths, *more):
         lines += [line.strip()[2:] for line in _read(path).split("\n") if line.strip()[:2] in ("- ", "* ")]
     return lines
 

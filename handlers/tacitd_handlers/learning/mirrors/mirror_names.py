@@ -62,7 +62,10 @@ def _plain_name(folder: str) -> str:
 
 
 def _is_own(folder: str, name: str, counted: Counter[str]) -> bool:
-    return counted[name.casefold()] == 1 and name == folder.replace("/", "-")
+    is_free = (
+        counted[name.casefold()] == 1 and name.casefold() != "agents"
+    )  # AGENTS.md is the rule file of its own lines
+    return is_free and name == folder.replace("/", "-")
 
 
 def _with_digits(folder: str, name: str) -> str:

@@ -44,7 +44,7 @@ from tacitd_handlers.learning.mirrors.mirror_files import (
 )
 from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey
 from tacitd_handlers.learning.mirrors.mirror_text import map_shown_bullets
-from tacitd_handlers.learning.project_files import title_for
+from tacitd_handlers.learning.project_files import is_tracked_source, title_for
 
 
 class MirrorPlan(Struct):
@@ -131,9 +131,11 @@ def _move_edit(
     written, now = survey.record.texts_of(target.path), (found.data or b"").decode("utf-8", "replace")
     if not edit and find_lost_line(written, now, edit, "") is None:
         return
-    if source not in survey.sources or not source.parent.is_dir():
+    tracked = not survey.shared and is_tracked_source(survey.project, source)
+    if source not in survey.sources or not source.parent.is_dir() or tracked:
         plan.held.add(target.path)
-        plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}")
+        why = ": git tracks it" if tracked else ""
+        plan.problems.append(f"what you changed in {target.path} cannot be moved to {source}{why}")
         return
     try:
         made = _list_edit_operations(

@@ -36,6 +36,7 @@ from tacitd_handlers.learning.mirrors.mirror_text import has_lines, is_shown, re
 from tacitd_handlers.learning.mirrors.mirror_units import MirrorUnit, SourceText, UnitKind, parse_source
 from tacitd_handlers.learning.mirrors.own_lines import OwnLines, find_own_lines
 from tacitd_handlers.learning.project_files import read_shared, title_for
+from tacitd_handlers.learning.stage2.project_view import AGENTS, RULES
 
 
 class ParseOnce:
@@ -70,6 +71,8 @@ class MirrorSurvey(Struct):
     why_shown: Callable[[MirrorTarget], str]
     """Why git would show a mirror in spite of the exclude file; "" if it would not."""
     parse: ParseOnce
+    shared: bool
+    """Whether the sources are shared through git."""
     _texts: dict[tuple[bytes, str], str] = field(default_factory=dict)
 
     def may_show(self, target: MirrorTarget, words: str) -> bool:
@@ -111,7 +114,7 @@ class MirrorSurvey(Struct):
                 lambda words: self.may_show(target, words),
                 source=target.name,
                 title=title_for(target.name),
-                matter=front_matter(target.folder) if target.folder else (),
+                matter=front_matter(target.folder) if target.folder and target.name != RULES else (),
                 own_heading=lambda words: self.may_show_heading(target, words),
             )
         return self._texts[key]
@@ -167,6 +170,9 @@ def survey_project(
     trees, parse = list_trees(project), ParseOnce()
     own = find_own_lines(history, project, operations)
     targets = list_targets(trees, own.folders, own_sources=shared)
+    if RULES in own.lines and not shared:
+        folder = RULES.removesuffix(f"/{AGENTS}")
+        targets += [MirrorTarget(tree / RULES, tree, project.root / RULES, folder) for tree in trees[1:]]
     sources: dict[Path, bytes | None] = {}
     problems: list[str] = []
     for target in targets:
@@ -200,6 +206,7 @@ def survey_project(
         needless,
         why_shown,
         parse,
+        shared,
     )
 
 

@@ -64,6 +64,7 @@ from tacitd_handlers.learning.mirrors.possible_texts import (
 )
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
 from tacitd_handlers.learning.stage2.inherited_origins import MIRROR_EDIT
+from tacitd_handlers.learning.stage2.project_view import RULES
 from tacitd_handlers.learning.visibility import (
     build_excludes,
     list_created_patterns,
@@ -247,7 +248,7 @@ class Mirrors:
 
     def list_watched(self, project: Project) -> list[Path]:
         """The files and directories whose changes concern the project's mirrors."""
-        found = [project.root / PROJECT_MIRROR]
+        found = [project.root / PROJECT_MIRROR, project.root / RULES]
         if project.git:
             found.append(worktree_list(project.root))
         if (record := self._records.find_known(project.root)) is not None:

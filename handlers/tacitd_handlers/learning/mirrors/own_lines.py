@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.files.transaction import History
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED, RULES
 
 
 class OwnLines(Struct, frozen=True):
@@ -23,7 +23,11 @@ class OwnLines(Struct, frozen=True):
     @property
     def folders(self) -> list[str]:
         """The module folders with lines."""
-        return [name.removesuffix(f"/{AGENTS}") for name in self.lines if name.endswith(f"/{AGENTS}")]
+        return [
+            name.removesuffix(f"/{AGENTS}")
+            for name in self.lines
+            if name.endswith(f"/{AGENTS}") and name != RULES
+        ]
 
 
 def find_own_lines(history: History, project: Project, operations: Iterable[Operation] = ()) -> OwnLines:

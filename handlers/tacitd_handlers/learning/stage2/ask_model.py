@@ -19,8 +19,7 @@ from tacitd_handlers.learning.stage1.run import handle_no_answer
 from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, list_repeated
 from tacitd_handlers.learning.stage2.paid_answers import LostTwice, SynthesisAnswer
 from tacitd_handlers.learning.stage2.parse import parse_plan
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
-from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput, render_existing
+from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput, folders_of, render_existing
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.prompt_extensions import (
@@ -36,7 +35,7 @@ def ask_for_lines(
     inputs: SynthesisInput, facts: Mapping[int, NumberedFact], key: str, state: LearningState, tools: Tools
 ) -> SynthesisAnswer | Later | Rejected | LostTwice:
     """Make one call of the smart tier about some of the facts. `key` identifies the call."""
-    folders = [name.removesuffix(f"/{AGENTS}") for name in inputs.shared if name != LEARNED]
+    folders = folders_of(inputs.shared)
     folders += [folder for folder in inputs.closed if folder not in folders]
     extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
     described = {number: fact.describe() for number, fact in facts.items() if fact.is_new}

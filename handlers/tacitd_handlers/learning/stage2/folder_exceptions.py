@@ -13,7 +13,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.data_prohibitions import guards_data
 from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import PlacedLine
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, ROOT_FILES
 from tacitd_handlers.shared.text_parts import compose_text, split_parts
 
 _LIMITS = compile_lazily(
@@ -34,7 +34,7 @@ def find_exceptions(placed: Iterable[PlacedLine], facts: Sequence[NumberedFact])
     found: set[str] = set()
     known = FactSources(facts)
     for one in placed:
-        if one.path == LEARNED:
+        if one.path in ROOT_FILES:
             continue
         texts = [one.line, *(fact.text for fact in known.find_facts(one.line, one.item.sources))]
         folder = one.path.removesuffix(f"/{AGENTS}")

@@ -14,7 +14,14 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.headings import heading_for
 from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.stage2.parse import ProposedLine
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED, VENDORED, ProjectView, is_internal
+from tacitd_handlers.learning.stage2.project_view import (
+    AGENTS,
+    LEARNED,
+    RULES,
+    VENDORED,
+    ProjectView,
+    is_internal,
+)
 
 _PATH_LIMIT = 300
 _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)
@@ -25,7 +32,7 @@ class PlacedLine(Struct, frozen=True):
 
     item: ProposedLine
     path: str
-    """Relative to the project: `LEARNED.md`, or `{folder}/AGENTS.md`."""
+    """Relative to the project: one of ROOT_FILES, or `{folder}/AGENTS.md`."""
     heading: str
     """Text of the heading without `##`."""
     line: str
@@ -54,6 +61,7 @@ def place_item(item: ProposedLine, view: ProjectView, *, is_typed: bool = False)
         return RefusedItem(item, line.reason)
     section = "" if isinstance(clean_fact(item.section), Unfit) else item.section
     path, note = placed
+    path = view.root_file if path == LEARNED else path
     return PlacedLine(item, path, heading_for(section, line), line, note)
 
 
@@ -62,6 +70,8 @@ def _choose_file(item: ProposedLine, view: ProjectView) -> tuple[str, str] | Ref
     parts = _split_path(item.file)
     if isinstance(parts, str):
         return RefusedItem(item, parts)
+    if "/".join(parts) == RULES:
+        return LEARNED, ""
     *folders, name = parts
     if name.casefold() == LEARNED.casefold():
         return RefusedItem(item, "LEARNED.md is only in the project's root") if folders else (LEARNED, "")

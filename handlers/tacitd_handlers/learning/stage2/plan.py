@@ -15,7 +15,7 @@ from msgspec import Struct
 from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
 from tacitd_handlers.learning.stage2.line_conflicts import Conflict, find_conflicts
 from tacitd_handlers.learning.stage2.place import PlacedLine
-from tacitd_handlers.learning.stage2.project_view import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED, ROOT_FILES
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.fact_index import FactIndex
 
@@ -211,8 +211,8 @@ class _PlanState:
         return found
 
     def _find_visible(self, placed: PlacedLine, without: str | None) -> str | None:
-        """The first line that says it and applies in the file's folder: in the file itself, or in LEARNED.md."""
-        for path in dict.fromkeys((placed.path, LEARNED)):
+        """The first line that says it and applies in the file's folder: in the file itself, or in one of ROOT_FILES."""
+        for path in dict.fromkeys((placed.path, *ROOT_FILES)):
             line = self._lines[path].find_equal(placed.line, without) if path in self._lines else None
             if line is not None:
                 return line

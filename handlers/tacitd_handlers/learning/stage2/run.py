@@ -58,7 +58,7 @@ from tacitd_handlers.learning.stage2.parse import ProposedLine, SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts, claim_facts
 from tacitd_handlers.learning.stage2.place import RefusedItem
 from tacitd_handlers.learning.stage2.plan import LINES_LIMIT, decide_operations
-from tacitd_handlers.learning.stage2.project_view import LEARNED
+from tacitd_handlers.learning.stage2.project_view import LEARNED, RULES
 from tacitd_handlers.learning.stage2.synthesis_input import (
     SynthesisInput,
     build_input,
@@ -253,12 +253,16 @@ class Synthesizer:
         refused += [*map(_misplacement, misplaced), *parts]
         keep_refusals(self._refusals, refused, project.root, pending.id, inputs.origins.words, tools)
         # The files are read again: they may have changed during the model's call.
-        now, _ = read_all(project, folders_of([*inputs.shared, *(one.path for one in placed)]))
+        folders = folders_of([*inputs.shared, *(one.path for one in placed)])
+        now, _ = read_all(project, folders, local=inputs.local)
+        ours = {name: set(lines) for name, lines in find_written_lines(tools.history, project).items()}
+        if RULES in now:
+            ours.pop(LEARNED, None)  # git tracks it now, so no line of it is replaced
         decision = decide_operations(
             placed,
             {name: (*one.lines, *one.all_statements, *list_blanked_lines(one)) for name, one in now.items()},
             _removed_lines(project, state, tools),
-            {name: set(lines) for name, lines in find_written_lines(tools.history, project).items()},
+            ours,
             limit=max(LINES_LIMIT, len(inputs.facts)),
             reword=inputs.reword,
             exceptions=find_exceptions(placed, inputs.numbered),

@@ -22,7 +22,7 @@ from tacitd_handlers.learning.stage2.numbered_facts import NumberedFact, number_
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan
 from tacitd_handlers.learning.stage2.pending_facts import PendingFacts
 from tacitd_handlers.learning.stage2.place import PlacedLine, RefusedItem, place_item
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
+from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED, ROOT_FILES
 from tacitd_handlers.learning.state import Extracted, LearningState
 from tacitd_handlers.shared.fact_index import FactIndex
 
@@ -54,6 +54,8 @@ class SynthesisInput(Struct, frozen=True):
     """Folders whose AGENTS.md cannot be edited now, with the reason."""
     origins: LineOrigins
     """What proposed lines are grounded in (SPEC S-67)."""
+    local: bool
+    """Whether the project is not shared through git, so that what git tracks is not written."""
 
 
 def build_input(
@@ -64,9 +66,10 @@ def build_input(
     Returns the input, and a refusal for each dangerous fact. Raises FileRefusedError if LEARNED.md cannot be edited.
     """
     ours = find_written_lines(tools.history, project)
-    touched = open_folders(project, pending.folders)
-    others = [folder for folder in open_folders(project, folders_of(ours)) if folder not in touched]
-    shared, closed = read_all(project, [*touched, *others])
+    local = tools.write_mode(project) == "local"
+    touched = open_folders(project, pending.folders, local=local)
+    others = open_folders(project, folders_of(ours), local=local)
+    shared, closed = read_all(project, [*touched, *others], local=local)
     _report_closed(project, {folder: why for folder, why in closed.items() if folder in touched}, tools)
     documents = bootstrap.load_documents(project, tools)
     waiting = {**state.judged.get(project.root, {}), **state.waiting.get(project.root, {})}
@@ -102,6 +105,7 @@ def build_input(
         shared,
         closed,
         origins,
+        local,
     )
     return made, refused
 
@@ -154,14 +158,15 @@ def place_items(inputs: SynthesisInput, plan: SynthesisPlan) -> tuple[list[Place
     those folders, the second knows which of their files cannot be edited.
     """
     typed = find_typed_facts((item.fact for item in plan.items), inputs.origins)
-    seen = view_project(inputs.project, inputs.closed)
+    seen = view_project(inputs.project, inputs.closed, local=inputs.local)
     first = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
-    _, closed = read_all(inputs.project, folders_of(p.path for p in first if isinstance(p, PlacedLine)))
-    seen = view_project(inputs.project, {**inputs.closed, **closed})
+    folders = folders_of(p.path for p in first if isinstance(p, PlacedLine))
+    _, closed = read_all(inputs.project, folders, local=inputs.local)
+    seen = view_project(inputs.project, {**inputs.closed, **closed}, local=inputs.local)
     judged = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
     return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
 
 
 def folders_of(names: Iterable[str]) -> list[str]:
-    """Return the module folders of these shared files, in order; LEARNED.md has none."""
-    return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name != LEARNED]
+    """Return the module folders of these shared files, in order; ROOT_FILES have none."""
+    return [name.removesuffix(f"/{AGENTS}") for name in dict.fromkeys(names) if name not in ROOT_FILES]
