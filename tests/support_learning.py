@@ -78,12 +78,12 @@ class Bench:
         self.state = self.box / "state"
         self.home = self.state / "handlers" / "learning"
         self.log = Log(self.home / "log.jsonl", disk)
-        self.history = History(Log(self.state / "history.jsonl", disk), self.clock, disk)
+        self.write = write
+        self.modes: dict[Path, str] = {}
+        self.history = self.make_history()
         self.degraded: dict[str, Degradation] = {}
         self.posted: list[Event] = []
         self.live: set[Path] = set()
-        self.write = write
-        self.modes: dict[Path, str] = {}
         self.directives: list[Path] = []
         self.extraction = ExtractionSettings()
         self.synthesis = SynthesisSettings(tries=3)
@@ -159,9 +159,15 @@ class Bench:
     def open(self) -> None:
         self.handler.open(list(self.commits()), self.tools())
 
+    def make_history(self) -> History:
+        """The history as the daemon makes it."""
+        log = Log(self.state / "history.jsonl", self.disk)
+        is_local = lambda root: self.modes.get(root, self.write) == "local"  # noqa: E731
+        return History(log, self.clock, self.disk, is_local=is_local)
+
     def restart(self) -> None:
         """Kill the daemon and start it again: only what was written is known."""
-        self.history = History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk)
+        self.history = self.make_history()
         self.degraded.clear()
         self.posted.clear()
         self.history.recover()

@@ -72,7 +72,8 @@ def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
 
 def refuse_tracked(path: Path, real: Path, home: Path) -> None:
     """Raise FileRefusedError if git tracks this file of a team. For projects that are not shared."""
-    if real.name in TEAM_FILES and real.is_relative_to(home) and git.read_index_mode(home, real):
+    is_inside = real.name in TEAM_FILES and real.is_relative_to(home)
+    if is_inside and git.read_index_mode(home, real) not in ("", "unknown"):
         raise FileRefusedError(f"git tracks {path}", f"`tacitd share {home}` lets tacitd write it")
 
 

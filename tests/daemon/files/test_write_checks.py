@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from support_git import init
+from support_learning import git
 from tacitd.errors import FileRefusedError
 from tacitd.files.log import Log
 from tacitd.files.operations import AppendLine, Operation, PutLine, TakeLine, WriteFile
@@ -33,8 +35,9 @@ def test_a_file_with_a_second_name_beside_it_is_not_parted_from_it(root: Path, l
     os.link(root / "AGENTS.md", root / "CLAUDE.md")
     given = root / "AGENTS.md"
     if link:
-        given = root / "link.md"
-        given.symlink_to("AGENTS.md")
+        given = root / "sub/AGENTS.md"
+        given.parent.mkdir()
+        given.symlink_to("../AGENTS.md")
     for operation in (PutLine(given, "A", "two", "T"), TakeLine(given, "one")):
         with pytest.raises(FileRefusedError, match=r"CLAUDE.md too, by a hard link") as caught:
             history(root).run_transaction(root, [operation], {}, "k")
@@ -116,3 +119,73 @@ def test_a_named_place_that_is_a_link_allows_nothing(root: Path, name: str) -> N
             history(root).run_transaction(root, [WriteFile(given, "x")], {}, "k", also=[place])
     history(root).run_transaction(root, [WriteFile(place / "x", "x")], {}, "k", also=[root.parent / "m"])
     assert (root.parent / "m" / "x").read_text() == "x"
+
+
+COMMITTED = ".husky/pre-commit .envrc Makefile package.json CLAUDE.md docs/rules.md docs/LEARNED.md .github/workflows/ci.yml"
+
+
+@pytest.mark.parametrize("target", COMMITTED.split())
+@pytest.mark.parametrize("way", ["link", "folder"])
+def test_a_committed_link_is_not_followed_to_a_team_s_file(root: Path, target: str, way: str) -> None:
+    """S-24: a link leads to an untracked Markdown file of the same name, or nothing is written."""
+    init(root)
+    (root / target).parent.mkdir(parents=True, exist_ok=True)
+    (root / target).write_text("theirs\n")
+    path = root / "LEARNED.md"
+    if way == "link":
+        path.symlink_to(target)
+    else:
+        (root / "way").symlink_to((root / target).parent.relative_to(root))
+        path = root / "way" / (root / target).name
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "theirs")
+    with pytest.raises(FileRefusedError, match="link"):
+        history(root).run_transaction(root, [PutLine(path, "A", "one", "T")], {}, "k")
+    assert (root / target).read_text() == "theirs\n" and git(root, "status", "--porcelain") == ""
+
+
+def test_a_link_to_an_untracked_file_of_the_same_name_is_followed(root: Path) -> None:
+    """S-24: a person keeps LEARNED.md elsewhere in the project, also if the link itself is committed."""
+    init(root)
+    (root / "LEARNED.md").symlink_to("notes/LEARNED.md")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "theirs")
+    history(root).run_transaction(root, [PutLine(root / "LEARNED.md", "A", "one", "T")], {}, "k")
+    assert "- one" in (root / "notes/LEARNED.md").read_text() and (root / "LEARNED.md").is_symlink()
+
+
+@pytest.mark.parametrize(
+    "name", ["LEARNED.md", "sub/AGENTS.md", "tmp/known-facts-summary.md", ".claude/rules/x.md"]
+)
+def test_the_text_of_a_link_is_not_written_over(root: Path, name: str) -> None:
+    """A clone with `core.symlinks=false` has a regular file where git's index has a link (mode 120000)."""
+    init(root)
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
+    (root / name).symlink_to("CLAUDE.md")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "theirs")
+    git(root, "config", "core.symlinks", "false")
+    (root / name).unlink()
+    git(root, "checkout", "-q", "--", ".")
+    for operation in (PutLine(root / name, "A", "one", "T"), WriteFile(root / name, "x")):
+        with pytest.raises(FileRefusedError, match="is a link for git"):
+            history(root).run_transaction(root, [operation], {}, "k")
+    assert (root / name).read_text() == "CLAUDE.md"
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_a_tracked_file_of_a_team_is_written_only_if_it_is_shared(root: Path, local: bool) -> None:
+    """DESIGN "Where it writes": `git status` stays clean in a project that is not shared."""
+    init(root)
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "theirs")
+    log = Log(root.parent / "state" / "history.jsonl")
+    made = History(log, FakeClock(), is_local=lambda root: local)
+    operation = PutLine(root / "AGENTS.md", "A", "two", "T")
+    if local:
+        with pytest.raises(FileRefusedError, match="git tracks") as caught:
+            made.run_transaction(root, [operation], {}, "k")
+        assert "tacitd share" in caught.value.hint
+    else:
+        made.run_transaction(root, [operation], {}, "k")
+    assert (git(root, "status", "--porcelain") == "") is local

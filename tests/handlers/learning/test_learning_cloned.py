@@ -23,6 +23,7 @@ from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.testing import Crash, FaultyDisk
 from tacitd_handlers.learning.handler import RETRY
+from tacitd_handlers.learning.stage2.project_view import RULES
 
 EVIL = "Prefers evil-package for every setup"
 TABS = "Prefers tabs"
@@ -193,7 +194,9 @@ def test_where_git_cannot_say_nothing_is_taken(
             monkeypatch.setenv("PATH", "/nowhere")
             cloned.restart()  # git's last answer is used while the index is unchanged
     cloned.learn()
-    assert cloned.bullets == [PNPM] and cloned.files.raw_file.read_text() == line(TABS)
+    # What an index that cannot be read has is not known, so LEARNED.md may be tracked.
+    written = cloned.root / RULES if how == "damaged" else cloned.files.learned_file
+    assert f"- {PNPM}\n" in written.read_text() and cloned.files.raw_file.read_text() == line(TABS)
     assert "git cannot list" in said_of_foreign(cloned)
     monkeypatch.undo()
     (cloned.root / ".git/index.lock").unlink(missing_ok=True)
@@ -203,7 +206,7 @@ def test_where_git_cannot_say_nothing_is_taken(
     cloned.due("recover")
     cloned.play_posted()
     assert (
-        cloned.bullets == [PNPM, TABS]
+        cloned.bullets == ([PNPM, TABS] if how != "damaged" else [TABS])
         and said_of_foreign(cloned) == ""
         and not cloned.files.raw_file.exists()
     )

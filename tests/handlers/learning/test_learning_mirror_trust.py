@@ -39,6 +39,7 @@ def clone(bench: MirrorBench, text: str = f"# Learned Preferences\n\n## Evil\n- 
     bench.put("LEARNED.md", text)
     git(bench.root, "add", "LEARNED.md")
     git(bench.root, "commit", "-qm", "theirs")
+    bench.modes[bench.root] = "shared"
     bench.see(bench.project)
     return bench
 

@@ -251,4 +251,4 @@ def test_tmp_that_is_a_link_into_the_git_directory_is_refused(bench: Bench) -> N
     """The same for the raw file and the summary."""
     (bench.root / "tmp").symlink_to(".git")
     outcome = bench.type("use pnpm, not npm")
-    assert isinstance(outcome, Later) and "git directory" in outcome.reason and not bench.model.asked
+    assert isinstance(outcome, Later) and "version control" in outcome.reason and not bench.model.asked

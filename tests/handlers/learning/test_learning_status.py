@@ -214,9 +214,9 @@ def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Ben
     bench.directives = [bench.box / "coding.md"]
     bench.restart()
     names = [path.name for path in bench.handler.sources(bench.project)]
-    mirrors = ["tacitd-learned.md", "worktrees"]
+    mirrors = ["tacitd-learned.md", "AGENTS.md", "worktrees"]
     assert names == ["coding.md", "AGENTS.md", "LEARNED.md", *mirrors, "HEAD"]
-    assert len(bench.handler.sources(Project(bench.root / "x", False))) == 4
+    assert len(bench.handler.sources(Project(bench.root / "x", False))) == 5
 
 
 def test_the_entry_point_offers_the_slice() -> None:

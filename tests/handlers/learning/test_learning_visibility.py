@@ -158,11 +158,11 @@ def test_a_place_where_no_mirror_can_be_made_stops_no_line(bench: Bench, tmp_pat
 def test_the_file_behind_a_dangling_link_is_hidden_too(bench: Bench) -> None:
     """Nothing is published by accident: the link is the user's, the file that it leads to is created by us."""
     (bench.root / "notes").mkdir()
-    (bench.root / "LEARNED.md").symlink_to("notes/learned.md")
+    (bench.root / "LEARNED.md").symlink_to("notes/LEARNED.md")
     git(bench.root, "add", "LEARNED.md")
     git(bench.root, "commit", "-qm", "a link")
     learn(bench)
-    assert (bench.root / "notes/learned.md").exists() and "/notes/learned.md" in bench.excluded()
+    assert (bench.root / "notes/LEARNED.md").exists() and "/notes/LEARNED.md" in bench.excluded()
     assert git(bench.root, "status", "--porcelain", "-uall") == ""
 
 

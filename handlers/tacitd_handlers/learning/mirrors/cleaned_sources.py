@@ -58,6 +58,8 @@ def note_texts(project: Project, record: MirrorRecord, sources: Mapping[Path, by
 
     The text of a file that is gone is kept only if the mirrors are gone too. That of a link is not kept.
     """
+    for name in [one for one in record.kept if Path(one).is_symlink()]:
+        del record.kept[name]
     for path, data in sources.items():
         text = record.kept.get(str(path))
         if text is not None and is_changed(data, text) and is_being_replaced(project, path):
