@@ -54,12 +54,17 @@ def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
     """
     if real == home / (path.relative_to(root) if path.is_relative_to(root) else path):
         return
-    if real.name != path.name:
-        raise FileRefusedError(f"{path} is a link to {real}", "replace it with a regular file")
+    refuse_other_name(path, real)
     if git.read_index_mode(home, real):
         raise FileRefusedError(
             f"{path} is behind a link, and git tracks {real}", "replace the link with a regular file"
         )
+
+
+def refuse_other_name(path: Path, real: Path) -> None:
+    """Raise FileRefusedError if a link leads from `path` to `real`, a file of another name."""
+    if real.name != path.name:
+        raise FileRefusedError(f"{path} is a link to {real}", "replace it with a regular file")
 
 
 def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:

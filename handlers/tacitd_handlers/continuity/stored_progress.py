@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from msgspec import Struct, convert, field, to_builtins
+from msgspec import Struct, field, to_builtins
+
+from tacitd.text.converter import Converter
 
 MAX_AGE_DAYS = 30
 """Days after which a session's file is deleted."""
@@ -129,6 +131,10 @@ def as_data(now: TranscriptProgress) -> dict[str, Any]:
     return made
 
 
+_PROGRESS = Converter(TranscriptProgress)
+
+
 def from_data(data: Mapping[str, Any]) -> TranscriptProgress:
     """Return the state from its JSON object. Raises ValueError for another object."""
-    return convert(data, TranscriptProgress)
+    found: TranscriptProgress = _PROGRESS.convert(data)
+    return found

@@ -17,6 +17,7 @@ import msgspec
 from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
+from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.rule_life import RuleLife
@@ -75,7 +76,7 @@ def encode_state(state: LearningState) -> dict[str, Any]:
 
 def decode_state(data: Mapping[str, Any]) -> LearningState:
     """Return the state that `encode_state` was given. Raises ValueError if it is not one."""
-    stored = msgspec.convert(_share_texts(dict(data), {}), _StoredState, dec_hook=_read_path)
+    stored: _StoredState = _STORED.convert(_share_texts(dict(data), {}))
     state = LearningState(
         **{name: _by_path(getattr(stored, name)) for name in _BY_PROJECT},
         synthesised=stored.synthesised,
@@ -149,6 +150,9 @@ def _read_path(kind: type, value: object) -> object:
     if kind is Path:
         return Path(str(value))
     raise NotImplementedError(kind)
+
+
+_STORED = Converter(_StoredState, _read_path)
 
 
 def _to_json(value: Any) -> Any:

@@ -19,6 +19,7 @@ from tacitd.files.disk import Disk, make_dirs, read_all
 from tacitd.files.locks import wait_for_lock
 from tacitd.files.log import Log, encode_record
 from tacitd.files.replaced import replace_file
+from tacitd.files.write_checks import refuse_other_name
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.lessons import lesson_index, lesson_paths
 from tacitd_handlers.lessons.lesson_fold import FoldedLessons
@@ -66,6 +67,8 @@ class LessonStore(LessonReader):
         """
         make_dirs(self.directory, self.disk, private=True)
         with wait_for_lock(self.directory / LOCK, self.disk):
+            for path in (self.log.path, self.directory / lesson_paths.INDEX):
+                refuse_other_name(path, self.disk.resolve(path))
             before = self._stamp()
             folded = self.read_lessons()
             now = LessonChange(self.log, folded, max(folded.last, self._damaged_id() if self.log.bad else 0))

@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
+from tacitd.text.converter import Converter
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
 from tacitd_handlers.profile.ownership import LearnedValue, hash_value, note_learned, sighting_key
@@ -124,9 +125,13 @@ class ProfileIntent(Struct, frozen=True):
     def from_data(cls, data: Mapping[str, Any] | None) -> ProfileIntent | None:
         """Return the intent from its JSON object; None if there is none, or the object is not one."""
         try:
-            return msgspec.convert(data, cls | None)
+            found: ProfileIntent | None = _INTENT.convert(data)
+            return found
         except msgspec.ValidationError:
             return None
+
+
+_INTENT = Converter(ProfileIntent | None)
 
 
 def choose_stamp(now: float, since: Any) -> str:

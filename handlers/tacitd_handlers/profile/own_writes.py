@@ -20,6 +20,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tacitd.text.converter import Converter
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.profile.ownership import LearnedValue
@@ -125,10 +126,13 @@ def as_data(beside: ProfileMemory) -> Json:
     return data
 
 
+_MEMORY = Converter(ProfileMemory)
+
+
 def from_data(data: Mapping[str, Any]) -> ProfileMemory:
     """Return the state from its JSON object; an empty state if the object is not one."""
     try:
-        found = msgspec.convert(data, ProfileMemory)
+        found: ProfileMemory = _MEMORY.convert(data)
         if "learned" in data:
             return found
         # Earlier versions kept the digests of several whole values. Any of them counts until the next write.

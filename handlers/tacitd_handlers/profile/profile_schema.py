@@ -13,6 +13,7 @@ from msgspec import Meta, Struct
 
 from tacitd.clock import parse_utc
 from tacitd.files.json_document import NotUnderstoodError
+from tacitd.text.converter import Converter
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS, PARTS
 
 
@@ -76,7 +77,7 @@ def check_document(document: dict[str, Any], model: type[Struct], what: object) 
         why = f"{what}: schemaVersion is {version!r}; this version supports 1 and does not change the file"
         raise NotUnderstoodError(why, "update tacitd, or move the file away")
     try:
-        msgspec.convert(document, model, dec_hook=_check_text)
+        _CONVERTERS[model].convert(document)
     except msgspec.ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         place = place.replace("[", ".").replace("]", "").strip(".`")
@@ -97,6 +98,9 @@ def _check_text(kind: type, value: Any) -> Any:
     if kind is DotPath and not (value and value == value.encode("utf-8", "replace").decode()):
         raise ValueError("empty, or with half of a surrogate pair")
     return kind()
+
+
+_CONVERTERS = {model: Converter(model, _check_text) for model in (UserProfile, ProfileMetadata)}
 
 
 def _null(document: dict[str, Any]) -> str:

@@ -19,6 +19,7 @@ from tacitd.files import json_document
 from tacitd.files.disk import Disk
 from tacitd.files.log import encode_record
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
+from tacitd.files.write_checks import refuse_other_name
 from tacitd_handlers.profile import arrivals, dot_paths, profile_changes
 from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_confidence as metas
@@ -138,6 +139,8 @@ class ProfileStore(ProfileReader):
         if only_there and not self.directory.is_dir():
             return None
         with json_document.lock_directory(self.directory, self.disk):
+            for path in (self.directory / PROFILE, self.directory / META, self.log.path):
+                refuse_other_name(path, self.disk.resolve(path))
             beside = self._finish_intent(self._read_memory())
             beside = self._redo_overwritten(beside)
             now = self._take_snapshot(beside)

@@ -15,12 +15,14 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct, to_builtins
 
+from tacitd.text.converter import Converter
 from tacitd_handlers.tutor.session_model import SessionEvent, SessionPlan, SessionState
 from tacitd_handlers.tutor.session_policy import WrongEventError, advance
 
 VERSION = 1
 STARTED = "started"
-_EVENTS: dict[str, type] = {one.__name__: one for one in get_args(SessionEvent)}
+_EVENTS = {one.__name__: Converter(one) for one in get_args(SessionEvent)}
+_PLAN = Converter(SessionPlan)
 
 
 class TimedEvent(Struct, frozen=True):
@@ -61,7 +63,7 @@ def decode_event(record: Mapping[str, Any]) -> SessionEvent | None:
         return None
     fields = {key: value for key, value in record.items() if key not in ("v", "at", "event")}
     try:
-        event: SessionEvent = msgspec.convert(fields, made)
+        event: SessionEvent = made.convert(fields)
     except msgspec.ValidationError:
         return None
     return event
@@ -99,7 +101,7 @@ def _decode_plan(record: Mapping[str, Any]) -> SessionPlan | None:
     if record.get("event") != STARTED or record.get("v") != VERSION:
         return None
     try:
-        plan = msgspec.convert(record.get("plan"), SessionPlan)
+        plan: SessionPlan = _PLAN.convert(record.get("plan"))
     except msgspec.ValidationError:
         return None
     return plan if plan.objectives else None

@@ -215,6 +215,17 @@ def test_promote_follows_the_configuration(lessons: Lessons, monkeypatch: pytest
     assert link.is_symlink() and "pick minimal" in real.read_text()
 
 
+def test_a_link_to_another_name_is_not_written_into(lessons: Lessons) -> None:
+    """`~/.agents` may be a clone: a link in it leads to a file of the same name, or nothing is written."""
+    lessons.given("list")
+    log, hook = lessons.log, lessons.home / "pre-commit"
+    log.rename(hook)
+    log.symlink_to(hook)
+    before = hook.read_bytes()
+    said = lessons.run("add", "WHEN a -> DO b -> BECAUSE c")
+    assert said.code == 1 and "is a link to" in said.err and hook.read_bytes() == before
+
+
 def test_promote_refuses_a_file_it_cannot_splice(lessons: Lessons) -> None:
     """SPEC X-07: a file with conflict markers is refused; nothing is marked or changed."""
     lessons.given("list")

@@ -259,6 +259,18 @@ def test_a_linked_profile_is_replaced_where_it_really_is(box: Box, tmp_path: Pat
         box.learn(tools__editor="vim")
 
 
+@pytest.mark.parametrize("name", ["profile.json", "profile-meta.json", "changelog.jsonl"])
+def test_a_link_to_another_name_is_not_written_into(box: Box, tmp_path: Path, name: str) -> None:
+    """`~/.agents` may be a clone: a link in it leads to a file of the same name, or nothing is written."""
+    hook = tmp_path / "pre-commit"
+    hook.write_text("{}\n")
+    box.directory.mkdir(mode=0o700)
+    (box.directory / name).symlink_to(hook)
+    with pytest.raises(FileRefusedError, match="is a link to"):
+        box.learn(tools__editor="vi")
+    assert hook.read_text() == "{}\n"
+
+
 def test_a_save_in_the_middle_wins_and_ours_is_on_top(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC P-08: a save while the profile is being written is kept, and the change is applied on top."""
     box.learn(tools__editor="vi")
