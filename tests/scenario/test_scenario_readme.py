@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -56,9 +57,26 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
         assert (status.returncode, "`claude` was not found" in status.stdout) == (0, True)
         add = [str(Path(program).with_name("lesson")), "add", "WHEN a -> DO b -> BECAUSE c"]
         assert subprocess.run(add, env=env, timeout=60, check=False).returncode == 0
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        asked = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n"
+        server = subprocess.run(
+            [program, "mcp"], env=env, input=asked, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert '"serverInfo"' in server.stdout, server.stderr
         assert tacitd("stop").returncode == 0
         assert process.wait(60) == 0
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+def test_each_install_has_what_the_plugin_s_server_needs() -> None:
+    """README: the plugin starts `tacitd mcp`, which needs the extra, whichever of the three commands was run."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    installs = re.findall(r"^ {4}.*(?:uv tool|pipx|bin/pip) install .*tacitd run$", text, re.M)
+    assert len(installs) == 3 and all("'.[mcp]'" in one for one in installs)

@@ -90,10 +90,11 @@ def _require_sdk() -> None:
     """Raises UnavailableError if the extra is not installed."""
     from importlib.util import find_spec
 
-    if find_spec("mcp") is None:
+    from tacitd.service.mcp_installation import SDK, SDK_HINT
+
+    if find_spec(SDK) is None:
         raise UnavailableError(
-            "the MCP server needs the package mcp, which is not installed here",
-            f"install the extra into the same environment: {sys.executable} -m pip install 'tacitd[mcp]'",
+            f"the MCP server needs the package {SDK}, which is not installed here", SDK_HINT
         )
 
 

@@ -52,13 +52,7 @@ from tacitd.files.transaction_records import (
     part_record,
 )
 from tacitd.files.undo import find_chain_end, find_undo_conflicts, plan_undo
-from tacitd.files.write_checks import (
-    plan_removal,
-    real_target,
-    refuse_aliased,
-    refuse_tracked,
-    refuse_unwritable,
-)
+from tacitd.files.write_checks import plan_removal, real_target, refuse_aliased, refuse_unwritable
 from tacitd.text.markdown import clean_line
 
 
@@ -79,8 +73,7 @@ class History:
     ) -> None:
         """`sleep` (seconds) waits for files that just changed. `on_done` is called after each transaction that changed a
         file, in the thread that ran it; it must not raise. `on_busy` is called when a transaction has to wait for a file that
-        is being edited, in any thread. `is_local`: whether a project is not shared, so that a file that its team shares
-        through git is never written."""
+        is being edited, in any thread. `is_local`: whether a project is not shared through git."""
         self._log = log
         self._clock = clock
         self._disk = disk or RealDisk()
@@ -318,11 +311,7 @@ class History:
         return begun
 
     def _find_target(self, operation: Operation, root: Path, also: Sequence[Path]) -> Path:
-        """The file behind the operation's path. Raises FileRefusedError if it may not be written."""
-        target = real_target(operation, root, also, self._disk)
-        if self._is_local(root):
-            refuse_tracked(operation.path, target, self._disk.resolve(root))
-        return target
+        return real_target(operation, root, also, self._disk, local=self._is_local(root))
 
     def _is_possible(self, operation: Operation, root: Path, also: tuple[Path, ...]) -> bool:
         """Whether an operation that is `best_effort` can be done now; True for any other. Writes nothing."""

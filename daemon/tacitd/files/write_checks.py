@@ -14,18 +14,18 @@ from tacitd.files import git
 from tacitd.files.disk import Disk, is_regular, same_file
 from tacitd.files.operations import NOTHING, Effect, Operation, RemoveFile
 
-TEAM_FILES = ("AGENTS.md", "LEARNED.md")
-"""Files of a project that its team may share through git."""
 _LONGEST_LINK = 4096
 """Bytes of a link's target (PATH_MAX)."""
 
 
-def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Disk) -> Path:
+def real_target(
+    operation: Operation, root: Path, also: Sequence[Path], disk: Disk, *, local: bool = False
+) -> Path:
     """The operation's path with every link resolved, if it is below `root` or is or is below one of `also`.
 
     A path of `also` that contains a link allows nothing, because the link leads elsewhere. Raises FileRefusedError if
-    the real path is outside, or in a `.git` that `also` does not name, if the path is relative or not UTF-8, or if the
-    project does not exist.
+    the real path is outside, or in a `.git` that `also` does not name, if the path is relative or not UTF-8, if the
+    project does not exist, or if `refuse_link` or `refuse_link_text` refuses it; with `local`, also if git tracks it.
     """
     path = operation.path
     _refuse_unclear(path)
@@ -43,6 +43,8 @@ def real_target(operation: Operation, root: Path, also: Sequence[Path], disk: Di
     refuse_git_directory(path, real, home)
     refuse_link(path, real, root, home)
     refuse_link_text(path, real, home, disk)
+    if local:
+        refuse_tracked(path, real, home)
     return real
 
 
@@ -76,9 +78,8 @@ def refuse_link_text(path: Path, real: Path, home: Path, disk: Disk) -> None:
 
 
 def refuse_tracked(path: Path, real: Path, home: Path) -> None:
-    """Raise FileRefusedError if git tracks this file of a team. For projects that are not shared."""
-    is_inside = real.name in TEAM_FILES and real.is_relative_to(home)
-    if is_inside and git.read_index_mode(home, real) not in ("", "unknown"):
+    """Raise FileRefusedError if git tracks this Markdown file of the project: it is a team's."""
+    if real.suffix == ".md" and git.read_index_mode(home, real) not in ("", "unknown"):
         raise FileRefusedError(f"git tracks {path}", f"`tacitd share {home}` lets tacitd write it")
 
 

@@ -19,6 +19,9 @@ SERVER = "tacitd"
 CONFIG = ".claude.json"
 PASSED = ("TACITD_CONFIG", "TACITD_SOCKET", "TACITD_STATE_DIR")
 """Variables that say which tacitd is meant; what is set at the installation is written into the entry."""
+SDK = "mcp"
+"""The package that the server needs, which the extra of the same name installs."""
+SDK_HINT = "in the clone, `uv tool install --force '.[mcp]'`, `pipx install --force '.[mcp]'`, or README's last command"
 PATIENCE = 60.0
 """Seconds for a command of the client."""
 RunClient = Callable[[Sequence[str]], tuple[int, str]]

@@ -8,9 +8,11 @@ from __future__ import annotations
 import os
 import re
 import stat
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,21 +144,31 @@ def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:
 
 
 def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought."""
+    """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought, and an MCP server that
+    cannot start."""
     from tacitd.service.hook_installation import HookInstaller
-    from tacitd.service.mcp_installation import find_config, read_server_entry
+    from tacitd.service.mcp_installation import SDK, SDK_HINT, find_config, read_server_entry
 
     hooks = make_source(paths.config_dir).hooks
     if hooks is None:
         return
     installer = HookInstaller(hooks, paths, SystemClock())
-    if (enabled := installer.find_plugin()) is None:
+    enabled, entry = (
+        installer.find_plugin(),
+        read_server_entry(find_config(environ, paths.config_dir, paths.home)),
+    )
+    if (enabled is not None or entry is not None) and find_spec(SDK) is None:
+        what = (
+            f"sessions cannot start tacitd's MCP server: the package {SDK} is not installed in {sys.prefix}"
+        )
+        yield DoctorFinding("mcp.missing", "warning", what, SDK_HINT)
+    if enabled is None:
         return
     with suppress(OSError, FileRefusedError):
         if installer.inspect().entries:
             what = f"{enabled} has hooks of `tacitd hooks install`, and enables the plugin, which brings the same"
             yield DoctorFinding("hooks.twice", "warning", what, "run `tacitd hooks uninstall`")
-    if read_server_entry(find_config(environ, paths.config_dir, paths.home)) is not None:
+    if entry is not None:
         what = "sessions have tacitd's tools twice: by `tacitd mcp install` and by the plugin"
         yield DoctorFinding("mcp.twice", "warning", what, "run `tacitd mcp uninstall`")
 

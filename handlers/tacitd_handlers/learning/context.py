@@ -16,7 +16,6 @@ from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
-from tacitd_handlers.learning.stage2.project_view import ROOT_FILES
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
@@ -72,7 +71,7 @@ def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
     """
     here = Path(os.path.realpath(cwd))
     root = find_project_root(here)
-    for name in ROOT_FILES:
+    for name in ("LEARNED.md", ".claude/rules/tacitd/AGENTS.md"):
         yield from _text(root / name, root)
     tree = _worktree_of(here) or root
     folders = here.relative_to(tree).parts if here.is_relative_to(tree) else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -32,7 +31,7 @@ def test_without_the_sdk_the_cure_is_named(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     said = cli.run(*arguments)
     assert said.code == 69 and "needs the package mcp" in said.err
-    assert f"{sys.executable} -m pip install 'tacitd[mcp]'" in said.err
+    assert "uv tool install --force '.[mcp]'" in said.err
 
 
 def test_a_person_in_a_terminal_gets_a_hint(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

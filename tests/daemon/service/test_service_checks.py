@@ -246,3 +246,17 @@ def test_the_plugin_beside_what_the_commands_installed(places: Paths) -> None:
     installer.remove()
     config.unlink()
     assert ids(service_checks.check_plugin(places, {})) == []
+
+
+@pytest.mark.parametrize("by", ["plugin", "command"])
+def test_an_mcp_server_that_cannot_start(places: Paths, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    """README "Claude Code": the plugin brings the tools; without the SDK each session's server ends at once."""
+    places.config_dir.mkdir()
+    if by == "plugin":
+        (places.config_dir / "settings.json").write_text('{"enabledPlugins": {"tacitd@tacitd": true}}')
+    else:
+        (places.home / ".claude.json").write_text('{"mcpServers": {"tacitd": {"command": "tacitd"}}}')
+    assert ids(service_checks.check_plugin(places, {})) == []
+    monkeypatch.setattr(service_checks, "find_spec", lambda name: None)
+    (found,) = service_checks.check_plugin(places, {})
+    assert found.id == "mcp.missing" and "uv tool install --force '.[mcp]'" in found.hint
