@@ -100,7 +100,7 @@ def _check_text(kind: type, value: Any) -> Any:
     return kind()
 
 
-_CONVERTERS = {model: Converter(model, _check_text) for model in (UserProfile, ProfileMetadata)}
+_CONVERTERS = {model: Converter(model, _check_text) for model in (Preferences, UserProfile, ProfileMetadata)}
 
 
 def _null(document: dict[str, Any]) -> str:

@@ -421,10 +421,10 @@ def test_a_mirror_that_cannot_be_changed_is_named(
     """`status` says why sessions do not load the newest line."""
     bench.learn_line(PNPM)
 
-    def refuse(operation: Operation, *more: Any) -> Path:
+    def refuse(operation: Operation, *more: Any, local: bool) -> Path:
         if operation.path == bench.mirror():
             raise PermissionError(1, "Operation not permitted")
-        return real_target(operation, *more)
+        return real_target(operation, *more, local=local)
 
     with monkeypatch.context() as patched:
         patched.setattr("tacitd.files.transaction.real_target", refuse)

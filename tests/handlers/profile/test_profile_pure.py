@@ -45,6 +45,7 @@ ALLOWED = {
     "tacitd.clock",
     "tacitd.errors",
     "tacitd.events",
+    "tacitd.text.converter",
     "tacitd.text.hashes",
     "tacitd.text.lazy_pattern",
     "tacitd.text.plurals",

@@ -245,7 +245,7 @@ def test_meta_without_profile_and_the_other_way_round(box: Box) -> None:
 
 def test_a_linked_profile_is_replaced_where_it_really_is(box: Box, tmp_path: Path) -> None:
     """SPEC X-09: the link's target is replaced and the link stays. A loop is an error, and nothing is lost."""
-    real = tmp_path / "dotfiles" / "me.json"
+    real = tmp_path / "dotfiles" / "profile.json"
     real.parent.mkdir()
     real.write_text('{"bio": "x"}')
     box.directory.mkdir(mode=0o700)
