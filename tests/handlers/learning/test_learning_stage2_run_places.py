@@ -247,8 +247,10 @@ def test_a_document_that_is_a_link_into_a_git_directory_gets_no_line(bench: Benc
     assert bench.bullets == [PNPM]
 
 
-def test_tmp_that_is_a_link_into_the_git_directory_is_refused(bench: Bench) -> None:
+@pytest.mark.parametrize("target", [".git", ".claude/rules"])
+def test_tmp_that_is_a_link_into_the_git_directory_is_refused(bench: Bench, target: str) -> None:
     """The same for the raw file and the summary."""
-    (bench.root / "tmp").symlink_to(".git")
+    (bench.root / target).mkdir(parents=True, exist_ok=True)
+    (bench.root / "tmp").symlink_to(target)
     outcome = bench.type("use pnpm, not npm")
     assert isinstance(outcome, Later) and "version control" in outcome.reason and not bench.model.asked
