@@ -39,6 +39,19 @@ def spoken(text: str, message: dict[str, Any] | None = None, **fields: Any) -> b
     return raw(**({"type": "assistant", "uuid": "a", "message": made} | fields))
 
 
+REJECTION = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
+    "the new_string was NOT written to the file)."
+)
+"""What the client writes before the words with which a person rejected a tool."""
+
+
+def called(name: str, id: str = "t", **given: Any) -> bytes:
+    """The assistant calls a tool."""
+    call = {"type": "tool_use", "id": id, "name": name, "input": given}
+    return spoken("", {"content": [call]}, uuid=f"call-{id}")
+
+
 def queue(operation: str, content: str | None = None, **fields: Any) -> bytes:
     line = {
         "type": "queue-operation",

@@ -15,6 +15,7 @@ from pathlib import Path
 from loguru import logger
 
 from tacitd.consumers.consumer import Consumer
+from tacitd.dispatch.recognition import RecognitionWatch
 from tacitd.errors import FileRefusedError
 from tacitd.events import Prompt
 from tacitd.handler import Degradation
@@ -63,6 +64,7 @@ class TranscriptPool:
         self._positions: dict[Path, Position] = {}
         """The newest position in each open transcript. All handlers move to the same ones."""
         self.unreadable: dict[Path, Degradation] = {}
+        self._recognition = RecognitionWatch()
         self.line_counts: dict[str, int] = {}
 
     def mark_unread(self, path: Path) -> None:
@@ -162,6 +164,7 @@ class TranscriptPool:
         if not step.more:
             self._take_last(path, tail)
         self._count_kept(path, tail)
+        self._recognition.take_session(path, tail.assembler.recognition)
         # Claude Code does not shorten or rewrite transcripts (CLAUDE_CODE section 0 fact 6), so this is another content:
         # a restored backup, a person's edit. Handled prompts in it are recognised by their ids.
         if step.shrunk:
@@ -348,9 +351,14 @@ class TranscriptPool:
         return path in self._open or path in self._unread
 
     def list_degradations(self) -> list[Degradation]:
-        """The unreadable transcripts: the first few, and the number of the others."""
+        """The unreadable transcripts, the first few and the number of the others, and clients whose prompts are not recognised."""
+        strange = self._recognition.list_degradations()
         found = list(self.unreadable.values())
         if len(found) <= SHOWN:
-            return found
+            return [*found, *strange]
         more = f"{len(found) - SHOWN} more transcripts cannot be read"
-        return [*found[:SHOWN], Degradation("transcript.unreadable", more, found[SHOWN].hint)]
+        return [
+            *found[:SHOWN],
+            Degradation("transcript.unreadable", more, found[SHOWN].hint),
+            *strange,
+        ]

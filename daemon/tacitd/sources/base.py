@@ -78,6 +78,19 @@ class JudgedLine(Struct, frozen=True):
     prompts: tuple[Prompt, ...]
 
 
+class Recognition(Struct, frozen=True):
+    """Whether the prompts of a transcript are written in a way that the source knows."""
+
+    recognised: bool
+    """Whether anything was recognised as the beginning of a turn."""
+    answers: int
+    """How many texts the assistant wrote in a person's session; 0 in a program's, and if not all of it was read."""
+    version: str
+    """The client's version; "" if no record names it."""
+    refusal: str
+    """The rule that refused what may have been a prompt, in words for a person."""
+
+
 class SessionClaim(Struct, frozen=True):
     """A process of this machine claims to run this session."""
 
@@ -224,6 +237,11 @@ class Assembler(Protocol):
     @property
     def has_prompts(self) -> bool:
         """Whether any prompt was found, also before `start`."""
+        ...
+
+    @property
+    def recognition(self) -> Recognition:
+        """Whether the prompts are recognised, for `dispatch/recognition`."""
         ...
 
     @property

@@ -46,11 +46,13 @@ class LineOrigins(Struct, frozen=True):
     unverified_facts: tuple[str, ...]
     """Facts of other tools, for which the typed words are not known."""
     words: tuple[str, ...]
-    """The beginnings of the messages."""
+    """The beginnings of the messages, without those that are recorded beside a tool's result."""
     folders: tuple[str, ...]
     """Folders that the sessions worked in, relative to the project. A line may name its folder."""
     existing: Mapping[str, Sequence[str]]
     """The lines in each file, by path relative to the project."""
+    beside_tools: tuple[str, ...] = ()
+    """The beginnings of those messages."""
     typed_at: Mapping[str, float] = field(default_factory=dict)
     """When a fact was typed, for dates that are relative to it: seconds since 1970, UTC."""
 
@@ -60,6 +62,7 @@ class LineOrigins(Struct, frozen=True):
             [*self.facts, *self.words, *replaced],
             [*self.unverified_facts, *self.folders, *merged],
             [self.typed_at.get(fact) for fact in self.facts],
+            self.beside_tools,
         )
 
 
@@ -68,7 +71,13 @@ def message_sources(messages: Sequence[PromptMessage], times: Sequence[float | N
 
     `times`: when each message was typed, in seconds since 1970, UTC; None if unknown.
     """
-    return read_sources([one.text for one in messages], [one.context for one in messages], times)
+    timed = sorted(zip(messages, times, strict=True), key=lambda pair: pair[0].beside_tool)
+    return read_sources(
+        [one.text for one in messages if not one.beside_tool],
+        [one.context for one in messages],
+        [time for _, time in timed],
+        [one.text for one in messages if one.beside_tool],
+    )
 
 
 def correct_messages(fact: str, named: Sequence[int], texts: Sequence[str]) -> Sequence[int]:

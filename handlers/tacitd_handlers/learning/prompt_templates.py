@@ -55,6 +55,8 @@ class PromptMessage(Struct, frozen=True):
 
     text: str
     context: str = ""
+    beside_tool: bool = False
+    """Whether it is recorded beside a tool's result."""
 
 
 @cache

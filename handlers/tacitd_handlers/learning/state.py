@@ -3,7 +3,7 @@
 The data of a commit depends on its `kind`:
 
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
-               `times` (of the prompts), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
+               `times` (of the prompts), `beside_tools` (indexes of those beside a tool's result), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
                `facts`, `dropped`; `again`: lines that a fact repeated,
                `corrected_again`: those of them that were corrections, `again_once`: those that count once in a session;
                `refused`: number of texts of the answer that were not stored
@@ -78,6 +78,8 @@ class Extracted(Struct, frozen=True):
     """The facts' marks, one for each."""
     times: tuple[float | None, ...] = ()
     """When each prompt was typed: seconds since 1970, UTC; None if unknown. () for batches of older versions."""
+    beside_tools: tuple[int, ...] = ()
+    """Indexes of the prompts that are recorded beside a tool's result."""
 
 
 class LineSnapshot(Struct, frozen=True):
@@ -236,6 +238,7 @@ class LearningState(Struct):
             float(data.get("usd", 0.0)),
             marks,
             tuple(data.get("times", ())),
+            tuple(data.get("beside_tools", ())),
         )
         self.waiting.setdefault(root, {})[made.id] = made
 

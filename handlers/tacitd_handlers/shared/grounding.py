@@ -97,21 +97,28 @@ class GroundingSources:
     typed: tuple[str, ...]
     """Texts that a person typed, or that were found grounded in such texts."""
     unquoted: tuple[str, ...]
-    """`typed` without what is quoted in it: only these words support a dangerous text."""
+    """`typed` without what is quoted in it, and without what was found beside a tool's result: only these words support a
+    dangerous text."""
     index: TokenIndex = field(repr=False)
     """The tokens of `typed` and of the context."""
 
 
 def read_sources(
-    typed: Sequence[str], context: Sequence[str] = (), times: Sequence[float | None] = ()
+    typed: Sequence[str],
+    context: Sequence[str] = (),
+    times: Sequence[float | None] = (),
+    beside_tools: Sequence[str] = (),
 ) -> GroundingSources:
     """Return the sources for `judge_grounding`.
 
     `typed`: texts that a person typed. `context`: the assistant's words and facts of other tools. Their tokens count, but
     they do not support a dangerous text, nor does what is quoted in `typed`. `times`: when each of `typed` was typed, in seconds since 1970, UTC.
+    `beside_tools`: words of a person that are recorded beside a tool's result, which a program can imitate. They are typed
+    words, but do not support a dangerous text. Their times follow those of `typed`.
     """
     unquoted = tuple(map(drop_quotes, typed))
-    return GroundingSources(tuple(typed), unquoted, index_texts([*typed, *context], times))
+    typed = (*typed, *beside_tools)
+    return GroundingSources(typed, unquoted, index_texts([*typed, *context], times))
 
 
 def judge_grounding(text: str, sources: GroundingSources) -> GroundingVerdict:

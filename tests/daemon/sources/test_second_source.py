@@ -28,6 +28,7 @@ from tacitd.sources.base import (
     OwnCalls,
     PersonWords,
     PromptVerdict,
+    Recognition,
     SessionClaim,
     Source,
 )
@@ -48,6 +49,7 @@ class TalkAssembler:
         self.judged: list[JudgedLine] | None = [] if explain else None
         self.newest_time: float | None = None
         self.is_headless = self.copies_history = self.has_prompts = False
+        self.recognition = Recognition(False, 0, "", "")
         self.counts: Counter[str] = Counter()
         self.pinned_offset: int | None = None
         self.buffer = RecordBuffer(start, _no_line)

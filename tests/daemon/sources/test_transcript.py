@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support_transcripts import BEGUN, SOURCE, drain, queue, raw, read, said, spoken, typed, write
+from support_transcripts import BEGUN, SOURCE, called, drain, queue, raw, read, said, spoken, typed, write
 from tacitd.errors import FileRefusedError
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.assembler import RecordAssembler
@@ -362,6 +362,7 @@ def test_several_prompts_of_one_record(path: Path) -> None:
     """events.Prompt.uuid: `uuid`, then `uuid#1` for further prompts of one record."""
     block = [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]
     answers = {"questions": [], "answers": {"Colour?": "red", "Size?": "S"}}
+    write(path, called("AskUserQuestion"))
     write(path, raw(type="user", uuid="u", message={"content": block}, toolUseResult=answers))
     assert [(p.uuid, p.context) for p in read(path).list_prompts(0)] == [("u", "Colour?"), ("u#1", "Size?")]
 

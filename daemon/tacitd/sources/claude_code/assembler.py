@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
-from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
+from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
 from tacitd.sources.claude_code.assistant import (
     RecentSpeech,
     SpokenContext,
@@ -23,7 +23,10 @@ from tacitd.sources.claude_code.assistant import (
 )
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
+    ENTRYPOINTS,
+    UNKNOWN_VALUE,
     is_headless,
+    is_noted_tool,
     judge_line,
 )
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
@@ -32,6 +35,7 @@ from tacitd.sources.claude_code.records import (
     LineHeader,
     LineMessage,
     TranscriptLine,
+    is_present,
     text_of,
 )
 from tacitd.sources.dedupe import TranscriptPrompts
@@ -40,7 +44,20 @@ from tacitd.sources.record_buffer import HeldLine, RecordBuffer
 SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 
 _UNKNOWN = 100
-"""How many unknown record types are counted by name."""
+"""How many unknown record types, and unknown values, are counted by name."""
+
+_CALLS = 1000
+"""How many tool calls are known, the newest. A result follows its call at once, or after those made with it."""
+
+_ATTACHING = (2, 1, 110)
+"""The first client whose queued messages are told by their attachment, or their own user line: it says who wrote them.
+
+Up to 2.1.42 the words of a person are nowhere but in the queue."""
+
+_TURN_RULES = frozenset({7, 10, 11, 13})
+"""The rules that know what began a turn, also if nobody said a word in it."""
+_UNKNOWN_RULES = frozenset({2, 14, UNKNOWN_VALUE})
+"""The rules that refuse the records of a client whose format changed."""
 
 
 class RecordAssembler:
@@ -52,6 +69,11 @@ class RecordAssembler:
         self.session = ""
         self.cwd = ""
         self.stamp = ""
+        self.version = ""
+        self.calls: dict[str, str] = {}
+        """The tools for which `is_noted_tool` is true that were called last, by the ids of the calls."""
+        self.answers = 0
+        """The assistant's texts so far."""
         self.is_headless = False
         self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
@@ -64,6 +86,8 @@ class RecordAssembler:
         self._speech = RecentSpeech(own)
         self._entrypoint: str | None = None
         self._own_cwd = False
+        self._is_recognised = False
+        self._refusal = (0, "")
 
     @property
     def newest_time(self) -> float | None:
@@ -74,6 +98,23 @@ class RecordAssembler:
     def pinned_offset(self) -> int | None:
         """The offset of a queued message that is not decided yet, which no position may pass; None if there is none."""
         return self._queue.find_pin(self.start)
+
+    @property
+    def recognition(self) -> Recognition:
+        """Whether what began its turns was recognised. No answers count of a program's session, and of one whose beginning was not read."""
+        is_counted = self.start == 0 and not self.is_headless and not self._own_cwd
+        rule, reason = self._refusal
+        what = f"rule {rule}: {reason}" if rule else "no record of a prompt"
+        return Recognition(
+            self.has_prompts or self._is_recognised, self.answers if is_counted else 0, self.version, what
+        )
+
+    def note_call(self, id: str, name: str) -> None:
+        """The assistant called a tool."""
+        if is_noted_tool(name):
+            self.calls[id] = name
+            if len(self.calls) > _CALLS:
+                del self.calls[next(iter(self.calls))]
 
     def take_contexts(self, *lines: LineHeader | TranscriptLine | None) -> None:
         """Take the session, directory and time from these lines, in file order. None: no line."""
@@ -86,6 +127,7 @@ class RecordAssembler:
         last of all.
         """
         if said:
+            self.answers += len(said)
             self._speech.add_speech(said)
         if spoken:
             self.buffer.hold_lines(spoken)
@@ -108,8 +150,10 @@ class RecordAssembler:
             self._attachment(start, end, line)
         elif line.type == "queue-operation":
             self._queue_operation(start, end, line)
-        elif line.type not in KNOWN_TYPES and start >= self.start:
-            self._count_unknown(line.type)
+        elif line.type not in KNOWN_TYPES:
+            self._refusal = (2, f"unknown type: {(line.type or '')[:60]}")
+            if start >= self.start:
+                self._count_unknown(f"unknown type: {line.type[:60]}" if line.type else "no type")
 
     def release_queued(self) -> None:
         """The session is over or idle: messages that still wait in the queue count as said."""
@@ -129,6 +173,8 @@ class RecordAssembler:
             self._own_cwd = self.own.is_own_record("", line.cwd)
         if line.timestamp is not None:
             self.stamp = line.timestamp
+        if line.version is not None:
+            self.version = line.version
         if line.entrypoint is not None and line.entrypoint != self._entrypoint:
             self._entrypoint = line.entrypoint
             self.is_headless = line.entrypoint.startswith("sdk")
@@ -136,23 +182,35 @@ class RecordAssembler:
     def _is_own(self, session: str) -> bool:
         return self._own_cwd or session in self.own.sessions
 
-    def _count_unknown(self, kind: str | None) -> None:
-        name = f"unknown type: {kind[:60]}" if kind else "no type"
+    def _count_unknown(self, name: str) -> None:
         if name not in self.counts and len(self.counts) >= _UNKNOWN:
             name = "unknown type: others"
         self.counts[name] += 1
+
+    def _note_verdict(self, start: int, line: TranscriptLine, verdict: PromptVerdict) -> None:
+        """Count what was refused for an unknown value, and note whether the client's way of writing prompts is known."""
+        if verdict.rule == UNKNOWN_VALUE and start >= self.start:
+            self._count_unknown(verdict.reason)
+        if line.type != "queue-operation" and (verdict.words or verdict.rule in _TURN_RULES):
+            self._is_recognised = True
+        elif line.type == "user" and (verdict.rule in _UNKNOWN_RULES or not self._refusal[0]):
+            self._refusal = (verdict.rule, verdict.reason)
 
     # --- records ---------------------------------------------------------------------------------------
 
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
         record = spoken_record(start, end, line, self.session, self.cwd, self.own)
+        for tool in record.tools:
+            self.note_call(tool.id, tool.name)
         if record.text:
+            self.answers += 1
             self._speech.add_speech([SpokenContext(record.text[-CONTEXT_LIMIT:], record.cwd)])
         if record.text or record.tools:
             self.buffer.add_record(record)
 
     def _user(self, start: int, end: int, line: TranscriptLine) -> None:
-        verdict = judge_line(line, self.own)
+        verdict = judge_line(line, self.own, self.calls)
+        self._note_verdict(start, line, verdict)
         given = False
         # A typed line delivers a queued message; the client's lines (rule 6) and tools' results (rule 8) do not.
         if verdict.rule not in (6, 8) and not self._queue.is_empty:
@@ -177,6 +235,7 @@ class RecordAssembler:
         if waited is not None:
             self._drop(waited, "delivered as an attachment")
         verdict = judge_line(line, self.own)
+        self._note_verdict(start, line, verdict)
         if waited is not None and waited.given_out and verdict.words:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         self._judge(start, end, line, verdict, attachment.source_uuid or line.uuid or "")
@@ -184,6 +243,9 @@ class RecordAssembler:
     def _queue_operation(self, start: int, end: int, line: TranscriptLine) -> None:
         text = text_of(line.content)
         verdict = judge_line(line, self.own)
+        self._note_verdict(start, line, verdict)
+        if verdict.words and not self._tells_in_queue:
+            verdict = PromptVerdict(4, (), "queued: the record of its delivery says who wrote it")
         if line.operation == "enqueue":
             entry = self._entry(start, end, line, text, verdict)
             # Not a prompt yet: the person may take it back, and most versions write its words again when it is delivered.
@@ -205,6 +267,11 @@ class RecordAssembler:
 
     def _removed(self, start: int, end: int, line: TranscriptLine, text: str) -> None:
         entry = self._queue.remove_delivered(text)
+        if is_present(line.reason) or not self._tells_in_queue:
+            # Its attachment says who wrote it; a message that was refused has none.
+            if entry is not None:
+                self._drop(entry, "removed from the queue: its attachment says who wrote it")
+            return
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
             # and may be nowhere else, so they are taken from this record. `TranscriptPrompts` drops them if they are.
@@ -213,6 +280,11 @@ class RecordAssembler:
         if entry is not None and not entry.given_out:
             entry.uuid = line.command_uuid or ""
             self._give_out(entry, "typed while the model worked, delivered in mid-turn")
+
+    @property
+    def _tells_in_queue(self) -> bool:
+        """Whether this client's queue is all that may tell of a person's message."""
+        return not self.version or () < _parse_version(self.version) < _ATTACHING
 
     # --- prompts ---------------------------------------------------------------------------------------
 
@@ -237,7 +309,7 @@ class RecordAssembler:
         verdict = replace(entry.verdict, reason=reason)
         if self._is_own(entry.session):
             verdict = PromptVerdict(3, (), "tacitd's own call")
-        elif self.is_headless:
+        elif self.is_headless or self._entrypoint not in (None, *ENTRYPOINTS):
             verdict = PromptVerdict(3, (), "queued in a program's session")
         self._judge(entry.start, entry.end, line, verdict, entry.uuid, entry.context)
 
@@ -356,8 +428,13 @@ def _plan(line: TranscriptLine) -> str:
 
 
 @lru_cache(maxsize=64)
-def _copies(version: str) -> bool:
-    """Whether this client copied histories with new uuids: up to 1.0.83."""
+def _parse_version(version: str) -> tuple[int, ...]:
+    """The first three numbers of a client's version; () if it has others."""
     parts = version.split(".")[:3]
     # int() refuses more than 4300 digits, and a version can be any text.
-    return all(part.isdecimal() and len(part) < 9 for part in parts) and tuple(map(int, parts)) <= (1, 0, 83)
+    return tuple(map(int, parts)) if all(part.isdecimal() and len(part) < 9 for part in parts) else ()
+
+
+def _copies(version: str) -> bool:
+    """Whether this client copied histories with new uuids: up to 1.0.83."""
+    return () < _parse_version(version) <= (1, 0, 83)

@@ -84,10 +84,14 @@ class LineReader(RecordAssembler):
                         message = line.message
                         content = message.content if type(message) is HeaderMessage else None
                         if type(content) is list:
+                            has_text = False
                             for block in content:
                                 if block.type == "text":
-                                    said.append(raw)
-                                    break
+                                    has_text = True
+                                elif block.type == "tool_use":
+                                    self.note_call(block.id, block.name)
+                            if has_text:
+                                said.append(raw)
                         elif content is not None:
                             said.append(raw)
                         # Of thinking alone, a third of these lines, no record is made.

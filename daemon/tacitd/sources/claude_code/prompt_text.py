@@ -20,7 +20,12 @@ MACHINE_STARTS = (
     "<local-command-caveat>",
     "<task-notification>",
     "<agent-notification>",
+    "<agent-message",
     "<teammate-message",
+    "<cross-session-message",
+    "<channel-message",
+    "<channel ",
+    "Another Claude session sent a message:",
     "<user-memory-input>",
     "[Request interrupted by user",
     "[Tool result missing",
@@ -32,7 +37,7 @@ MACHINE_STARTS = (
 )
 """Rule 12: a program wrote a text that begins with one of these."""
 
-NOTIFICATIONS = ("<task-notification", "<agent-notification")
+NOTIFICATIONS = ("<task-notification", "<agent-notification", *MACHINE_STARTS)
 """Rules 4 and 5: a program and not a person queued a message that begins with one of these."""
 
 PLAN_START = "Implement the following plan:"
@@ -44,6 +49,8 @@ _PASTE = compile_lazily(r'<pasted_content id="([^"<>]{0,64})">')
 _PRIVATE = compile_lazily(r"<private>.*?(?:</private>|\Z)", re.S | re.I)
 _PASTES = 1000
 
+_REJECTED = "The user doesn't want to proceed with this tool use."
+"""What the client writes first into the result of a tool that a person rejected."""
 _REJECTIONS = (
     "To tell you how to proceed, the user said:",
     "The user provided the following reason for the rejection:",
@@ -137,9 +144,11 @@ def may_contain_rejection(raw: bytes) -> bool:
 def said_in_rejection(text: str) -> str:
     """Given the error text of a rejected tool, return the person's words in it; "" if there are none.
 
-    The marker must be on the first line, after one fixed sentence. So a tool's own error that quotes a transcript does
-    not count as a rejection.
+    The text must begin as the client's own, and the marker must be on its first line. So a tool's own error, a file's
+    name in it, or a transcript that it quotes is not a rejection.
     """
+    if not text.startswith(_REJECTED):
+        return ""
     for marker in _REJECTIONS:
         head, found, words = text.partition(marker)
         if found and "\n" not in head and len(head) < 1000:

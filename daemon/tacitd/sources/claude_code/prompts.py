@@ -1,4 +1,5 @@
-"""What a person said in one record: the fourteen rules of CLAUDE_CODE section 6; the first match decides (S-05).
+"""What a person said in one record: the fourteen rules of CLAUDE_CODE section 6, and a fifteenth: a record with an unknown value
+in a field that tells who wrote it is not a person's. The first match decides (S-05).
 
 `judge_line` reads one record and nothing else: no file, no clock, no other records. What depends on later records (was a
 queued message taken back?) is in queued_prompts.py; what depends on earlier ones (was it said before?) is in dedupe.py.
@@ -6,6 +7,8 @@ queued message taken back?) is in queued_prompts.py; what depends on earlier one
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from tacitd.events import PromptKind
@@ -47,11 +50,46 @@ _OTHER_TYPE = _no_words(2, "a record type without a person's words, or with copi
 _TOOL_RESULT = _no_words(8, "a tool's result")
 _NO_TEXT = _no_words(14, "no text in it")
 
+UNKNOWN_VALUE = 15
+"""The number of the rule that refuses a record for a value that the client is not known to write."""
+
+QUESTION_TOOL = "AskUserQuestion"
+"""The tool whose result contains a person's answers."""
+_FOREIGN_TOOL = "mcp__"
+"""What the names of other programs' tools begin with."""
+_NO_CALLS: Mapping[str, str] = MappingProxyType({})
+
+ENTRYPOINTS = frozenset({"cli", "claude-vscode", "claude-desktop"})
+"""The clients that people use; those of programs begin with `sdk`."""
+_NOT_A_PERSON = frozenset(
+    [
+        "task-notification",
+        "channel",
+        "peer",
+        "coordinator",
+        "observer",
+        "observer-activity",
+        "auto-continuation",
+        "unclassified",
+        "system",
+        "task_notification",
+    ]
+)
+"""The origins, prompt sources and turn origins that are known not to be a person."""
+_USER_TYPES = frozenset({"external", "human"})
+# `sdk`: with the entrypoint of an editor it is only its transport.
+_SOURCES = _NOT_A_PERSON | {"typed", "queued", "human", "sdk"}
+_ORIGINS = _NOT_A_PERSON | {"human"}
+_ROLES = frozenset({"user"})
+
 _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 
 
-def judge_line(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
-    """Given a record and what identifies the daemon's own calls, return what the person said in it."""
+def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _NO_CALLS) -> PromptVerdict:
+    """Given a record and what identifies the daemon's own calls, return what the person said in it.
+
+    `calls`: the tools that were called before it, those for which `is_noted_tool` is true, by the ids of the calls.
+    """
     if line.is_sidechain or line.agent_id:
         return _SIDECHAIN
     if line.type not in _PERSON_TYPES:
@@ -59,11 +97,19 @@ def judge_line(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     program = _program(line, own)
     if program:
         return _no_words(3, program)
+    unknown = _unknown_value(line)
+    if unknown:
+        return _no_words(UNKNOWN_VALUE, unknown)
     if line.type == "queue-operation":
         return _queued(line, own)
     if line.type == "attachment":
         return _attached(line, own)
-    return _flagged(line) or _user(line, own)
+    return _flagged(line) or _user(line, own, calls)
+
+
+def is_noted_tool(name: str) -> bool:
+    """Whether it matters that a result is this tool's."""
+    return name == QUESTION_TOOL or name.startswith(_FOREIGN_TOOL)
 
 
 def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
@@ -99,10 +145,30 @@ def _program(line: TranscriptLine, own: OwnCalls) -> str:
     return ""
 
 
+def _unknown_value(line: TranscriptLine) -> str:
+    """The field that tells who wrote the record and has a value that the client is not known to write; "" if none."""
+    attachment = line.attachment
+    unfit = line.unfit or (attachment.unfit if attachment is not None else "")
+    if unfit:
+        return f"unknown kind of value: {unfit}"
+    for name, value, known in (
+        ("userType", line.user_type, _USER_TYPES),
+        ("entrypoint", line.entrypoint, ENTRYPOINTS),
+        ("promptSource", line.prompt_source, _SOURCES),
+        ("turnOrigin", line.turn_origin, _SOURCES),
+        ("origin", _origin(line), _ORIGINS),
+        ("origin", _origin(attachment) if attachment is not None else None, _ORIGINS),
+        ("role", _role(line.message), _ROLES),
+    ):
+        if value is not None and value not in known:
+            return f"unknown {name}: {value[:60]}"
+    return ""
+
+
 def _queued(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
     if line.operation != "enqueue":
         return _no_words(4, f"the queue's bookkeeping: {line.operation}")
-    return _mid_turn(4, text_of(line.content), own)
+    return _flagged(line) or _mid_turn(4, text_of(line.content), own)
 
 
 def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
@@ -111,12 +177,11 @@ def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
         return _no_words(5, "an attachment that the client made")
     if (attachment.command_mode or "prompt") != "prompt":
         return _no_words(5, f"queued by the client: {attachment.command_mode}")
-    if line.is_meta or attachment.is_meta:
+    if attachment.is_meta:
         return _no_words(5, "queued by the client: isMeta")
-    kind = _origin(attachment) or _origin(line)
-    if kind not in ("", "human"):
+    if (kind := _origin(attachment)) in _NOT_A_PERSON:
         return _no_words(5, f"not from a person: {kind}")
-    return _mid_turn(5, text_of(attachment.prompt), own)
+    return _flagged(line) or _mid_turn(5, text_of(attachment.prompt), own)
 
 
 def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
@@ -131,10 +196,10 @@ def _flagged(line: TranscriptLine) -> PromptVerdict | None:
     flag = _flag(line)
     if flag:
         return _no_words(6, f"not typed: {flag}")
-    kind = _origin(line)
-    if kind not in ("", "human"):
-        return _no_words(7, f"not from a person: {kind}")
-    return _no_words(7, "not from a person: system") if line.prompt_source == "system" else None
+    for kind in (_origin(line), line.prompt_source, line.turn_origin):
+        if kind in _NOT_A_PERSON:
+            return _no_words(7, f"not from a person: {kind}")
+    return None
 
 
 def _flag(line: TranscriptLine) -> str:
@@ -155,29 +220,42 @@ def _flag(line: TranscriptLine) -> str:
     return "scheduledTaskId" if is_present(line.scheduled_task_id) else ""
 
 
-def _origin(holder: TranscriptLine | Attachment) -> str:
+def _origin(holder: TranscriptLine | Attachment) -> str | None:
+    """The origin; "" for one without a name, None if the record has none."""
     origin = holder.origin
-    return (origin.kind or "") if isinstance(origin, Origin) else origin or ""
+    return (origin.kind or "") if isinstance(origin, Origin) else origin
 
 
-def _user(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
+def _role(message: LineMessage | str | None) -> str | None:
+    """The message's role; "" for one that is not a text, None if it has none."""
+    return text_of(message.role) if isinstance(message, LineMessage) and message.role is not NONE else None
+
+
+def _user(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str]) -> PromptVerdict:
     content = line.message.content if isinstance(line.message, LineMessage) else None
     if isinstance(content, str):
         return _typed([content], line, own)
     blocks = content or []
     texts = [block.text for block in blocks if block.type == "text" and block.text]
     if "tool_result" in [block.type for block in blocks]:
-        return _beside_tools(blocks, texts, line)
+        return _beside_tools(blocks, texts, line, calls)
     return _typed(texts, line, own)
 
 
-def _beside_tools(blocks: list[Block], texts: list[str], line: TranscriptLine) -> PromptVerdict:
-    """Rule 8. One record may contain words of all three kinds; each kind is kept."""
+def _beside_tools(
+    blocks: list[Block], texts: list[str], line: TranscriptLine, calls: Mapping[str, str]
+) -> PromptVerdict:
+    """Rule 8. One record may contain words of all three kinds; each kind is kept.
+
+    The result of another program's tool is that program's text, whatever it says.
+    """
     words: list[PersonWords] = []
-    for block in blocks:
-        if block.type == "tool_result" and block.is_error:
+    results = [(block, calls.get(block.tool_use_id, "")) for block in blocks if block.type == "tool_result"]
+    for block, tool in results:
+        if block.is_error and not tool.startswith(_FOREIGN_TOOL):
             words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
-    words += _answers(line)
+    if all(tool == QUESTION_TOOL for _, tool in results):
+        words += _answers(line)
     for text in texts:
         if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
             words += _words(8, "steer", text, "").words

@@ -51,6 +51,24 @@ _KNOWN = (
 KNOWN_TYPES = frozenset(_KNOWN.split())
 """Record types known up to Claude Code 2.1.328. Other types are counted and skipped."""
 
+_TELLING = frozenset(
+    [
+        "is_sidechain",
+        "agent_id",
+        "is_meta",
+        "is_compact_summary",
+        "is_visible_in_transcript_only",
+        "is_virtual",
+        "user_type",
+        "entrypoint",
+        "prompt_source",
+        "turn_origin",
+        "origin",
+        "command_mode",
+    ]
+)
+"""The fields that tell who wrote a text. Nobody's words are taken from a record in which one of them has another type."""
+
 NONE = Raw()
 """What a raw field is if the line does not have it."""
 
@@ -72,6 +90,7 @@ class Block(Struct, gc=False):
     text: str = ""
     id: str = ""
     name: str = ""
+    tool_use_id: str = ""
     is_error: bool | None = None
     input: Raw = NONE
     content: Raw = NONE
@@ -80,6 +99,7 @@ class Block(Struct, gc=False):
 class LineMessage(Struct, gc=False):
     """A message of any role, with its content."""
 
+    role: Raw = NONE
     content: str | list[Block] | None = None
     model: str | None = None
 
@@ -106,6 +126,8 @@ class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_me
     command_mode: str | None = None
     origin: Origin | str | None = None
     is_meta: bool | None = None
+    unfit: str = ""
+    """As in a `TranscriptLine`."""
 
 
 class TranscriptLine(Struct, gc=False, rename="camel"):
@@ -122,6 +144,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     uuid: str | None = None
     timestamp: str | None = None
     tool_use_result: ToolResult | str | list[Raw] | None = None
+    user_type: str | None = None
     entrypoint: str | None = None
     prompt_source: str | None = None
     turn_origin: str | None = None
@@ -140,7 +163,10 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     is_api_error_message: bool | None = None
     operation: str | None = None
     content: Raw = NONE
+    reason: Raw = NONE
     command_uuid: str | None = None
+    unfit: str = ""
+    """The client's name of a field of `_TELLING` whose value has another type than it writes; "" if all fit."""
 
 
 class SpokenLine(Struct, gc=False, rename="camel"):
@@ -156,9 +182,11 @@ class SpokenLine(Struct, gc=False, rename="camel"):
 
 
 class HeaderBlock(Struct, gc=False):
-    """The kind of a block."""
+    """The kind of a block, and the tool that it calls."""
 
     type: str = ""
+    id: str = ""
+    name: str = ""
     is_error: bool | None = None
 
 
@@ -189,6 +217,7 @@ class LineHeader(Struct, gc=False, rename="camel"):
     is_sidechain: bool | None = None
     cwd: str | None = None
     session_id: str | None = None
+    version: str | None = None
     type: str | None = None
     message: HeaderMessage | str | None = None
     attachment: HeaderAttachment | None = None
@@ -318,6 +347,8 @@ def _struct(raw: bytes | memoryview | Raw, kind: type[Struct]) -> Struct | None:
         value = part if info.type is Raw else _value(kind, info.name, part, info.type)
         if value is not None:
             values[info.name] = value
+        elif info.name in _TELLING and part is not NONE and bytes(part) not in (b"", b"null"):
+            values["unfit"] = info.encode_name
     return kind(**values)
 
 

@@ -60,6 +60,8 @@ ONLY_ASSENTS = "they only agree, or are commands"
 """Why prompts are skipped that could be put to the model."""
 WantsRewording = Callable[[Path, str, str], bool]
 """`LearningState.wants_rewording`."""
+_BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
+"""The kinds of prompts that are recorded beside a tool's result."""
 WORDS_LIMIT = 200
 """Characters of each prompt that are stored, with secrets blanked, so that `tacitd why` can show the origin of a line."""
 
@@ -154,6 +156,8 @@ def _ask_model(
         )
     beginnings = [shorten_middle(message.text, WORDS_LIMIT) for message in messages]
     data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": beginnings}
+    if any(message.beside_tool for message in messages):
+        data["beside_tools"] = [at for at, message in enumerate(messages) if message.beside_tool]
     sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
     forgotten = read_forgotten(tools.home, project.root)
     wanted = [fact for fact in parsed.facts if not forgotten.covers(fact)]
@@ -214,7 +218,9 @@ def _build_message(prompt: Prompt, limit: int) -> prompt_templates.PromptMessage
     """
     text = redact_secrets(shorten_middle(sanitize_text(prompt.text), 4 * limit))[0]
     return prompt_templates.PromptMessage(
-        shorten_middle(text, limit), redact_secrets(_drop_cut_word(prompt.context))[0]
+        shorten_middle(text, limit),
+        redact_secrets(_drop_cut_word(prompt.context))[0],
+        prompt.kind in _BESIDE_TOOLS,
     )
 
 

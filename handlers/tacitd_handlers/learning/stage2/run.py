@@ -251,7 +251,8 @@ class Synthesizer:
         placed, refused = sift_lines(candidates, inputs.origins)
         answered, parts = ground_answer(answered, inputs.origins, tools)
         refused += [*map(_misplacement, misplaced), *parts]
-        keep_refusals(self._refusals, refused, project.root, pending.id, inputs.origins.words, tools)
+        words = (*inputs.origins.words, *inputs.origins.beside_tools)
+        keep_refusals(self._refusals, refused, project.root, pending.id, words, tools)
         # The files are read again: they may have changed during the model's call.
         folders = folders_of([*inputs.shared, *(one.path for one in placed)])
         now, _ = read_all(project, folders, local=inputs.local)

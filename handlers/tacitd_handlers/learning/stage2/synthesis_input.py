@@ -86,14 +86,16 @@ def build_input(
     wanted = {fact for fact in wanted if not forgotten.covers(fact)}
     facts = tuple(fact for fact in pending.facts if fact in wanted)
     repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
-    words = tuple(word for id in pending.batches if id in waiting for word in waiting[id].words)
+    batches = [waiting[id] for id in pending.batches if id in waiting]
+    words = tuple(w for made in batches for at, w in enumerate(made.words) if at not in made.beside_tools)
+    beside = tuple(w for made in batches for at, w in enumerate(made.words) if at in made.beside_tools)
     existing = {name: one.all_statements for name, one in shared.items()}
     left_out = [
         one for one in state.left_out.get(project.root, {}).values() if not forgotten.covers(one.text)
     ]
     numbered = number_facts(pending.lines, wanted, _read_times(waiting.values()), left_out)
     typed_at = {text: one.at for one in numbered if one.at is not None for text in one.spellings}
-    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing, typed_at)
+    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing, beside, typed_at)
     made = SynthesisInput(
         project,
         pending,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_transcripts import SOURCE, queue, raw, read, spoken, typed, write
+from support_transcripts import REJECTION, SOURCE, called, queue, raw, read, spoken, typed, write
 from tacitd.events import Prompt, Record
 from tacitd.sources.base import OwnCalls
 from tacitd.sources.claude_code.line_reader import LineReader
@@ -20,15 +20,15 @@ from tacitd.sources.explain import judge_transcript
 from tacitd.sources.transcript import Tail
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:")
-REJECTED = "The user doesn't want to proceed. To tell you how to proceed, the user said:\nuse pnpm"
-FOREIGN = "The tool use was rejected. The user provided the following reason for the rejection: use uv"
+REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\nuse pnpm"
+FOREIGN = f"{REJECTION} The user provided the following reason for the rejection: use uv"
 _NUMBERS = count()
 
 
 def result(content: Any, more: tuple[dict[str, Any], ...] = (), **fields: Any) -> bytes:
     """A tool's result, and further blocks in the same record."""
-    error = fields.pop("error", False)
-    block = {"tool_use_id": "t", "type": "tool_result", "content": content, "is_error": error}
+    error, call = fields.pop("error", False), fields.pop("call", "t")
+    block = {"tool_use_id": call, "type": "tool_result", "content": content, "is_error": error}
     return raw(
         type="user", uuid=f"r{next(_NUMBERS)}", message={"role": "user", "content": [block, *more]}, **fields
     )
@@ -42,7 +42,8 @@ SESSION = [
     result("not found", error=True),
     result(REJECTED, error=True),
     result([{"type": "text", "text": FOREIGN}], error=True),
-    result("x", toolUseResult={"answers": {"Colour?": "blue"}}),
+    called("AskUserQuestion", "q"),
+    result("x", toolUseResult={"answers": {"Colour?": "blue"}}, call="q"),
     result("x", ({"type": "text", "text": "and keep it small"},)),
     typed("a sub-agent's", "u2", isSidechain=True),
     queue("enqueue", "meanwhile"),

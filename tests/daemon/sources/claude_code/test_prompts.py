@@ -10,22 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
+from support_transcripts import REJECTION
 from tacitd.sources.base import OwnCalls, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import own_words
 from tacitd.sources.claude_code.prompts import judge_line
 from tacitd.sources.claude_code.records import decode_line
 
 OWN = OwnCalls(cwd="/state/claude", sentinel="tacitd asks:", sessions={"own-session"})
-REJECTED = (
-    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, "
-    "the new_string was NOT written to the file). To tell you how to proceed, the user said:\n"
-)
+REJECTED = f"{REJECTION} To tell you how to proceed, the user said:\n"
+ASKED = {"t": "AskUserQuestion"}
+"""The call whose result `result` writes."""
 
 
 def verdict(**fields: Any) -> PromptVerdict:
     line = decode_line(json.dumps({"sessionId": "s", "cwd": "/p"} | fields).encode())
     assert line is not None
-    return judge_line(line, OWN)
+    return judge_line(line, OWN, ASKED)
 
 
 def user(content: object, **fields: Any) -> PromptVerdict:
@@ -140,8 +140,6 @@ def test_rule_5_prompt_as_blocks() -> None:
         {"commandMode": "task-notification"},
         {"origin": {"kind": "peer"}},
         {"isMeta": True},
-        {"line": {"isMeta": True}},
-        {"line": {"origin": {"kind": "channel"}}},
         {"type": "file"},
     ],
 )
@@ -150,6 +148,8 @@ def test_rule_5_what_the_client_attached(attachment: dict[str, Any]) -> None:
     found = queued_command("words", **attachment)
     assert (found.rule, found.words) == (5, ())
     assert queued_command("<task-notification>\nx").words == ()
+    for line in ({"isMeta": True}, {"origin": {"kind": "channel"}}):
+        assert queued_command("words", line=line).words == ()
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_rule_8a_boilerplate_is_not_said() -> None:
         "The user doesn't want to proceed with this tool use. STOP what you are doing and wait for the user."
     )
     assert result(stop, True).words == ()
-    editor = "The tool use was rejected. The user provided the following reason for the rejection: too slow"
+    editor = f"{REJECTION} The user provided the following reason for the rejection: too slow"
     assert said(result(editor, True)) == [("reject-words", "too slow")]
 
 
