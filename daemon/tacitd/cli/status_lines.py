@@ -265,10 +265,11 @@ def _watching_lines(document: Mapping[str, Any], *, verbose: bool) -> Iterator[S
     if model:
         where = model.get("program") or "not found"
         yield StatusLine("model", f"claude: {where}; {count_noun(model.get('children', 0), 'call')} running")
-    unknown = sum(number for name, number in watching["lines"].items() if name.startswith("unknown type"))
+    unknown = sum(number for name, number in watching["lines"].items() if name.startswith("unknown "))
     if unknown:
         yield StatusLine(
-            "", f"{count_noun(unknown, 'line')} of types unknown to this version {_was(unknown)} skipped"
+            "",
+            f"{count_noun(unknown, 'line')} of types, or with values, unknown to this version {_was(unknown)} skipped",
         )
 
 
