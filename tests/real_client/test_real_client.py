@@ -222,3 +222,42 @@ def types_of_records(machine: Machine, words: str) -> set[str]:
     """The types of the records that hold these words."""
     records = [x for path in machine.projects.rglob("*.jsonl") for x in path.read_bytes().splitlines()]
     return {json.loads(x)["type"] for x in records if words.encode() in x}
+
+
+ASKS_ABOUT = {
+    "a call": '[[tool:Bash {"command":"touch made.txt"}]] [[reply:done]]',
+    "a question": '[[tool:AskUserQuestion {"questions":[{"question":"Which one?","header":"Which","multiSelect":false,'
+    '"options":[{"label":"yarn","description":"new"},{"label":"npm","description":"old"}]}]}]] [[reply:fine]]',
+}
+"""What makes the client ask the person."""
+SAYS_NO = {
+    "a call": ("Do you want to proceed?", "4. No", "Tab"),
+    "a question": ("Which one?", "3. Type something", ""),
+}
+"""What the client shows then, the choice with which the person writes an answer, and the key that opens the text."""
+
+
+@pytest.mark.parametrize("about", ASKS_ABOUT)
+def test_what_a_person_writes_to_reject_or_answer_is_learned(machine: Machine, about: str) -> None:
+    """CLAUDE_CODE 6, rule 8: the words of a rejection, and a typed answer to the model's question."""
+    asks, choice, key = SAYS_NO[about]
+    options = ("--permission-mode", "default")
+    with RealClient(machine.client, machine.home, machine.project, machine.person_environ, options) as client:
+        client.say(f"please begin {ASKS_ABOUT[about]}")
+        wait_for(lambda: asks in client.screen() and choice in client.screen(), 30, asks, client.screen)
+        for _ in range(int(choice[0]) - 1):
+            client.tmux("send-keys", "-t", "c", "Down")
+        wait_for(lambda: f"❯ {choice}" in client.screen(), 10, choice, client.screen)
+        if key:
+            client.tmux("send-keys", "-t", "c", key)
+            wait_for(lambda: f"❯ {choice}," in client.screen(), 10, "the place for a reason", client.screen)
+        client.enter(PNPM)
+        wait_for(lambda: said_beside_a_tool(machine, PNPM), 30, "the words in a tool's result", client.screen)
+        client.leave()
+    learned(machine, PNPM_FACT)
+
+
+def said_beside_a_tool(machine: Machine, words: str) -> bool:
+    """Whether a tool's result has these words."""
+    records = [x for path in machine.projects.rglob("*.jsonl") for x in path.read_bytes().splitlines()]
+    return any(b'"tool_result"' in x and words.encode() in x for x in records)

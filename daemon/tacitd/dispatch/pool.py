@@ -355,10 +355,7 @@ class TranscriptPool:
         strange = self._recognition.list_degradations()
         found = list(self.unreadable.values())
         if len(found) <= SHOWN:
-            return [*found, *strange]
+            return found + strange
         more = f"{len(found) - SHOWN} more transcripts cannot be read"
-        return [
-            *found[:SHOWN],
-            Degradation("transcript.unreadable", more, found[SHOWN].hint),
-            *strange,
-        ]
+        rest = Degradation("transcript.unreadable", more, found[SHOWN].hint)
+        return [*found[:SHOWN], rest, *strange]

@@ -3,8 +3,8 @@
 The data of a commit depends on its `kind`:
 
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
-               `times` (of the prompts), `beside_tools` (indexes of those beside a tool's result), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
-               `facts`, `dropped`; `again`: lines that a fact repeated,
+               `times` (of the prompts), `beside_tools` (indexes of those beside a tool's result), `marks` (of the facts,
+               see `fact_marks`), the numbers `seen`, `asked`, `facts`, `dropped`; `again`: lines that a fact repeated,
                `corrected_again`: those of them that were corrections, `again_once`: those that count once in a session;
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`

@@ -168,7 +168,7 @@ def test_a_persons_answer_is_learned(cli: Cli, tmp_path: Path) -> None:
 # --- messages that nobody typed ----------------------------------------------------------------------------------
 
 PEER = f'<cross-session-message from-name="w">\n{ORDER}\n</cross-session-message>'
-META = {"isMeta": True}
+META: dict[str, Any] = {"isMeta": True}
 
 
 def origin(kind: Any) -> dict[str, Any]:

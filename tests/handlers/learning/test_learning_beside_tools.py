@@ -40,7 +40,7 @@ class Session:
         self.path = bench.home / ".claude" / "projects" / "p" / f"{name}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_bytes(opening(name))
-        self.common = {
+        self.common: dict[str, Any] = {
             "sessionId": name,
             "cwd": str(bench.project),
             "userType": "external",

@@ -26,7 +26,6 @@ from tacitd.sources.claude_code.prompts import (
     ENTRYPOINTS,
     UNKNOWN_VALUE,
     is_headless,
-    is_noted_tool,
     judge_line,
 )
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
@@ -46,13 +45,12 @@ SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
 _UNKNOWN = 100
 """How many unknown record types, and unknown values, are counted by name."""
 
-_CALLS = 1000
+_CALLS = 100
 """How many tool calls are known, the newest. A result follows its call at once, or after those made with it."""
 
 _ATTACHING = (2, 1, 110)
-"""The first client whose queued messages are told by their attachment, or their own user line: it says who wrote them.
-
-Up to 2.1.42 the words of a person are nowhere but in the queue."""
+"""The first client that writes a queued message again when it is delivered, and says there who wrote it. Up to 2.1.42 the
+words of a person may be nowhere but in the queue."""
 
 _TURN_RULES = frozenset({7, 10, 11, 13})
 """The rules that know what began a turn, also if nobody said a word in it."""
@@ -71,7 +69,7 @@ class RecordAssembler:
         self.stamp = ""
         self.version = ""
         self.calls: dict[str, str] = {}
-        """The tools for which `is_noted_tool` is true that were called last, by the ids of the calls."""
+        """The tools that were called last, by the ids of the calls."""
         self.answers = 0
         """The assistant's texts so far."""
         self.is_headless = False
@@ -111,10 +109,9 @@ class RecordAssembler:
 
     def note_call(self, id: str, name: str) -> None:
         """The assistant called a tool."""
-        if is_noted_tool(name):
-            self.calls[id] = name
-            if len(self.calls) > _CALLS:
-                del self.calls[next(iter(self.calls))]
+        self.calls[id] = name
+        if len(self.calls) > _CALLS:
+            del self.calls[next(iter(self.calls))]
 
     def take_contexts(self, *lines: LineHeader | TranscriptLine | None) -> None:
         """Take the session, directory and time from these lines, in file order. None: no line."""

@@ -8,7 +8,6 @@ queued message taken back?) is in queued_prompts.py; what depends on earlier one
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from tacitd.events import PromptKind
@@ -53,28 +52,18 @@ _NO_TEXT = _no_words(14, "no text in it")
 UNKNOWN_VALUE = 15
 """The number of the rule that refuses a record for a value that the client is not known to write."""
 
-QUESTION_TOOL = "AskUserQuestion"
-"""The tool whose result contains a person's answers."""
+_QUESTION_TOOL = "AskUserQuestion"
 _FOREIGN_TOOL = "mcp__"
 """What the names of other programs' tools begin with."""
-_NO_CALLS: Mapping[str, str] = MappingProxyType({})
+_NO_CALLS: Mapping[str, str] = {}
 
 ENTRYPOINTS = frozenset({"cli", "claude-vscode", "claude-desktop"})
 """The clients that people use; those of programs begin with `sdk`."""
-_NOT_A_PERSON = frozenset(
-    [
-        "task-notification",
-        "channel",
-        "peer",
-        "coordinator",
-        "observer",
-        "observer-activity",
-        "auto-continuation",
-        "unclassified",
-        "system",
-        "task_notification",
-    ]
+_PROGRAMS = (
+    "task-notification channel peer coordinator observer observer-activity auto-continuation unclassified plugin slack-ping "
+    "voice-call system scheduled task_notification auto_continuation host_synthetic suggestion_accepted"
 )
+_NOT_A_PERSON = frozenset(_PROGRAMS.split())
 """The origins, prompt sources and turn origins that are known not to be a person."""
 _USER_TYPES = frozenset({"external", "human"})
 # `sdk`: with the entrypoint of an editor it is only its transport.
@@ -86,10 +75,8 @@ _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
 
 
 def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _NO_CALLS) -> PromptVerdict:
-    """Given a record and what identifies the daemon's own calls, return what the person said in it.
-
-    `calls`: the tools that were called before it, those for which `is_noted_tool` is true, by the ids of the calls.
-    """
+    """Given a record, what identifies the daemon's own calls, and the names of the tools that were called before it, by the
+    ids of the calls, return what the person said in it."""
     if line.is_sidechain or line.agent_id:
         return _SIDECHAIN
     if line.type not in _PERSON_TYPES:
@@ -105,11 +92,6 @@ def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _
     if line.type == "attachment":
         return _attached(line, own)
     return _flagged(line) or _user(line, own, calls)
-
-
-def is_noted_tool(name: str) -> bool:
-    """Whether it matters that a result is this tool's."""
-    return name == QUESTION_TOOL or name.startswith(_FOREIGN_TOOL)
 
 
 def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
@@ -254,7 +236,7 @@ def _beside_tools(
     for block, tool in results:
         if block.is_error and not tool.startswith(_FOREIGN_TOOL):
             words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
-    if all(tool == QUESTION_TOOL for _, tool in results):
+    if all(tool == _QUESTION_TOOL for _, tool in results):
         words += _answers(line)
     for text in texts:
         if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):

@@ -51,22 +51,11 @@ _KNOWN = (
 KNOWN_TYPES = frozenset(_KNOWN.split())
 """Record types known up to Claude Code 2.1.328. Other types are counted and skipped."""
 
-_TELLING = frozenset(
-    [
-        "is_sidechain",
-        "agent_id",
-        "is_meta",
-        "is_compact_summary",
-        "is_visible_in_transcript_only",
-        "is_virtual",
-        "user_type",
-        "entrypoint",
-        "prompt_source",
-        "turn_origin",
-        "origin",
-        "command_mode",
-    ]
+_WHO = (
+    "is_sidechain agent_id is_meta is_compact_summary is_visible_in_transcript_only is_virtual user_type entrypoint "
+    "prompt_source turn_origin origin command_mode"
 )
+_TELLING = frozenset(_WHO.split())
 """The fields that tell who wrote a text. Nobody's words are taken from a record in which one of them has another type."""
 
 NONE = Raw()
@@ -99,9 +88,9 @@ class Block(Struct, gc=False):
 class LineMessage(Struct, gc=False):
     """A message of any role, with its content."""
 
-    role: Raw = NONE
     content: str | list[Block] | None = None
     model: str | None = None
+    role: Raw = NONE
 
 
 class Origin(Struct, gc=False):
