@@ -207,6 +207,10 @@ def test_it_is_over_when_a_prompt_is_recognised(bench: HandlerBench) -> None:
         {"entrypoint": "sdk-cli", "promptSource": "sdk", "origin": None},
         {"message": {"role": "user", "content": "<command-name>/review</command-name>"}},
         {"origin": {"kind": "channel"}},
+        {
+            "origin": None,
+            "message": {"role": "user", "content": "<teammate-message from=a>x</teammate-message>"},
+        },
     ],
 )
 def test_a_session_that_is_understood_is_no_problem(bench: HandlerBench, fields: dict[str, Any]) -> None:

@@ -12,14 +12,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 CONTEXT_TAGS = ("<ide_opened_file>", "<ide_selection>", "<system-reminder>")
 """Rule 9: a block that begins with one of these is context that the client added; the next block is checked."""
 
-MACHINE_STARTS = (
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<task-notification>",
-    "<agent-notification>",
+MESSAGE_STARTS = (
     "<agent-message",
     "<teammate-message",
     "<cross-session-message",
@@ -28,6 +21,18 @@ MACHINE_STARTS = (
     "<slack-",
     "Another Claude session sent a message",
     "A peer session sent a message",
+)
+"""Rule 7: a text that begins with one of these is a message of another session, an agent, a teammate or a channel."""
+
+MACHINE_STARTS = (
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<task-notification>",
+    "<agent-notification>",
+    *MESSAGE_STARTS,
     "<user-memory-input>",
     "[Request interrupted by user",
     "[Tool result missing",

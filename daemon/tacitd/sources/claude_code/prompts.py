@@ -15,6 +15,7 @@ from tacitd.sources.base import OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import (
     CONTEXT_TAGS,
     MACHINE_STARTS,
+    MESSAGE_STARTS,
     NOTIFICATIONS,
     PLAN_START,
     bash_command,
@@ -285,6 +286,8 @@ def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdi
             return _words(10, "command", args, "the arguments of a command", "a command without arguments")
         if shell is not None:
             return _words(11, "bash", shell, "a shell command")
+    if first.startswith(MESSAGE_STARTS):
+        return _no_words(7, "not from a person: a message of another session")
     if first.startswith(MACHINE_STARTS):
         return _no_words(12, f"written by the client: {first[:40].splitlines()[0]}")
     if first.startswith(PLAN_START) or is_present(line.plan_content):

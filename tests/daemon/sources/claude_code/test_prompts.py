@@ -189,6 +189,13 @@ def test_rule_7_prompt_source_system() -> None:
     assert said(user("words", origin={"kind": "human"}, promptSource="typed")) == [("typed", "words")]
 
 
+def test_rule_7_messages_of_other_sessions() -> None:
+    """CLAUDE_CODE section 6 rule 12: older clients name no origin."""
+    for text in ("<teammate-message from=a>x", '<cross-session-message from="a">x', "<channel source=a>x"):
+        found = user(text)
+        assert (found.rule, found.words) == (7, ())
+
+
 def test_rule_8_a_tools_result() -> None:
     """CLAUDE_CODE section 6 rule 8, else: a result contains no person's words, also when it fails or is a list."""
     for found in (result("output"), result("Exit code 3", True), result([{"type": "text", "text": "x"}])):
@@ -300,7 +307,6 @@ def test_rule_11_shell_commands() -> None:
         "<local-command-stdout>x</local-command-stdout>",
         "<local-command-caveat>x",
         "<task-notification>x",
-        "<teammate-message from=a>x",
         "<user-memory-input>x</user-memory-input>",
         "[Request interrupted by user]",
         "[Request interrupted by user for tool use]",
