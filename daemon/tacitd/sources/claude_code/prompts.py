@@ -171,7 +171,7 @@ def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
     if own.sentinel and text.startswith(own.sentinel):
         return _no_words(3, "tacitd's own call")
     if text.lstrip().startswith(NOTIFICATIONS):
-        return _no_words(rule, "a task's notification")
+        return _no_words(rule, "written by a program: a notification, or a message of another session")
     return _words(rule, "queued", text, "typed while the model worked")
 
 
