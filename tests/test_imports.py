@@ -83,7 +83,7 @@ RULES = frozenset(
         "learning.estimate",
         "learning.grounding_checks",
         "learning.headings",
-        "learning.line_cleaning",
+        "shared.line_cleaning",
         "learning.session_folders",
         "learning.statements",
         "learning.summary",

@@ -362,7 +362,7 @@ def _join_parts(
     pool = TranscriptPool(consumers, source, work_queue.restart_transcript)
     messages = MessageRouter(consumers, projects.find_project, work_queue.post_event)
     notes = WorkNotes(consumers, projects.find_project, activities, clock)
-    unhandled = UnhandledRecords(work_queue, pool, in_flight, projects.find_project)
+    unhandled = UnhandledRecords(work_queue, pool, in_flight, projects.find_project, pauses)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
     runner = HandlerRunner(
         tools,
@@ -482,7 +482,9 @@ def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
         write_mode_of=app.write_modes.get_mode,
         list_sessions=app.engine.source.list_sessions,
         list_positions=lambda: app.engine.consumers[one.name].list_positions(),
-        read_records=partial(read_records, app.engine.source),
+        read_records=lambda path, start, upto: app.engine.dispatcher.unhandled.drop_paused(
+            read_records(app.engine.source, path, start, upto)
+        ),
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=partial(app.activities.announce, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),

@@ -420,6 +420,15 @@ class Engine(Struct):
     # sync
 
     def _begin_sync(self) -> SyncWaiter:
+        behind = self._read_behind()
+        for path in behind:
+            self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
+        self.pool.retry_unreadable()
+        self.dispatcher.make_all_due()
+        return self.sync_waiters.add_waiter(behind)
+
+    def _read_behind(self) -> dict[Path, int]:
+        """Read the transcripts that some handler has not handled to their end; return them with their sizes."""
         self._poll_files(full=True)
         self.check_sources()
         own = self.follower.list_own()
@@ -429,10 +438,7 @@ class Engine(Struct):
         behind = {path: own[str(path)].size for path in paths if str(path) in own}
         for path in behind:
             self.pool.read_to_end(path, behind[path])
-            self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
-        self.pool.retry_unreadable()
-        self.dispatcher.make_all_due()
-        return self.sync_waiters.add_waiter(behind)
+        return behind
 
     # asked for by a person
 
@@ -441,6 +447,10 @@ class Engine(Struct):
 
         Raises OSError if it cannot be written; then the pause does not change.
         """
+        if not held and self.pauses.would_change(pause, held):
+            for path in self._read_behind():  # what was typed just now is counted too
+                for item in self.dispatcher.work_queue.list_items_of(path):
+                    self.dispatcher.unhandled.list_prompts(item)
         changed = not held and self.breaker.release_sessions(
             lambda cwd, session: self._is_covered(pause, cwd, session)
         )
@@ -472,6 +482,7 @@ class Engine(Struct):
         """
         stamps = self.follower.stamps
         known = [path for path in paths if path in stamps and not self.source.is_subagent(str(path))]
+        self.pauses.note_scan()
         for consumer in self.consumers.values():
             if consumer.plugin.uses_model:
                 consumer.rewind_transcripts(known, floor, only)

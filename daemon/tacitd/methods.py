@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import asdict
+
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.consumers.retries import retry_rejected
@@ -339,8 +341,15 @@ def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, 
         pause = Pause("session", str(params["session"]))
     elif params.get("project"):
         pause = Pause("project", str(_project(app, params["project"]).root))
-    changed = app.engine.call(lambda: app.engine.set_pause(pause, held=held))
-    return {"scope": pause.scope, "name": pause.name, "held": held, "changed": changed}
+    pauses = app.engine.pauses
+
+    def apply() -> dict[str, Any]:
+        was_paused = pause in pauses.list_pauses()
+        changed = app.engine.set_pause(pause, held=held)
+        passed = pauses.count_passed(pause) if was_paused and not held else 0
+        return {"changed": changed, "passed": passed, "paused": [asdict(one) for one in pauses.list_pauses()]}
+
+    return {"scope": pause.scope, "name": pause.name, "held": held, **app.engine.call(apply)}
 
 
 def _project(app: App, directory: object) -> Project:

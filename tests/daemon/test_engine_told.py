@@ -23,7 +23,7 @@ from tacitd.sources.growth_breaker import LIMIT
 
 @pytest.mark.parametrize("scope", ["all", "project", "session"])
 def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
-    """Issue "Command line": what is said meanwhile waits, also over a restart, and is learned after `resume`."""
+    """Issue "Command line": what is typed meanwhile is passed over, also over a restart and after `resume`."""
     scene = Scene(tmp_path)
     other = scene.project("other")
     hold = Pause(scope, {"all": "", "project": str(scene.root), "session": "s"}[scope])
@@ -32,14 +32,51 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     scene.type("t", "two", cwd=other)
     scene.settle()
     free = [] if scope == "all" else ["u2"]
-    assert ids(scene) == free and all(why.startswith("paused by you") for why in scene.parked())
-    assert scene.sync().done(), "paused is parked"
-    scene.restart()
+    assert ids(scene) == free and scene.parked() == [] and scene.sync().done()
+    scene.kill()
+    scene.type("s", "three")
+    scene.start(Scripted(scene.handler.answer))
     scene.settle(90000)
-    assert ids(scene) == free
+    assert ids(scene) == []
     scene.engine.set_pause(hold, held=False)
+    assert scene.engine.pauses.count_passed(hold) == (3 if scope == "all" else 2)
+    scene.type("s", "four")
     scene.settle()
-    assert sorted(ids(scene)) == ["u1", "u2"] and scene.parked() == []
+    assert ids(scene) == ["u4"] and scene.parked() == []
+    scene.restart()
+    scene.settle()
+    assert ids(scene) == []
+
+
+def test_what_was_typed_before_a_pause_waits_for_its_end(tmp_path: Path) -> None:
+    """A pause says nothing of what was typed before it."""
+    scene = Scene(tmp_path)
+    scene.type("s", "one")
+    scene.clock.advance(1.0)
+    scene.engine.set_pause(Pause("all"), held=True)
+    scene.type("s", "two")
+    scene.settle()
+    assert ids(scene) == [] and all(why.startswith("paused by you") for why in scene.parked())
+    scene.engine.set_pause(Pause("all"), held=False)
+    scene.type("s", "three")
+    scene.settle()
+    assert ids(scene) == ["u1", "u3"] and scene.parked() == []
+
+
+def test_a_scan_takes_what_was_passed_over(tmp_path: Path) -> None:
+    """A person asks for it; a transcript that is read again for another reason does not."""
+    scene = Scene(tmp_path)
+    since = scene.clock.wall - 1.0
+    scene.engine.set_pause(Pause("all"), held=True)
+    scene.type("s", "one")
+    scene.settle()
+    scene.engine.set_pause(Pause("all"), held=False)
+    scene.engine.reread_transcript(scene.path("s"))
+    scene.settle()
+    assert ids(scene) == []
+    scene.engine.rewind_transcripts([scene.path("s")], since)
+    scene.settle()
+    assert ids(scene) == ["u1"]
 
 
 def test_a_paused_project_is_not_shown_to_who_asks_no_model_either(tmp_path: Path) -> None:

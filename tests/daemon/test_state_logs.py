@@ -31,9 +31,15 @@ def test_holds_survive_a_restart(tmp_path: Path) -> None:
     assert again.list_pauses() == [Pause("all"), Pause("project", "/w")]
     again.set_paused(Pause("all"), False)
     assert [again.would_change(one, False) for one in (Pause("session", "s"), Pause("all"))] == [False, False]
-    assert again.list_pauses() == [] and _holds(tmp_path).list_pauses() == [], (
-        "resuming all resumes everything"
-    )
+    assert again.list_pauses() == _holds(tmp_path).list_pauses() == [Pause("project", "/w")], "others stay"
+
+
+def test_an_end_of_all_that_an_earlier_version_wrote_ended_every_pause(tmp_path: Path) -> None:
+    """Nothing becomes paused by an update."""
+    log = Log(tmp_path / "paused.jsonl")
+    for at, scope, held in ((1.0, "project", True), (2.0, "all", True), (3.0, "all", False)):
+        log.append({"at": at, "scope": scope, "name": "/w" if scope == "project" else "", "held": held})
+    assert PausedScopes(log, FakeClock()).list_pauses() == []
 
 
 def test_a_hold_applies_to_its_own(tmp_path: Path) -> None:

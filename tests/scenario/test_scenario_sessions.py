@@ -122,32 +122,44 @@ def test_once_beside_a_daemon_says_so(make: MakeDaemon) -> None:
 
 
 @pytest.mark.parametrize("scope", ["project", "session", "all"])
-def test_what_is_paused_waits_over_a_restart_and_is_learned_after(make: MakeDaemon, scope: str) -> None:
-    """`pause` and `resume` of a project, a session and everything: no model calls meanwhile, and nothing is lost."""
+def test_what_is_typed_while_paused_is_never_sent(make: MakeDaemon, scope: str) -> None:
+    """`pause` of a project, a session and everything is privacy: not sent meanwhile, not after a restart, not after `resume`,
+    which says how many prompts were passed over. Other pauses stay. A `scan` that is asked for takes them."""
     daemon = make()
     other = daemon.new_project("other")
     daemon.start()
     options = {"project": ["--project", str(daemon.project)], "session": ["--session", "s1"], "all": []}[
         scope
     ]
-    assert daemon.cli("pause", *options).returncode == 0
+    paused = daemon.cli("pause", *options)
+    assert paused.returncode == 0 and "never sent to the model, also not after" in paused.stderr
+    assert daemon.cli("pause", "--session", "s9").returncode == 0
     daemon.type_("s1", "Prefers amber-1")
     daemon.type_("s2", "Prefers basalt-2", other)
-    synced = daemon.cli("sync")
-    assert synced.returncode == 75
-    assert "paused by you" in synced.stderr
-    daemon.restart()
+    assert daemon.cli("sync").returncode == 0
+    daemon.stop()
+    daemon.type_("s1", "Prefers amber-3")
+    daemon.start()
     daemon.sync()
     open_ones = [] if scope == "all" else ["Prefers basalt-2"]
     assert daemon.put_to_model() == open_ones
-    shown = daemon.cli("status").stdout
-    assert f"paused    {scope}" in shown
-    assert daemon.cli("resume", *options).returncode == 0
-    assert daemon.sync() == []
-    assert sorted(daemon.put_to_model()) == ["Prefers amber-1", "Prefers basalt-2"]
+    assert f"paused    {scope}" in daemon.cli("status", "-v").stdout
+    daemon.type_("s1", "Prefers amber-4")
+    resumed = daemon.cli("resume", *options)
+    assert resumed.returncode == 0
+    assert f"{4 if scope == 'all' else 3} prompts were passed over" in resumed.stderr
+    assert "still paused: session s9: `tacitd resume --session s9`" in resumed.stderr
+    daemon.type_("s1", "Prefers amber-5")
+    daemon.sync()
+    daemon.restart()
+    daemon.sync()
+    assert sorted(daemon.put_to_model()) == sorted(["Prefers amber-5", *open_ones])
     daemon.synthesize()
-    assert daemon.learned == ["Prefers amber-1"]
-    assert daemon.status()["paused"] == []
+    assert daemon.learned == ["Prefers amber-5"]
+    assert [one["scope"] for one in daemon.status()["paused"]] == ["session"]
+    assert daemon.cli("scan", "--since", "1d", "--yes").returncode == 0
+    daemon.sync()
+    assert len(daemon.put_to_model()) == 5
 
 
 def test_the_past_is_not_paid_for_unasked(make: MakeDaemon) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -126,22 +127,38 @@ def _scope(project: str | None, session: str | None) -> dict[str, str]:
 @click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def pause(project: str | None, session: str | None) -> None:
-    """Pause learning. What you type meanwhile waits, and is learned after `tacitd resume`."""
+    """Pause learning. What you type meanwhile is passed over: it is never sent to the model, also not after `tacitd resume`.
+
+    It survives a restart. What you typed before waits for `resume`.
+    """
     scope = _scope(project, session)
     said = connect_daemon(get_paths().socket)("pause", **scope)
     what = "paused" if said.get("changed", True) else "already paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    echo_message(
+        "what you type meanwhile is passed over and never sent to the model, also not after `tacitd resume`"
+    )
 
 
 @click.command(epilog="\b\nExample: tacitd resume")
 @click.option("--project", metavar="DIR", help="Only this project (a directory in it).")
 @click.option("--session", help="Only this session, by its id.")
 def resume(project: str | None, session: str | None) -> None:
-    """Resume learning. Without an option, everything that was paused resumes.
+    """Resume learning, and say how many prompts were passed over. Without an option, only a pause without an option ends:
+    what else is paused stays so, and is listed.
 
-    This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
+    What was typed while it was paused stays unsent, unless you ask for it with `tacitd scan --since`. This also closes the growth breaker, which stops work when too many new sessions begin within an hour.
     """
     scope = _scope(project, session)
     said = connect_daemon(get_paths().socket)("resume", **scope)
     what = "resumed" if said.get("changed", True) else "was not paused"
     echo_message(f"{what}: {said['scope']} {said['name']}".rstrip())
+    passed = said.get("passed", 0)
+    if passed:
+        echo_message(
+            f"{passed} prompt{' was' if passed == 1 else 's were'} passed over and will not be sent; "
+            "`tacitd scan --since` takes them, if you ask for it"
+        )
+    for one in said.get("paused", ()):
+        option = f" --{one['scope']} {shlex.quote(one['name'])}" if one["name"] else ""
+        echo_message(f"still paused: {one['scope']} {one['name']}".rstrip() + f": `tacitd resume{option}`")

@@ -1,13 +1,16 @@
 """Why work must wait although its handler could begin: a person paused it, or the growth breaker is closed.
 
-What a person paused (everything, a project, or a session), and the sessions for which a person opened the growth breaker, are
-kept in a log, so that a restart changes neither. Nothing here offers or parks work. Retry delays after failures are in
-`backoff.py`.
+What a person paused (everything, a project, or a session) and until when, the prompts that were passed over meanwhile, and the
+sessions for which a person opened the growth breaker are kept in a log, so that a restart changes nothing. What was typed while
+a pause was in force is passed over, now and when it is read again; only a later `scan` may take it. Nothing here offers or
+parks work. Retry delays after failures are in `backoff.py`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from math import floor, inf
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,16 +18,21 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.dispatch.work_item import WorkItem
-from tacitd.events import NoProject, Project
+from tacitd.errors import LogDamagedError
+from tacitd.events import NoProject, Project, Prompt
 from tacitd.files.log import Log
 from tacitd.handler import Later
+from tacitd.logging_setup import logger
 from tacitd.model.port import NoAnswer, Why
+from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.sessions import Sessions
 
 Scope = Literal["all", "project", "session"]
 BREAKER = "breaker"
 """The scope of a record about the growth breaker. A version that does not know it reads it as a pause that ended."""
+PASSED, SCAN = "passed", "scan"
+"""The scopes of records about prompts that were passed over, and about a `scan`."""
 KEPT = 30 * 86_400.0
 """Seconds after which a released session is forgotten: Claude Code has deleted its transcript by then."""
 PAUSED = "paused"
@@ -45,14 +53,24 @@ class Pause(Struct, frozen=True):
 class PausedScopes:
     """The set of what is paused.
 
-    Records: `{"at","scope","name","held":true|false}`, `at` in seconds since 1970. The last record of a scope and name counts.
-    A record with scope "breaker" also has `sessions`: those for which a person opened the growth breaker.
+    Records: `{"at","scope","name","held":true|false}`, `at` in seconds since 1970. What was typed between a record that holds
+    and the next one of its scope and name that does not is passed over. The end of `all` with `"alone":true` leaves the other
+    pauses; without it, as earlier versions wrote it, it ends them.
+    A record with scope "breaker" also has `sessions`: those for which a person opened the growth breaker. One with scope
+    "passed" has the `keys` of prompts (`SeenPrompts`) that were passed over because of the pause `by` (scope and name).
     """
 
     def __init__(self, log: Log, clock: Clock) -> None:
         self._log = log
         self._clock = clock
         self._paused: dict[Pause, None] = {}
+        self._spans: dict[Pause, list[tuple[float, float]]] = {}
+        """When each was paused, from and until, in whole milliseconds as transcripts have them; infinite: still."""
+        self._passed = SeenPrompts()
+        self._counts: Counter[Pause] = Counter()
+        """How many prompts were passed over since each pause began."""
+        self.scanned_at = -inf
+        """When a person last asked for a `scan`: seconds since 1970, UTC."""
         self._let_go: dict[str, float] = {}
         """When each session was released: seconds since 1970, UTC."""
         for record in log.read():
@@ -64,33 +82,89 @@ class PausedScopes:
             if isinstance(sessions, list) and isinstance(at, int | float):
                 self._let_go.update(dict.fromkeys(map(str, sessions), float(at)))
             return
+        if record.get("scope") == PASSED:
+            keys, by = record.get("keys"), record.get("by")
+            if isinstance(keys, list) and isinstance(by, list) and len(by) == 2:
+                self._passed.load_keys(map(str, keys))
+                self._counts[Pause(*by)] += 1
+            return
+        at = float(record.get("at") or 0.0)
+        if record.get("scope") == SCAN:
+            self.scanned_at = at
+            return
         pause = Pause(record.get("scope", "all"), str(record.get("name", "")))
+        at = floor(at * 1000.0) / 1000.0
         if record.get("held"):
+            if pause not in self._paused:
+                self._spans.setdefault(pause, []).append((at, inf))
+                self._counts[pause] = 0
             self._paused[pause] = None
-        elif pause.scope == "all":
-            self._paused.clear()
-        else:
-            self._paused.pop(pause, None)
+            return
+        ends_all = pause.scope == "all" and not record.get("alone")
+        for one in list(self._paused) if ends_all else [pause]:
+            if one in self._paused:
+                del self._paused[one]
+                self._spans[one][-1] = (self._spans[one][-1][0], at)
 
     def set_paused(self, pause: Pause, held: bool) -> None:
-        """Pause or resume. Resuming all resumes everything. Durable when it returns."""
+        """Pause or resume. Other pauses stay. Durable when it returns."""
         record = {"at": self._clock.now(), "scope": pause.scope, "name": pause.name, "held": held}
+        record |= {"alone": True} if pause.scope == "all" and not held else {}
         self._log.append(record)
         self._log.flush()
         self._fold(record)
 
     def would_change(self, pause: Pause, held: bool) -> bool:
         """Whether `set_paused` would change anything."""
-        if pause.scope == "all" and not held:
-            return bool(self._paused)
         return (pause in self._paused) is not held
 
     def find_pause(self, root: Path | None, session: str) -> Pause | None:
         """The pause that applies to work of this project (its root, if known) and session; None if none does."""
-        candidates = [Pause("all"), Pause("session", session)]
-        if root is not None:
-            candidates.append(Pause("project", str(root)))
-        return next((pause for pause in candidates if pause in self._paused), None)
+        return next((pause for pause in _list_scopes(root, session) if pause in self._paused), None)
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing was ever paused."""
+        return not self._spans
+
+    def find_span(self, root: Path | None, session: str, time: float | None) -> Pause | None:
+        """The pause that was in force when a record of this project and session was written; None if none was. `time`: seconds
+        since 1970, UTC; None, if it is not known, means now."""
+        if time is None:
+            return self.find_pause(root, session)
+        for pause in _list_scopes(root, session):
+            if any(start <= time < end for start, end in self._spans.get(pause, ())):
+                return pause
+        return None
+
+    def was_passed(self, prompt: Prompt, *, copies: bool) -> bool:
+        """Whether a prompt, or another copy of it, was passed over. `copies`: see `SeenPrompts.has_prompt`."""
+        return self._passed.has_prompt(prompt, copies)
+
+    def note_passed(self, prompts: Sequence[Prompt], pause: Pause) -> None:
+        """Prompts were passed over because of this pause. Each counts once."""
+        for prompt in prompts:
+            if self._passed.has_id(prompt.id):
+                continue
+            keys = SeenPrompts.encode_prompts([prompt], copies=True)
+            record: dict[str, Any] = {"at": self._clock.now(), "scope": PASSED, "name": "", "held": False}
+            record |= {"by": [pause.scope, pause.name], "keys": keys}
+            self._fold(record)
+            try:
+                self._log.append(record)
+            except (OSError, LogDamagedError) as error:  # it is passed over all the same, because of its time
+                logger.warning("{} cannot be written: {}", self._log.path, error)
+
+    def count_passed(self, pause: Pause) -> int:
+        """How many prompts were passed over since this pause began last."""
+        return self._counts[pause]
+
+    def note_scan(self) -> None:
+        """A person asks for a `scan`, which may take what was passed over before. Durable when it returns."""
+        record = {"at": self._clock.now(), "scope": SCAN, "name": "", "held": False}
+        self._log.append(record)
+        self._log.flush()
+        self._fold(record)
 
     def let_go(self, sessions: Sequence[str]) -> None:
         """A person opened the growth breaker for these sessions. Durable when it returns."""
@@ -106,6 +180,12 @@ class PausedScopes:
     def list_pauses(self) -> list[Pause]:
         """Everything that is paused."""
         return list(self._paused)
+
+
+def _list_scopes(root: Path | None, session: str) -> list[Pause]:
+    """The pauses that can apply to work of a project and session."""
+    of_project = [Pause("project", str(root))] if root is not None else []
+    return [Pause("all"), Pause("session", session), *of_project]
 
 
 class Refusals(Struct, frozen=True):

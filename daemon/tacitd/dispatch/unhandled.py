@@ -15,6 +15,7 @@ from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.batching import Batch, infer_times, make_batch
 from tacitd.dispatch.event_keys import lane_of
 from tacitd.dispatch.in_flight import InFlightPrompts
+from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
@@ -29,6 +30,7 @@ class UnhandledRecords(Struct, frozen=True):
     pool: TranscriptPool
     in_flight: InFlightPrompts
     project_of: Callable[[str], Project | NoProject]
+    pauses: PausedScopes
 
     def find_reader(self, item: WorkItem) -> WorkItem | None:
         """Given the item of a transcript or of an end of its session, return the item of the transcript if it is not
@@ -86,13 +88,46 @@ class UnhandledRecords(Struct, frozen=True):
         return [prompt for record in records for prompt in record.prompts if is_wanted(prompt)]
 
     def _list_new_records(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Sequence[Record]:
-        """The records that the handler has not handled, and that are not too old to be paid for."""
+        """The records that the handler has not handled, that are not too old to be paid for, and that were not written
+        while a person had paused them."""
         records = tail.list_records(cursor.offset)
         floor = consumer.find_floor(cursor)
-        if floor is None:
+        if floor is None and self.pauses.is_unused:
             return records
         pairs = zip(records, infer_times(records), strict=True)
-        return [record for record, time in pairs if time is None or time >= floor]
+        return [
+            record
+            for record, time in pairs
+            if (floor is None or time is None or time >= floor)
+            and (self.pauses.is_unused or not self._pass_over(record, time, cursor, tail))
+        ]
+
+    def _pass_over(self, record: Record, time: float | None, cursor: Cursor, tail: Tail) -> bool:
+        """Whether a record is passed over, and no `scan` asked for it since. Its prompts are noted."""
+        since = cursor.scan_since
+        if since is not None and time is not None and since <= time < self.pauses.scanned_at:
+            return False
+        pause = self._find_span(record, time, tail.cwd or cursor.cwd, cursor.session)
+        if pause is not None:
+            self.pauses.note_passed(record.prompts, pause)
+        return pause is not None or self._is_copy(record, copies=cursor.copies_history)
+
+    def drop_paused(self, records: Sequence[Record]) -> list[Record]:
+        """The records of one transcript without those that are passed over. Any thread."""
+        if self.pauses.is_unused:
+            return list(records)
+        pairs = zip(records, infer_times(records), strict=True)
+        return [one for one, time in pairs if not self._find_span(one, time) and not self._is_copy(one)]
+
+    def _find_span(
+        self, record: Record, time: float | None, cwd: str = "", session: str = ""
+    ) -> Pause | None:
+        project = self.project_of(record.cwd or cwd)
+        root = project.root if isinstance(project, Project) else None
+        return self.pauses.find_span(root, record.session or session, time)
+
+    def _is_copy(self, record: Record, *, copies: bool = False) -> bool:
+        return any(self.pauses.was_passed(one, copies=copies) for one in record.prompts)
 
     def _make_prompt_filter(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Callable[[Prompt], bool]:
         """Return the function that says whether a prompt is new to the handler and may be paid for."""

@@ -121,18 +121,18 @@ def test_the_fork_of_a_removed_file_is_handled_after_a_restart(tmp_path: Path) -
     assert scene.handler.did == ["u1", "u2"]
 
 
-def test_a_fork_of_a_paused_session_waits_with_it(tmp_path: Path) -> None:
-    """DESIGN "Priorities" 2: what a person paused is not learned from a copy; `sync` does not wait for it."""
+def test_a_fork_of_a_paused_session_is_passed_over_with_it(tmp_path: Path) -> None:
+    """DESIGN "Priorities" 2: what a person paused is not learned from a copy; what is new in the copy is."""
     scene = Scene(tmp_path)
     scene.engine.set_pause(Pause("session", "s"), held=True)
     records = scene.type("s", "one")
     scene.settle()
     fork(scene, records, "two")
     scene.settle()
-    assert scene.handler.did == [] and len(scene.parked()) >= 2 and scene.sync().done()
+    assert scene.handler.did == ["u2"] and scene.parked() == [] and scene.sync().done()
     scene.engine.set_pause(Pause("session", "s"), held=False)
     scene.settle()
-    assert scene.handler.did == ["u1", "u2"] and scene.parked() == []
+    assert scene.handler.did == ["u2"] and scene.engine.pauses.count_passed(Pause("session", "s")) == 1
 
 
 def test_a_rewritten_file_releases_its_prompts(tmp_path: Path) -> None:
@@ -249,8 +249,9 @@ def test_prompts_with_a_pending_write_are_not_offered_from_a_fork(tmp_path: Path
 def test_dropped_prompts_are_not_in_flight(tmp_path: Path) -> None:
     """RELIABILITY row 18: prompts that a person dropped while they were paused leave nothing in memory."""
     scene = Scene(tmp_path)
-    scene.engine.set_pause(Pause("all"), held=True)
     scene.type("s", "one")
+    scene.clock.advance(1.0)
+    scene.engine.set_pause(Pause("all"), held=True)
     scene.settle()
     assert len(scene.dispatcher.in_flight) == 1
     scene.dispatcher.drop_prompts(["u1"])

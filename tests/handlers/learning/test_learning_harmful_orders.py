@@ -7,9 +7,9 @@ import pytest
 from support_decisions import decide, find
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from support_orders import HOSTILE_ORDERS, PLAIN_ORDERS
-from tacitd_handlers.learning.harmful_orders import find_harm
-from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.grounding import Grounded, judge_grounding, read_sources
+from tacitd_handlers.shared.harmful_orders import find_harm
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 
 INNOCENT = (
     "please keep the functions short and use pytest for the tests",

@@ -13,7 +13,6 @@ from tacitd.handler import Done
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
 from tacitd.text.sanitize import sanitize_text
-from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
 from tacitd_handlers.learning.raw_facts import parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings
@@ -21,6 +20,7 @@ from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
 from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
 from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.shared.answer_screening import Unusable
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.prompt_extensions import list_additions, load_extensions
 
 FIRST, SECOND = EXTENSIONS[EXTRACTION_PROMPT], EXTENSIONS[SYNTHESIS_PROMPT]

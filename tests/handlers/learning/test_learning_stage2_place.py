@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd_handlers.learning.headings import heading_for
-from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.stage2.parse import ProposedLine
 from tacitd_handlers.learning.stage2.place import PlacedLine, RefusedItem, place_item
 from tacitd_handlers.learning.stage2.project_view import FolderKind, ProjectView
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 
 KINDS: dict[str, FolderKind] = {
     "src": "folder",

@@ -12,7 +12,6 @@ from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.headings import heading_for
-from tacitd_handlers.learning.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.stage2.parse import ProposedLine
 from tacitd_handlers.learning.stage2.project_view import (
     AGENTS,
@@ -22,6 +21,7 @@ from tacitd_handlers.learning.stage2.project_view import (
     ProjectView,
     is_internal,
 )
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 
 _PATH_LIMIT = 300
 _ROOT_NOTE = re.compile(r"\s*\((?:the )?(?:project )?root\)$", re.IGNORECASE)

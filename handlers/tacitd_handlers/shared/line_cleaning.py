@@ -15,7 +15,7 @@ from tacitd.text.import_words import quote_imports
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.learning.harmful_orders import find_harm
+from tacitd_handlers.shared.harmful_orders import find_harm
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
