@@ -269,10 +269,15 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
             "name": str(scene.root),
             "held": True,
             "changed": True,
+            "passed": 0,
+            "paused": [{"scope": "project", "name": str(scene.root)}],
         }
         assert table["resume"]({"session": "s"})["changed"] is False, "it was not paused by itself"
+        left = table["resume"]({})
+        assert left["changed"] is False and left["paused"] == [{"scope": "project", "name": str(scene.root)}]
         for changed in (True, False):
-            assert table["resume"]({}) == {"scope": "all", "name": "", "held": False, "changed": changed}
+            left = table["resume"]({"project": str(scene.root)})
+            assert (left["changed"], left["paused"], left["passed"]) == (changed, [], 0)
         with pytest.raises(UsageError, match="empty"):
             table["pause"]({"session": ""})
         for timeout in (-1, float("nan")):
