@@ -5,6 +5,7 @@ The items are the plugins' (`item_lookup`); the daemon, or an engine in this pro
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import click
@@ -13,6 +14,7 @@ from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_di
 from tacitd.cli.item_lookup import FoundItem, decide_item, find_item
 from tacitd.errors import UsageError
 from tacitd.files.git import find_project_root
+from tacitd.mcp.agent_caller import require_person
 
 NAMED = 5
 """How many files are named in which a word is left."""
@@ -73,6 +75,7 @@ def forget(asked: str, cwd: str | None, undo: bool, purge: bool, yes: bool, as_j
 @click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the item, and what was done.")
 def accept(asked: str, cwd: str | None, text: str | None, as_json: bool) -> None:
     """Store a withheld or refused line after all. `tacitd review` and `tacitd learned --refused` list them."""
+    require_person(os.environ, "accepting what waits for a decision")
     if text is not None and not text.strip():
         raise UsageError("the text is empty", "leave --text out to store it as it was proposed")
     found = find_item(asked, find_project_root(resolve_directory(cwd)), ("proposed",))

@@ -16,9 +16,12 @@ import click
 from msgspec import Struct
 
 from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
+from tacitd.mcp.agent_caller import run_as_agent
 from tacitd.mcp.agent_tools import AgentTool
 from tacitd.mcp.bounded_output import bound_output
 from tacitd.mcp.tool_schema import CONFIRM, Schema, build_command_line, build_schema, check_arguments
+from tacitd.text.redact import redact_secrets
+from tacitd.text.sanitize import sanitize_text
 
 
 class ToolOutput(Struct, frozen=True):
@@ -55,9 +58,19 @@ def run_tool(bound: BoundTool, arguments: Mapping[str, Any]) -> ToolOutput:
     if tool.effect == "removes" and arguments.get(CONFIRM) is not True:
         asked = "Ask the person whether they want exactly this; then call it again with `confirm`: true."
         return ToolOutput(f"Nothing was done: {tool.name} removes something. {asked}", is_error=True)
+    if tool.effect != "reads":
+        arguments = {name: _clean_value(value) for name, value in arguments.items()}
     line = [*bound.fixed, *build_command_line(tool, bound.command, arguments)]
     typed = str(arguments.get(tool.typed) or "") if tool.typed else ""
-    return run_command(bound.command, f"tacitd {' '.join(tool.command)}", line, typed)
+    with run_as_agent():
+        return run_command(bound.command, f"tacitd {' '.join(tool.command)}", line, typed)
+
+
+def _clean_value(value: Any) -> Any:
+    """A value that a command may store: without hidden characters, and with secrets blanked."""
+    if isinstance(value, list):
+        return [_clean_value(one) for one in value]
+    return redact_secrets(sanitize_text(value))[0] if isinstance(value, str) else value
 
 
 def run_command(command: click.Command, name: str, line: Sequence[str], typed: str = "") -> ToolOutput:

@@ -19,7 +19,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, WAITING, FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
@@ -189,7 +189,7 @@ def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
     for lesson in twins:
         # What was superseded holds again if the person says it again.
         is_near = lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope)
-        if is_near and lesson.status != SUPERSEDED:
+        if is_near and lesson.status not in (SUPERSEDED, WAITING):
             return Duplicate(lesson.id)
     return Draft(pattern.format_pattern(parts), scope, draft.over)
 

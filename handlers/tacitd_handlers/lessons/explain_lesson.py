@@ -21,6 +21,8 @@ def _reason(one: dict[str, Any]) -> dict[str, Any]:
     at = utc_seconds(origin["at"]) if origin.get("at") is not None else str(lesson.get("created", ""))
     sessions = [origin["session"]] if origin.get("session") else []
     where = f"lesson {lesson['id']} ({lesson['scope']}, {lesson['status']})"
+    if lesson["from"] == "ai" and not origin.get("words"):
+        where += ", added by an agent: you did not type it"
     return {
         "id": str(lesson["id"]),
         "what": lesson["pattern"],

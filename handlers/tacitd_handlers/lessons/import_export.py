@@ -22,6 +22,7 @@ from tacitd_handlers.lessons.lesson_fold import (
     KEYS,
     PROMOTED,
     SUPERSEDED,
+    WAITING,
     FoldedLessons,
     Lesson,
 )
@@ -137,7 +138,7 @@ def _checked(record: Mapping[str, Any]) -> Lesson | str:
         return f"{text['scope']!r} is not a scope"
     if text["action"] not in ("do", "dont"):
         return "action is neither do nor dont"
-    if text["status"] not in ("", ACTIVE, DELETED, PROMOTED, SUPERSEDED) or text["from"] not in (
+    if text["status"] not in ("", ACTIVE, DELETED, PROMOTED, SUPERSEDED, WAITING) or text["from"] not in (
         "",
         "ai",
         "user",

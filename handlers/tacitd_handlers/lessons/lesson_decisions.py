@@ -15,7 +15,7 @@ from tacitd.files.log import BLANK
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, Lesson
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.purged_lessons import list_wordings
@@ -38,6 +38,9 @@ def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided
             back = "is promoted again" if lesson.status == PROMOTED else "may be drafted again"
             state = "is active again" if lesson.is_active else back
             return Decided(f"lesson {lesson.id} {state}")
+        case "edit" | "keep" if get_lesson(store.read_lessons(), decision.id).status == WAITING:
+            lesson = _accept(store, decision)
+            return Decided(f"lesson {lesson.id} is active")
         case "edit":
             lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
             return Decided(f"lesson {lesson.id} is changed")
@@ -51,6 +54,17 @@ def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
     origin = LessonOrigins(store.state_dir).find_origin(id) or {}
     yield from (str(words) for words in origin.get("words", ()) if words != BLANK)
     yield from EvidenceLog(store.state_dir).list_words(id)
+
+
+def _accept(store: LessonStore, decision: Decision) -> Lesson:
+    """Make a lesson of an agent active, with the person's own words if there are any."""
+    with store.begin_change() as change:
+        old = get_lesson(change.folded, decision.id)
+        parts = pattern.parse_pattern(decision.text) if decision.choice == "edit" else old.parts
+        # An empty value replaces the reason for which it waited.
+        new = replace(old, status=ACTIVE, updated=store.today, parts=parts, reason="")
+        change.append({**new.to_record(), "reason": ""})
+        return new
 
 
 def _restore(store: LessonStore, id: str) -> Lesson:

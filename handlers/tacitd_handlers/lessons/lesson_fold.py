@@ -22,6 +22,8 @@ KEYS = (
 )  # fmt: skip
 """The seed's fields, in the order of its records (SPEC E-25)."""
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
+WAITING = "waiting"
+"""An agent added it and it may not be loaded unless a person accepts it: `reason` says why."""
 SUPERSEDED = "superseded"
 """A lesson of ours that a later correction contradicts. It is kept with its date, and can be drafted again."""
 

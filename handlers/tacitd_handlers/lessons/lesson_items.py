@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tacitd.handler import StoredItem
-from tacitd_handlers.lessons.lesson_fold import DELETED, PROMOTED, SUPERSEDED
+from tacitd_handlers.lessons.lesson_fold import DELETED, PROMOTED, SUPERSEDED, WAITING
 from tacitd_handlers.lessons.lesson_reader import LessonReader
 
 
@@ -17,6 +17,11 @@ def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[Stored
     """
     store = LessonReader.from_environ(environ)
     for one in store.read_lessons().lessons.values():
+        if one.status == WAITING:
+            why = f"an agent added it, and it waits for you: {one.reason}"
+            yield StoredItem(
+                one.id, "lesson", one.text, f"lesson {one.id} ({one.scope})", None, "proposed", review=why
+            )
         is_hidden = one.status == SUPERSEDED and one.is_purged
         if (one.is_active or one.status in (DELETED, PROMOTED, SUPERSEDED)) and not is_hidden:
             is_promoted = one.status == PROMOTED

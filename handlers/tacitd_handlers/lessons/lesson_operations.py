@@ -13,7 +13,15 @@ from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_fold import (
+    ACTIVE,
+    DELETED,
+    PROMOTED,
+    SUPERSEDED,
+    WAITING,
+    FoldedLessons,
+    Lesson,
+)
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
@@ -40,7 +48,7 @@ class KnownLesson(Struct, frozen=True):
 def add_lesson(
     store: LessonStore, parts: Pattern, scope: str, source: str, *, force: bool = False
 ) -> AddedLesson | KnownLesson:
-    """Add a lesson, active at once.
+    """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`).
 
     Returns Known instead if the scope has the pattern already, or if an agent adds a pattern that was marked wrong
     (SPEC E-12, E-32). `source` is `ai` or `user`. `force` skips both checks. Raises OSError, LogDamagedError.
@@ -48,10 +56,20 @@ def add_lesson(
     with store.begin_change() as change:
         if not force and (known := find_duplicate(change.folded, parts, scope, source)) is not None:
             return KnownLesson(known)
+        if source == "ai" and (fault := _find_fault(parts)):
+            made = Lesson(change.next_id(), scope, source, WAITING, store.today, parts, reason=fault)
+            change.append(made.to_record())
+            return AddedLesson(made)
         return AddedLesson(
             append_lesson(change, parts, scope, source, store.today),
             find_opposites(change.folded, parts, scope),
         )
+
+
+def _find_fault(parts: Pattern) -> str:
+    from tacitd_handlers.shared.agent_checks import find_agent_fault  # only an addition needs its modules
+
+    return find_agent_fault(pattern.format_pattern(parts))
 
 
 def find_duplicate(folded: FoldedLessons, parts: Pattern, scope: str, source: str) -> Lesson | None:
@@ -71,7 +89,8 @@ def choose_duplicate(same: Iterable[Lesson], scope: str, source: str) -> Lesson 
     for lesson in same:
         if lesson.status == DELETED and source == "ai":
             return lesson
-        if lesson.is_active and lesson.scope == scope:
+        is_there = lesson.is_active or (lesson.status == WAITING and source == "ai")
+        if is_there and lesson.scope == scope:
             found = found or lesson
     return found
 
@@ -160,7 +179,7 @@ def mark_wrong(
         old = get_lesson(change.folded, id)
         if old.status == DELETED:
             return old, False
-        if old.status != SUPERSEDED and not (is_promoted_too and old.status == PROMOTED):
+        if old.status not in (SUPERSEDED, WAITING) and not (is_promoted_too and old.status == PROMOTED):
             get_active(change.folded, id)
         new = replace(old, status=DELETED, updated=store.today, reason=pattern.tidy_part(reason))
         change.append(_status(new))
@@ -200,7 +219,8 @@ def get_active(folded: FoldedLessons, id: str) -> Lesson:
             f"lesson {lesson.id} is {lesson.reason or SUPERSEDED}", "add it again: lesson add --firm"
         )
     if not lesson.is_active:
-        raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}")
+        hint = f"a person accepts it: `tacitd accept {lesson.id}`" if lesson.status == WAITING else ""
+        raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}", hint)
     return lesson
 
 

@@ -31,7 +31,7 @@ class LessonRules:
     def list_rules(self) -> Sequence[PersonRule]:
         """The active global lessons: those that a person stated first, then the newest. Raises OSError.
 
-        Only people and agents edit lessons, so an edited one counts as a person's.
+        Only people edit lessons, so an edited one counts as a person's.
         """
         store = LessonStore.from_environ(self._environ, self._clock)
         found = [one for one in store.read_lessons().list_active() if one.scope == GLOBAL]

@@ -45,7 +45,8 @@ LESSONS = AgentInterface(
         AgentTool(
             "add_lesson",
             "Add a lesson after a mistake: the person corrected how you work, or you found out what prevents a failure. "
-            "It is a rule of behaviour for next time, not a fact, and is active at once. Search first.",
+            "It is a rule of behaviour for next time, not a fact. It is active at once, unless it runs a command, names an "
+            "address or weakens a check: then it waits for the person. Search first.",
             ("lesson", "add", "--json"),
             (
                 ToolParameter("when", "The case, such as `editing tmux.conf`.", required=True),
@@ -53,7 +54,6 @@ LESSONS = AgentInterface(
                 ToolParameter("dont", "What not to do."),
                 ToolParameter("because", "The reason.", required=True),
                 SCOPE,
-                ToolParameter("firm", "true only if the person stated this rule themselves."),
             ),
             effect="adds",
         ),

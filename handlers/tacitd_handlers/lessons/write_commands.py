@@ -13,6 +13,8 @@ from typing import BinaryIO, Literal
 import click
 
 from tacitd.errors import LogDamagedError, TacitdError, UsageError
+from tacitd.mcp.agent_caller import is_agent, require_person
+from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern
 from tacitd_handlers.lessons.command_support import (
     ID,
@@ -25,7 +27,7 @@ from tacitd_handlers.lessons.command_support import (
     print_document,
     resolve_scope,
 )
-from tacitd_handlers.lessons.lesson_fold import DELETED, Lesson
+from tacitd_handlers.lessons.lesson_fold import DELETED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import AddedLesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern
@@ -55,26 +57,40 @@ SESSION = "CLAUDE_CODE_SESSION_ID"
     show_default=True,
     help="The tool, skill or project it is for.",
 )
-@click.option("--firm", is_flag=True, help="A person stated it.")
+@click.option("--firm", is_flag=True, help="A person stated it. Not for agents.")
 @click.option("--force", is_flag=True, help="Add it even if it exists or is marked wrong.")
 @json_option
 def add_(
     text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
     scope: str, firm: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
-    """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts with -w, -d or --dont, and -b. It is active at
-    once.
+    """Add a lesson: WHEN … -> DO [NOT] … -> BECAUSE …, or its parts with -w, -d or --dont, and -b.
+
+    Without --firm it counts as an agent's, also with it in a session of Claude Code. It is active at once, unless it is
+    dangerous as an order, runs a command, names an address or has a tag: then it waits in `tacitd review`.
     """
     parts = _parts(text, when, do, dont, because)
     if parts is None:
         raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
     at = open_store()
     scope = resolve_scope(scope)
-    done = lesson_operations.add_lesson(at, parts, scope, "user" if firm else "ai", force=force)
+    by_agent = is_agent(os.environ)
+    source = "user" if firm and not by_agent else "ai"
+    if source == "ai" and has_secret(pattern.format_pattern(parts)):
+        raise TacitdError("the lesson has what looks like a secret", "leave it out")
+    done = lesson_operations.add_lesson(at, parts, scope, source, force=force and not by_agent)
     if not isinstance(done, AddedLesson):
         _report_known(done.lesson, as_json)
         return
     _note_session(at, done.lesson)
+    if firm and by_agent:
+        echo_error("it is not firm: only a person says so, in a terminal of their own")
+    if done.lesson.status == WAITING:
+        message = (
+            f"Lesson {done.lesson.id} is not active: it waits for the person, because {done.lesson.reason}"
+        )
+        _report_change(done.lesson, message, as_json, changed=True)
+        return
     for one in done.opposites:
         where = "" if one.scope == scope else f" ({one.scope})"
         echo_error(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
@@ -115,6 +131,7 @@ def edit_(
     scope: str | None, firm: bool, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Change an active lesson. Parts that are not given stay; without any option your editor opens."""
+    require_person(os.environ, "changing a lesson")
     at = open_store()
     old = lesson_operations.get_active(at.read_lessons(), id)
     if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
@@ -196,6 +213,7 @@ def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
     """
     from tacitd_handlers.lessons.import_export import import_lessons, parse_export
 
+    require_person(os.environ, "importing lessons")
     lessons, bad = parse_export(file.read())
     if bad:
         listed = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])

@@ -39,6 +39,7 @@ def make_plugin() -> Plugin:
         context_order=10,
         context_budget=1_200,
         person_rules=f"{here}.profile_rules:ProfileRules",
+        explain=f"{here}.profile_items:find_reasons",
         items=f"{here}.profile_items:list_items",
         decide=f"{here}.profile_decisions:decide_value",
         purge=f"{here}.purged_changelog:purge_words",

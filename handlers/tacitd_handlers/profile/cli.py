@@ -16,11 +16,13 @@ from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_ou
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes, parse_utc, utc_millis
 from tacitd.errors import FileRefusedError, UsageError
+from tacitd.mcp.agent_caller import is_agent
 from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import dot_paths as dots
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile import render
+from tacitd_handlers.profile.agent_values import store_agent_value
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_changes import ProfilePlan
 from tacitd_handlers.profile.store import ProfileStore
@@ -34,7 +36,7 @@ def profile() -> None:
     """Show and change what tacitd knows about you: profile.json, its confidences and its changelog.
 
     A value that you set here, or write into the file by hand, is yours: no learned value replaces it, and it does not
-    decay. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
+    decay. One that an agent sets in a session counts as learned, and may wait in `tacitd review`. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
     """
 
 
@@ -66,6 +68,10 @@ def show(as_json: bool) -> None:
 def set_(path: str, value: str) -> None:
     """Set a value. A list is A,B or a JSON array and replaces the current one. Below custom, VALUE is any JSON."""
     given = _value(path, value)
+    if is_agent(os.environ):
+        is_list = isinstance(given, list) and all(isinstance(one, str) for one in given)
+        _set_for_agent(path, given if is_list else value)
+        return
     try:
         plan = open_store().set_value(path, given)
     except ValueError as error:  # the path leads below a leaf
@@ -83,6 +89,9 @@ def add(path: str, element: str) -> None:
         raise UsageError(f"{path} is not a list of the profile", f"one of {', '.join(lists)}, or {CUSTOM}.…")
     if not element.strip() or not all(path.split(".")):
         raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
+    if is_agent(os.environ):
+        _set_for_agent(path, [element.strip()])
+        return
     at = open_store()
     have = dots.get_value(at.read_profile(), path)
     there = map(dots.fold_spelling, map(str, have if isinstance(have, list) else ()))
@@ -276,6 +285,17 @@ def _list(path: str, given: str) -> list[str]:
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
         raise UsageError(f"{path} is a list of texts", 'A,B or ["A", "B"]')
     return found
+
+
+def _set_for_agent(path: str, value: str | list[str]) -> None:
+    """Set a value for an agent: it is learned, and may wait for the person."""
+    done = store_agent_value(open_store(), path, value, os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
+    if isinstance(done, str):
+        echo_message(f"{path} is not set: it waits for the person, because {done}")
+    elif done.kept:
+        echo_message(f"{path} is not set: the person set it themselves")
+    else:
+        _report_change(done, f"{path} is set; it fades unless it is said again", f"{path} is unchanged")
 
 
 def _report_change(plan: ProfilePlan, done: str, already: str) -> None:

@@ -1,4 +1,4 @@
-"""What agents can ask and change of the profile. Changes are in the changelog as `mcp/tool` (seed 001, SPEC P-18)."""
+"""What agents can ask and change of the profile. What is set is in the changelog as `mcp/hook` (seed 001)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ PROFILE = AgentInterface(
         ),
         AgentTool(
             "update_profile",
-            "Set one value of the profile, because the person asked for it or corrected it. It becomes their own: nothing "
-            "that is learned replaces it. A list replaces the one that is there; `remember_preference` adds to it.",
+            "Set one value of the profile, because the person asked for it or corrected it. It counts as learned: it fades "
+            "unless it is said again, and never replaces what the person set. A list is added to the one that is there. An "
+            "order, a command or an address waits for the person.",
             ("profile", "set"),
             (
                 ToolParameter("path", PATHS),

@@ -28,6 +28,8 @@ from tacitd_handlers.profile.dot_paths import Json
 
 COMMAND = "mcp/tool"
 """The source of commands in the changelog (SPEC P-19)."""
+AGENT = "mcp/hook"
+"""The source of what an agent set. It is learned: no person typed it."""
 _NEAR = 5.0
 """Seconds. A changelog entry this near to `firstSeen` is the one that created the path."""
 _AT_ONCE = 0.5

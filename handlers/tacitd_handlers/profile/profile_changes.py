@@ -17,7 +17,7 @@ from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
 from tacitd_handlers.profile.merge import PartialProfile, merge_partial, name_elements
 from tacitd_handlers.profile.own_writes import ProfileMemory
-from tacitd_handlers.profile.ownership import COMMAND, Ownership, find_elements
+from tacitd_handlers.profile.ownership import AGENT, COMMAND, Ownership, find_elements
 from tacitd_handlers.profile.profile_operations import Op, apply_ops, subtract_values
 
 
@@ -67,8 +67,11 @@ class ProfilePlan(Struct, frozen=True):
         return bool(self.ops or self.entry or self.id or self.meta != now.meta)
 
 
-def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: str) -> ProfilePlan:
-    """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30)."""
+def plan_learning(
+    now: ProfileSnapshot, said: PartialProfile, session: str, id: str, source: str = "minimal/hook"
+) -> ProfilePlan:
+    """Return the plan for a finding of `session`. `id` is the event's, which makes it idempotent (SPEC P-30). `source`: of the
+    changelog's entry."""
     elements = find_elements(now.profile, metas.read_confidences(now.meta))
     made = merge_partial(now.profile, said, now.owned, elements)
     left = _tidied(now, apply_ops(now.profile, made.ops), made.removed)
@@ -76,7 +79,8 @@ def plan_learning(now: ProfileSnapshot, said: PartialProfile, session: str, id: 
     entry = None
     if made.added or made.removed:
         gone = [*made.removed, *made.taken]
-        entry = _entry(now.at, "extract", "minimal/hook", made.changes, gone, session)
+        action = "update" if source == AGENT else "extract"
+        entry = _entry(now.at, action, source, made.changes, gone, session)
     return ProfilePlan(tuple(made.ops), meta, entry, id, made.heard, tuple(made.removed))
 
 

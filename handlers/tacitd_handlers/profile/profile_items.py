@@ -1,8 +1,9 @@
-"""The profile's values for `tacitd forget`, and its changes for `tacitd history`: the hooks `items` and `changes`."""
+"""The profile's values for `tacitd forget`, and its changes for `tacitd history`: the hooks `items`, `explain` and `changes`."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,22 @@ KIND = "profile value"
 
 def list_items(environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
     """An item for each value; its id is the dot path. They belong to the person, in every project. Raises OSError."""
+    from tacitd_handlers.profile.agent_values import list_waiting
+
     store = ProfileReader.from_environ(environ)
+    yield from list_waiting(store)
     profile = store.read_profile()
     owned = store.judge_documents(profile, store.read_metadata())
     for path, value in dot_paths.list_leaves(profile).items():
         text = f"{LABELS.get(path, path)}: {format_value(value)}"
         yield StoredItem(path, KIND, text, PROFILE, by_person=path in owned.paths)
+
+
+def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
+    """The values that match a path or a part of a value, with who set them: the hook `explain`."""
+    from tacitd_handlers.profile.agent_values import explain_values
+
+    return list(explain_values(ProfileReader.from_environ(os.environ), asked))
 
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:

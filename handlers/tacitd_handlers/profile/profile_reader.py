@@ -53,6 +53,11 @@ class ProfileReader:
         name = f"{crc32(os.fsencode(os.path.realpath(directory))):08x}.json"
         return cls(directory, (home or state_dir(env) / "handlers" / "profile") / name, user_id(env), clock)
 
+    @property
+    def waiting_log(self) -> Log:
+        """The log of the values that an agent wants to set and that wait for the person."""
+        return Log(self._beside.with_suffix(".waiting.jsonl"), self.disk)
+
     def read_profile(self) -> Json:
         """Return the checked profile, or a new one if there is no file. Raises OSError, NotUnderstoodError."""
         path = self.directory / PROFILE

@@ -28,7 +28,7 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
     store = ProfileStore.from_environ(os.environ, tools.clock)
     quarantine = Log(store.directory / QUARANTINE, store.disk)
     prune_changelog(store.log, tools.clock.now(), quarantine)  # what is no entry would be lost below
-    return [log.path for log in (store.log, quarantine) if _purge_log(log, id, texts)]
+    return [log.path for log in (store.log, quarantine, store.waiting_log) if _purge_log(log, id, texts)]
 
 
 def _purge_log(log: Log, id: str, texts: Sequence[str]) -> bool:

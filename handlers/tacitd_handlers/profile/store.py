@@ -84,11 +84,15 @@ class ProfileStore(ProfileReader):
     # Each raises OSError, FileRefusedError, FileBusyError or LogDamagedError, and is then made whole at the next change
     # or not at all.
 
-    def learn_finding(self, said: PartialProfile, session: str, id: str) -> ProfilePlan | None:
+    def learn_finding(
+        self, said: PartialProfile, session: str, id: str, source: str = "minimal/hook"
+    ) -> ProfilePlan | None:
         """Merge a finding; return the plan, or None if the finding with this id was merged before (SPEC P-30)."""
         return self._change(
             lambda now: (
-                None if id in now.beside.ids else profile_changes.plan_learning(now, said, session, id)
+                None
+                if id and id in now.beside.ids
+                else profile_changes.plan_learning(now, said, session, id, source)
             )
         )
 

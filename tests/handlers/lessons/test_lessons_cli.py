@@ -432,7 +432,7 @@ def test_completion_knows_ids_and_scopes(lessons: Lessons, monkeypatch: pytest.M
 def test_the_whole_of_a_long_pattern_is_listed(lessons: Lessons) -> None:
     """SPEC E-13: nothing is cut, at any terminal width."""
     text = f"WHEN {'a ' * 300}-> DO b -> BECAUSE c"
-    lessons.out("add", text)
+    lessons.out("add", "--firm", text)
     assert " ".join(text.split()) in lessons.out("list")
 
 
