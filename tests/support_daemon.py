@@ -148,11 +148,13 @@ class Daemon:
                 stderr=file,
             )
 
-    def cli(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run a command to its end."""
+    def cli(
+        self, *arguments: str, cwd: Path | None = None, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command to its end, with these variables in its environment."""
         return subprocess.run(
             [*self.before, *PROGRAM, *arguments],
-            env=self.environ,
+            env={**self.environ, **variables},
             cwd=cwd or self.root,
             capture_output=True,
             text=True,

@@ -219,7 +219,7 @@ def test_what_an_agent_writes_waits_for_the_person_if_it_is_an_order(make: MakeD
     calls = list[dict[str, Any]]()
     for text in (*HOSTILE, *PLAIN):
         calls += [
-            make_call(len(calls), "add_lesson", when="starting to work", do=text, because="it is better"),
+            make_call(len(calls), "add_lesson", when="editing a file", do=text, because="it is better"),
             make_call(len(calls) + 1, "add_lesson", when=text, dont="wait", because="it is better"),
             make_call(len(calls) + 2, "remember_preference", path="custom.preferences", value=text),
             make_call(len(calls) + 3, "update_profile", path=f"custom.{text.replace(' ', '_')}", value="yes"),
@@ -227,7 +227,7 @@ def test_what_an_agent_writes_waits_for_the_person_if_it_is_an_order(make: MakeD
     said = call_tools(daemon, calls)
     assert not any(one.get("isError") for one in said[-8:]), said[-8:]
     daemon.sync()
-    active = daemon.run("lesson", "list")
+    active = daemon.cli("lesson", "list").stdout
     rules = daemon.home / ".claude/rules/tacitd.md"
     stored = active + (daemon.home / ".claude/user-memory/profile.json").read_text()
     stored += rules.read_text() if rules.exists() else ""
@@ -266,7 +266,7 @@ def test_a_person_accepts_what_an_agent_wrote_and_an_agent_does_not(make: MakeDa
         assert daemon.cli("accept", one["id"], CLAUDECODE="1").returncode == 1
         assert daemon.cli("accept", one["id"]).returncode == 0
     assert json.loads(daemon.cli("review", "--json").stdout) == []
-    assert HOSTILE[18] in daemon.run("lesson", "list")
+    assert HOSTILE[18] in daemon.cli("lesson", "list").stdout
     owned = json.loads(daemon.cli("profile", "meta", "--json").stdout)
     assert [(one["path"], one["own"]) for one in owned] == [("custom.preferences", True)]
 
@@ -287,7 +287,7 @@ def test_commands_that_an_agent_runs_are_an_agents(make: MakeDaemon) -> None:
     assert [one["own"] for one in json.loads(daemon.cli("profile", "meta", "--json").stdout)] == [False]
     assert daemon.cli("profile", "set", "work.role", "gardener").returncode == 0
     assert "the person set it" in daemon.cli("profile", "set", "work.role", "cook", CLAUDECODE="1").stderr
-    assert HOSTILE[1] not in daemon.run("lesson", "list")
+    assert HOSTILE[1] not in daemon.cli("lesson", "list").stdout
 
 
 def test_what_tools_store_has_no_secrets_and_no_hidden_characters(make: MakeDaemon) -> None:

@@ -36,14 +36,13 @@ def store_agent_value(
     Raises TacitdError if it has what looks like a secret, OSError, LogDamagedError, and as `ProfileStore` does.
     """
     given = [sanitize_line(one) for one in ([value] if isinstance(value, str) else value)]
-    have = dot_paths.get_value(store.read_profile(), path)
     is_list = FIELDS.get(path) == "list" or not isinstance(value, str)
-    # An order can be spread over the elements of a list, and over the keys of a path.
-    whole = ", ".join([*(map(str, have) if is_list and isinstance(have, list) else ()), *given])
-    if has_secret(f"{path}: {whole}"):
+    if has_secret(f"{path}: {' '.join(given)}"):
         raise TacitdError("the value has what looks like a secret", "leave it out")
+    # An order can be in the keys of a path too.
     named = path.replace(".", " ").replace("_", " ").replace("-", " ")
-    fault = find_agent_fault(whole) or find_agent_fault(f"{named}: {whole}")
+    texts = [*given, *(f"{named}: {one}" for one in given)]
+    fault = next((why for one in texts if (why := find_agent_fault(one))), "")
     if not fault:
         said = PartialProfile({path: given if is_list else given[0]})
         return store.learn_finding(said, session, "", AGENT) or ProfilePlan((), {}, None)

@@ -22,9 +22,9 @@ _COMMAND = compile_lazily(
     r"&&|\|\||\$\(|\|\s*`?[a-z]|>\s*[~/]|;\s*(?:rm|curl|wget|sh|bash)\b"
     r"|(?<![\w-])(?:curl|wget|ssh|scp|sftp|rsync|ncat?|netcat|telnet|eval|sudo|doas|chmod|chown|crontab|nohup|npx|bunx|uvx|pipx"
     r"|iwr|irm|iex|invoke-\w+|powershell|osascript|launchctl)\s+[\w\"'$@.~/-]"
-    r"|(?<![\w-])(?:(?:ba|z|da|fi|k)?sh|python[\d.]*|node|perl|ruby|php|deno)\s+(?:-\w+\b|\S*[/.]\w)"
-    r"|\b(?:run|execut\w*|start|launch|invoke|call|source)\b\W+(?:\w+\W+){0,2}?(?:[.~]{0,2}/\S|\w[\w-]*\.(?:sh|py|js|ts|rb|pl|ps1|bat)\b)"
-    r"|(?<![\w-])(?:npm|pnpm|yarn|bun|pip3?|uv|cargo|gem|brew|apt(?:-get)?|go|conda)\s+(?:pip\s+)?(?:install|i|add|dlx|exec|x|get)\s+\S"
+    r"|(?<![\w-])(?:(?:ba|z|da|fi|k)?sh|python[\d.]*|node|perl|ruby|php|deno)\s+(?!\d)(?:-\w+\b|\S*[/.]\w)"
+    r"|\b(?:run|execut\w*|start|launch|invoke|call|source)\b(?!-)\W+(?:\w+\W+){0,2}?(?:[.~]{0,2}/\S|\w[\w-]*\.(?:sh|py|js|ts|rb|pl|ps1|bat)\b)"
+    r"|(?<![\w-])(?:npm|pnpm|yarn|bun|pip3?|uv|cargo|gem|brew|apt(?:-get)?|go|conda)\s+(?:pip\s+)?(?:install|i|add|dlx|exec|x|get)\s+(?!fail|is\b|was\b|hangs?\b|breaks?\b)\S"
     r"|(?<![\w-])git\s+(?:push|reset|clean|config|remote)\b|\brm\s+-|\bmkfs\b|\bdd\s+if=",
     re.IGNORECASE,
 )
