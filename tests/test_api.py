@@ -35,6 +35,7 @@ SHARED = {
     "tacitd.control.client": "a call of the daemon whose failure has a reason (tutor)",
     "tacitd.dispatch.waiting_lines": "how status, sync and scan print what waits",
     "tacitd.logging_setup": "the log, for commands that seldom write it",
+    "tacitd.mcp.agent_caller": "whether an agent runs the command",
     "tacitd.model.answer_checks": "the sentinel of tacitd's own prompts",
     "tacitd.model.call_records": "the cost of a line in `tacitd why`",
     "tacitd.model_factory": "the model and its budget, for commands without a daemon",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -447,13 +448,10 @@ class Engine(Struct):
 
         Raises OSError if it cannot be written; then the pause does not change.
         """
-        if not held and self.pauses.would_change(pause, held):
-            for path in self._read_behind():  # what was typed just now is counted too
-                for item in self.dispatcher.work_queue.list_items_of(path):
-                    self.dispatcher.unhandled.list_prompts(item)
-        changed = not held and self.breaker.release_sessions(
-            lambda cwd, session: self._is_covered(pause, cwd, session)
-        )
+        for path in self._read_behind() if not held else ():  # what was typed just now is counted too
+            self.dispatcher.unhandled.note_paused(path)
+        is_covered = partial(self.dispatcher.unhandled.is_covered, pause)
+        changed = not held and self.breaker.release_sessions(is_covered)
         try:
             if self.pauses.would_change(pause, held):
                 self.pauses.set_paused(pause, held)
@@ -462,17 +460,6 @@ class Engine(Struct):
             if changed and not held:
                 self.dispatcher.resume_paused()
         return changed
-
-    def _is_covered(self, pause: Pause, cwd: str, session: str) -> bool:
-        """Whether a pause of this scope applies to a session in a directory."""
-        match pause.scope:
-            case "all":
-                return True
-            case "session":
-                return session == pause.name
-            case "project":
-                project = self.project_of(cwd)
-                return isinstance(project, Project) and str(project.root) == pause.name
 
     def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
         """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these

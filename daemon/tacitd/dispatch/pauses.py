@@ -14,6 +14,7 @@ from math import floor, inf
 from pathlib import Path
 from typing import Any, Literal
 
+from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock
@@ -22,7 +23,6 @@ from tacitd.errors import LogDamagedError
 from tacitd.events import NoProject, Project, Prompt
 from tacitd.files.log import Log
 from tacitd.handler import Later
-from tacitd.logging_setup import logger
 from tacitd.model.port import NoAnswer, Why
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.growth_breaker import GrowthBreaker
@@ -120,7 +120,7 @@ class PausedScopes:
 
     def find_pause(self, root: Path | None, session: str) -> Pause | None:
         """The pause that applies to work of this project (its root, if known) and session; None if none does."""
-        return next((pause for pause in _list_scopes(root, session) if pause in self._paused), None)
+        return next((pause for pause in list_scopes(root, session) if pause in self._paused), None)
 
     @property
     def is_unused(self) -> bool:
@@ -132,7 +132,7 @@ class PausedScopes:
         since 1970, UTC; None, if it is not known, means now."""
         if time is None:
             return self.find_pause(root, session)
-        for pause in _list_scopes(root, session):
+        for pause in list_scopes(root, session):
             if any(start <= time < end for start, end in self._spans.get(pause, ())):
                 return pause
         return None
@@ -182,7 +182,7 @@ class PausedScopes:
         return list(self._paused)
 
 
-def _list_scopes(root: Path | None, session: str) -> list[Pause]:
+def list_scopes(root: Path | None, session: str) -> list[Pause]:
     """The pauses that can apply to work of a project and session."""
     of_project = [Pause("project", str(root))] if root is not None else []
     return [Pause("all"), Pause("session", session), *of_project]

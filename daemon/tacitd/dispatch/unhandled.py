@@ -15,7 +15,7 @@ from tacitd.consumers.cursor_table import Cursor
 from tacitd.dispatch.batching import Batch, infer_times, make_batch
 from tacitd.dispatch.event_keys import lane_of
 from tacitd.dispatch.in_flight import InFlightPrompts
-from tacitd.dispatch.pauses import Pause, PausedScopes
+from tacitd.dispatch.pauses import Pause, PausedScopes, list_scopes
 from tacitd.dispatch.pool import TranscriptPool
 from tacitd.dispatch.work_item import WorkItem
 from tacitd.dispatch.work_queue import WorkQueue
@@ -87,6 +87,11 @@ class UnhandledRecords(Struct, frozen=True):
         records = self._list_new_records(item.consumer, cursor, tail)
         return [prompt for record in records for prompt in record.prompts if is_wanted(prompt)]
 
+    def note_paused(self, path: Path) -> None:
+        """Note the prompts of a transcript that are passed over and were not offered yet."""
+        for item in self.work_queue.list_items_of(path):
+            self.list_prompts(item)
+
     def _list_new_records(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Sequence[Record]:
         """The records that the handler has not handled, that are not too old to be paid for, and that were not written
         while a person had paused them."""
@@ -122,9 +127,15 @@ class UnhandledRecords(Struct, frozen=True):
     def _find_span(
         self, record: Record, time: float | None, cwd: str = "", session: str = ""
     ) -> Pause | None:
-        project = self.project_of(record.cwd or cwd)
-        root = project.root if isinstance(project, Project) else None
-        return self.pauses.find_span(root, record.session or session, time)
+        return self.pauses.find_span(self._find_root(record.cwd or cwd), record.session or session, time)
+
+    def _find_root(self, cwd: str) -> Path | None:
+        project = self.project_of(cwd)
+        return project.root if isinstance(project, Project) else None
+
+    def is_covered(self, pause: Pause, cwd: str, session: str) -> bool:
+        """Whether a pause of this scope applies to a session in a directory."""
+        return pause in list_scopes(self._find_root(cwd), session)
 
     def _is_copy(self, record: Record, *, copies: bool = False) -> bool:
         return any(self.pauses.was_passed(one, copies=copies) for one in record.prompts)

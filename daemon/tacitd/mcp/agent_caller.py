@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+__all__ = ["is_agent", "require_person", "run_as_agent"]
+
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar

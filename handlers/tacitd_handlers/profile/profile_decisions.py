@@ -13,7 +13,8 @@ from typing import Any
 from tacitd.errors import UsageError
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd_handlers.profile import dot_paths
-from tacitd_handlers.profile.agent_values import decide_waiting, read_waiting
+from tacitd_handlers.profile.agent_values import decide_waiting
+from tacitd_handlers.profile.profile_items import read_waiting
 from tacitd_handlers.profile.profile_reader import PROFILE
 from tacitd_handlers.profile.store import ProfileStore
 
