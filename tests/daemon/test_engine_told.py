@@ -64,6 +64,21 @@ def test_what_was_typed_before_a_pause_waits_for_its_end(tmp_path: Path) -> None
     assert ids(scene) == ["u1", "u3"] and scene.parked() == []
 
 
+def test_a_handler_that_reads_a_transcript_again_gets_nothing_of_a_pause(tmp_path: Path) -> None:
+    """The summary of a session is made of its transcript: neither what was typed while it was paused nor the answers."""
+    scene = Scene(tmp_path)
+    path = scene.append("s", scene.typed("s", "one"))
+    scene.clock.advance(1.0)
+    scene.engine.set_pause(Pause("session", "s"), held=True)
+    scene.append("s", scene.typed("s", "two"), scene.said("s", "answer"))
+    scene.clock.advance(1.0)
+    scene.engine.set_pause(Pause("session", "s"), held=False)
+    scene.append("s", scene.typed("s", "three"))
+    read = scene.dispatcher.runner.tools["a"].read_records(path, 0, path.stat().st_size)
+    assert [prompt.text for one in read for prompt in one.prompts] == ["one", "three"]
+    assert not any(one.text for one in read)
+
+
 def test_a_scan_takes_what_was_passed_over(tmp_path: Path) -> None:
     """A person asks for it; a transcript that is read again for another reason does not."""
     scene = Scene(tmp_path)
