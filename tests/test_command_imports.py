@@ -87,7 +87,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (TACITD, "prompts .", WITHOUT_CLICK, 60),
         (TACITD, "context", WITHOUT_CLICK | {"tacitd.text.markdown"}, 98),
         (TACITD, "learned", WITHOUT_CLICK, 92),
-        (TACITD, "why something", WITHOUT_CLICK, 95),
+        (TACITD, "why something", WITHOUT_CLICK, 98),
         (TACITD, "history", WITHOUT_CLICK, 86),
         (TACITD, "spend", WITHOUT_CLICK, 35),
         (TACITD, "config show", WITHOUT_CLICK, 26),
