@@ -163,6 +163,8 @@ class Scene:
         workers, which otherwise run in the test's thread."""
         self.tmp = tmp.resolve()
         self.begins = begins
+        self.version = "2.1.328"
+        """The client that writes the records."""
         self.clock = clock or FakeClock()
         self.held, self.model, self.workers_for = held, model, workers_for
         self.lanes, self.single_store, self.pays, self.jobs = lanes, single_store, pays, jobs
@@ -328,7 +330,7 @@ class Scene:
             "sessionId": session,
             "cwd": str(cwd or self.root),
             "timestamp": self._stamp(age),
-            "version": "2.1.328",
+            "version": self.version,
             "isSidechain": False,
             "userType": "external",
         }

@@ -135,14 +135,17 @@ def test_the_growth_breaker_closes_and_opens(tmp_path: Path) -> None:
 # sync
 
 
-def test_sync_does_not_hang_on_a_queued_message(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 6 rule 4: its fate is open, so nothing behind it is final; the end of the session decides."""
+@pytest.mark.parametrize(("version", "left"), [("2.0.76", [["while it works"]]), ("2.1.328", [])])
+def test_sync_does_not_hang_on_a_queued_message(tmp_path: Path, version: str, left: list[list[str]]) -> None:
+    """CLAUDE_CODE section 6 rule 4: its fate is open, so nothing behind it is final; the end of the session decides. Of a
+    client that says who wrote it when it is delivered, what was not delivered is nobody's."""
     scene = Scene(tmp_path)
+    scene.version = version
     scene.type("s", "one")
     scene.append("s", scene.queued("s", "while it works"), scene.said("s", "Done!"))
     assert scene.sync().done() and scene.handler.words == [["one"]]
     scene.settle(1801)
-    assert scene.handler.words == [["one"], ["while it works"]] and len(scene.handler.ends) == 1
+    assert scene.handler.words == [["one"], *left] and len(scene.handler.ends) == 1
 
 
 def test_a_queued_message_survives_being_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,6 +155,7 @@ def test_a_queued_message_survives_being_put_away(tmp_path: Path, monkeypatch: p
         Scripted(lambda e: Later("no model") if isinstance(e, TranscriptGrew) and open_[0] else done(e)),
     )
     open_ = [True]
+    scene.version = "2.0.76"
     scene.append("s", scene.said("s", "Hello"), scene.queued("s", "while it works"))
     scene.settle()
     scene.settle(1801)
