@@ -19,8 +19,6 @@ from support_sources import ROOT, Module, find_wrong, plugins
 SHARED_PARTS = {"files", "text"}
 """Parts of the engine that tacitd's own plugins may use as a whole. They import nothing of the engine but each other."""
 SHARED = {
-    "tacitd.cli.answered_command": "a command that runs without click",
-    "tacitd.cli.caller": "printing for whoever runs the command",
     "tacitd.cli.control_commands": "how commands print why something waits",
     "tacitd.cli.item_lookup": "items by their beginning, as in `tacitd forget`",
     "tacitd.cli.local_times": "how commands print times",

@@ -24,7 +24,6 @@ from support_beginnings import opening
 from support_sources import ROOT, Module, engine, mounted, plugins, project
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
-from tacitd.cli.command_answers import add_command_method
 from tacitd.cli.program import make_program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods, take_status
@@ -153,7 +152,7 @@ def learn(app: App, box: Path) -> Path:
 
 def test_the_socket_page_lists_every_method(app: App) -> None:
     """docs/socket.md: one section for each method of the socket, and none for others."""
-    assert headings(page("docs/socket.md")) == list(add_command_method(build_methods(app)))
+    assert headings(page("docs/socket.md")) == list(build_methods(app))
 
 
 def test_the_nc_example_works_as_it_stands(app: App) -> None:

@@ -17,7 +17,7 @@ import pytest
 from support_engine import Scene, Scripted, words_of
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
-from tacitd.cli.quick_status import read_last_status
+from tacitd.cli.status_command import read_last_status
 from tacitd.clock import utc_seconds
 from tacitd.consumers import compaction
 from tacitd.dispatch.workers import ThreadPool

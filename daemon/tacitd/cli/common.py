@@ -1,4 +1,4 @@
-"""What commands share: paths, calls of the daemon, output and the directory argument.
+"""What commands share: paths, calls of the daemon, output, and common options and arguments.
 
 Every command imports this module, so it imports nothing heavy.
 """
@@ -6,26 +6,32 @@ Every command imports this module, so it imports nothing heavy.
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import stat
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
-from tacitd.cli.caller import CallMethod as CallMethod
-from tacitd.cli.caller import echo_message as echo_message
-from tacitd.cli.caller import echo_text, get_directory, get_environ
+import click
+
+from tacitd.cli.standard_streams import write_text
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
+from tacitd.text.sanitize import escape_lines, replace_surrogates
 from tacitd.text.sanitize import escape_output as escape_output
-from tacitd.text.sanitize import replace_surrogates
 
 __all__ = [
     "CallMethod",
+    "add_pager_option",
     "connect_or_run",
     "echo_json",
     "echo_json_line",
     "echo_message",
+    "echo_paged",
+    "echo_text",
     "escape_output",
     "get_paths",
     "parse_since",
@@ -35,11 +41,20 @@ __all__ = [
 
 LONGEST_SHOWN = 80
 """Characters of an argument that a message repeats."""
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+class CallMethod(Protocol):
+    """Calls a method of the daemon, or of an engine in this process."""
+
+    def __call__(self, method: str, /, **params: Any) -> Any:
+        """Return the method's result. Raises TacitdError."""
+        ...
 
 
 def get_paths() -> Paths:
     """The paths for this process's environment."""
-    return Paths.from_env(get_environ())
+    return Paths.from_env(os.environ)
 
 
 def connect_daemon(socket: Path, timeout: float | None = 30.0) -> CallMethod:
@@ -71,6 +86,37 @@ def connect_or_run() -> Iterator[CallMethod]:
     yield ask
 
 
+def add_pager_option(command: _F) -> _F:
+    """The decorator of the option `--no-pager`; the command gets `no_pager` for `echo_paged`."""
+    about = "Print long output without a pager (PAGER, TACITD_PAGER)."
+    return click.option("--no-pager", "no_pager", is_flag=True, help=about)(command)
+
+
+def measure_columns() -> int | None:
+    """The columns of the terminal; None if stdout is not one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
+def echo_text(text: str, *, nl: bool = True) -> None:
+    """Print a text on stdout, with its colours if it has any."""
+    write_text(f"{text}\n" if nl else text, sys.stdout)
+
+
+def echo_message(text: str) -> None:
+    """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
+    write_text(f"{escape_lines(text)}\n", sys.stderr)
+
+
+def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
+    """Print lines on stdout, through a pager if they do not fit the terminal."""
+    if sys.stdout.isatty() and not no_pager:
+        from tacitd.cli.pager import print_paged
+
+        print_paged(lines, echo_text)
+        return
+    write_text("".join(f"{line}\n" for line in lines), sys.stdout)
+
+
 def echo_json(document: object) -> None:
     """Print a document on stdout as indented JSON."""
     echo_text(replace_surrogates(json.dumps(document, ensure_ascii=False, indent=2)))
@@ -94,7 +140,7 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     """
     try:
         place = Path(given or ".").expanduser()
-        place = place if place.is_absolute() else get_directory() / place
+        place = place if place.is_absolute() else Path.cwd() / place
         if missing_ok or stat.S_ISDIR(place.stat().st_mode):
             return place
         why = "not a directory"

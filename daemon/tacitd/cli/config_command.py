@@ -44,4 +44,4 @@ def check() -> None:
     click.echo(f"{get_paths().config_file}: all right")
 
 
-config.add_command(show.make_click())
+config.add_command(show)

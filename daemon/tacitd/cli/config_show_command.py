@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 
-from tacitd.cli.answered_command import answered_command, option
-from tacitd.cli.caller import echo_text
-from tacitd.cli.common import echo_json, get_paths
+import click
+
+from tacitd.cli.common import echo_json, echo_text, get_paths
 from tacitd.cli.stored_settings import load_settings_table
 from tacitd.config.settings_table import SettingsTable
 
 
-@answered_command(epilog="\b\nExample: tacitd config show --json | jq")
-@option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
+@click.command(epilog="\b\nExample: tacitd config show --json | jq")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
 def show(as_json: bool) -> None:
     """Show every setting, its current value and what it does. Each line is valid in config.toml."""
     table = load_settings()

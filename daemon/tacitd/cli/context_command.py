@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import os
 
-from tacitd.cli.answered_command import answered_command, argument, option, whole_number
-from tacitd.cli.caller import echo_text, get_environ, require_own_process
+import click
+
 from tacitd.cli.command_table import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
+from tacitd.cli.common import echo_json, echo_message, echo_text, escape_output, resolve_directory
 from tacitd.session_context.context_request import ContextRequest, measure_text
 from tacitd.session_context.context_sections import BUDGET, Sections, collect_sections, fence_sections
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd context ~/work/app\nExample: tacitd context --explain\nExample: tacitd context --agent Explore",
 )
-@argument("directory", metavar="[DIR]", required=False)
-@option(
+@click.argument("directory", metavar="[DIR]", required=False)
+@click.option(
     "--budget",
     default=BUDGET,
     show_default=True,
-    type=whole_number(500, BUDGET),
+    type=click.IntRange(500, BUDGET),
     metavar="CHARS",
     help="Characters at most.",
 )
-@option(
+@click.option(
     "--session", default="", help="The client's id of the session; the default is the one that runs this."
 )
-@option("--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore.")
-@option("--explain", is_flag=True, help="Show file by file what reaches the session and how, not the text.")
-@option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
+@click.option(
+    "--agent", default="", metavar="KIND", help="What a sub-agent of this kind gets, such as Explore."
+)
+@click.option(
+    "--explain", is_flag=True, help="Show file by file what reaches the session and how, not the text."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON: one text for each plugin.")
 def context(
     directory: str | None, budget: int, session: str, agent: str, explain: bool, as_json: bool
 ) -> None:
@@ -42,7 +46,7 @@ def context(
     table = load_plugin_table(os.environ)
     for what in table.broken:
         echo_message(what)
-    session = session or get_environ().get("CLAUDE_CODE_SESSION_ID", "")
+    session = session or os.environ.get("CLAUDE_CODE_SESSION_ID", "")
     asked = ContextRequest(
         here,
         budget,
@@ -67,7 +71,6 @@ def _find_client(wanted: bool) -> str:
     """The version of the client that was used last on this machine; "" if it is not wanted: it takes a while to find."""
     if not wanted:
         return ""
-    require_own_process()  # it reads what may be many transcripts
     import time
 
     from tacitd.cli.common import get_paths

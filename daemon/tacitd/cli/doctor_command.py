@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tacitd.cli.answered_command import answered_command, option
-from tacitd.cli.caller import echo_text, get_environ, require_own_process
-from tacitd.cli.common import echo_json, echo_message, get_paths
+import click
+
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths
 from tacitd.cli.stored_settings import load_settings_table
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
@@ -23,29 +23,27 @@ LEFT_OUT = (
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd doctor\nExample: tacitd doctor --quick\n"
     "Example: tacitd doctor --json | jq '.[] | select(.severity != \"ok\")'",
 )
-@option(
+@click.option(
     "--quick",
     is_flag=True,
     help="Only what needs no other program: nothing of the service, a login or plugins.",
 )
-@option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
-@option(
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: id, severity, what, hint.")
+@click.option(
     "--fix", is_flag=True, help="First make safe repairs: modes of tacitd's own files, a leftover socket."
 )
-@option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
-@option("--yes", is_flag=True, help="Do not ask before calling the model.")
+@click.option("--model", is_flag=True, help="Also ask the model one question, after naming the cost.")
+@click.option("--yes", is_flag=True, help="Do not ask before calling the model.")
 def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int:
     """Check what the daemon needs, in the service's own environment if a service is installed.
 
     Calls the model only with --model. Ends with 1 if something must be fixed.
     """
     if quick and (fix or model):
-        import click
-
         raise click.UsageError("--quick excludes --fix and --model")
     found = _examine_quickly() if quick else _examine_whole(fix=fix, model=model, yes=yes)
     if as_json:
@@ -60,20 +58,17 @@ def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int
 def _examine_quickly() -> list[DoctorFinding]:
     from tacitd.service.quick_checks import examine_quickly
 
-    return examine_quickly(get_paths(), get_environ(), load_settings_table)
+    return examine_quickly(get_paths(), os.environ, load_settings_table)
 
 
 def _examine_whole(*, fix: bool, model: bool, yes: bool) -> list[DoctorFinding]:
     """All findings, in a process of the person's own: it starts other programs, and may ask the person."""
-    require_own_process()
     from tacitd.service.doctor import examine_machine
 
     places = get_paths()
     if model:
         echo_message(COST)
         if not yes:
-            import click
-
             click.confirm("Go on?", abort=True, err=True)
     if fix:
         from tacitd.service.fixes import apply_fixes

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option, whole_number
-from tacitd.cli.caller import echo_paged
+import click
+
 from tacitd.cli.command_table import load_plugin_table
 from tacitd.cli.common import (
+    add_pager_option,
     echo_json,
     echo_message,
+    echo_paged,
     escape_output,
     get_paths,
     parse_since,
@@ -30,14 +32,16 @@ SHOWN = 20
 """How many changes `tacitd history` prints without `-n`."""
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd history\nExample: tacitd history ~/work/app --since 7d --json",
 )
-@argument("project", metavar="[DIR]", required=False)
-@option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
-@option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
-@option("-n", "limit", type=whole_number(1), help=f"At most this many, the newest; the default is {SHOWN}.")
-@option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
+@click.argument("project", metavar="[DIR]", required=False)
+@click.option("--all", "everywhere", is_flag=True, help="Changes in all projects.")
+@click.option("--since", metavar="AGE", help="Only changes that are not older, such as 12h or 7d.")
+@click.option(
+    "-n", "limit", type=click.IntRange(1), help=f"At most this many, the newest; the default is {SHOWN}."
+)
+@click.option("--json", "as_json", is_flag=True, help="As JSON, the newest first; all of them without -n.")
 @add_pager_option
 def history(
     project: str | None, everywhere: bool, since: str | None, limit: int | None, as_json: bool, no_pager: bool
@@ -70,9 +74,9 @@ def history(
         echo_message(f"{len(chosen) - len(shown)} older: `-n {len(chosen)}` shows all of them")
 
 
-@answered_command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
-@argument("change", metavar="ID")
-@option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
+@click.command(epilog="\b\nExample: tacitd show 20261122T061502-3fa2c1")
+@click.argument("change", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="As JSON: a list with the change.")
 @add_pager_option
 def show(change: str, as_json: bool, no_pager: bool) -> None:
     """Show one change whole: its lines, its files, and the facts that it was made of. The first letters of ID suffice."""

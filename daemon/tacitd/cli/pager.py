@@ -1,19 +1,16 @@
 """A pager for long output on a terminal, chosen as git does.
 
 TACITD_PAGER, otherwise PAGER, otherwise `less`; empty or `cat`: none. LESS is `FRX` unless it is set. Output that fits the
-screen, and output that is not for a terminal, is printed as it is. What a pager needs is imported when one is used.
+screen, and output that is not for a terminal, is printed as it is.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import sys
-
-from tacitd.cli.terminal_size import measure_terminal
-
-TYPE_CHECKING = False  # importing typing takes a third of a start of Python
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 LESS = "FRX"
 """Quit if it fits one screen, keep colours, leave the screen as it is."""
@@ -29,8 +26,6 @@ def print_paged(lines: Iterable[str], echo: Callable[[str], object]) -> None:
 
 def choose_pager(environ: Mapping[str, str]) -> list[str]:
     """The pager's program and arguments; [] if none is wanted. No shell reads the variable."""
-    import shlex
-
     named = environ.get("TACITD_PAGER", environ.get("PAGER", "less"))
     try:
         words = shlex.split(named)
@@ -40,7 +35,7 @@ def choose_pager(environ: Mapping[str, str]) -> list[str]:
 
 
 def _is_long(lines: Iterable[str]) -> bool:
-    width, height = measure_terminal(os.environ)
+    width, height = shutil.get_terminal_size()
     rows = sum(max(1, -(-len(line) // max(1, width))) for line in lines)
     return rows >= height
 
@@ -50,6 +45,7 @@ def _run_pager(lines: Iterable[str]) -> bool:
     pager = choose_pager(os.environ)
     if not pager:
         return False
+    # Imported here: most output fits the screen.
     import signal
     import subprocess
 

@@ -21,22 +21,17 @@ from msgspec.structs import asdict, replace
 
 from tacitd.cli.stored_table import (
     TABLE_FILE,
-    count_help_columns,
     read_stored,
     stamp_entry_points,
     stat_file,
     write_stored,
 )
-from tacitd.errors import TacitdError
 from tacitd.state.paths import cache_dir
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
     from tacitd.plugins import FoundPlugins
-
-HELP_WIDTHS = 8
-"""Widths of a terminal for which the help is stored."""
 
 
 class PluginHooks(Struct, frozen=True):
@@ -112,22 +107,10 @@ def _make_table(file: Path, stamp: str, reserved: Collection[str]) -> PluginTabl
         "modules": dict(_stamp_modules(points)),
         "plugins": [asdict(one) for one in made.plugins],
         "broken": made.broken,
-        "help": {},
     }
     if not made.broken:  # otherwise it may load at the next call, in another environment
         write_stored(file, stored)
     return made
-
-
-def store_help(environ: Mapping[str, str], text: str) -> None:
-    """Store the program's help for terminals of this width, for `quick_help`. No effect if there is no table."""
-    try:
-        file = cache_dir(environ) / TABLE_FILE
-        stored = read_stored(file, stamp_entry_points(sys.path))
-        earlier = list(stored["help"].items())[-HELP_WIDTHS + 1 :]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, TacitdError):
-        return
-    write_stored(file, stored | {"help": dict(earlier) | {str(count_help_columns(environ)): text}})
 
 
 def build_table(found: FoundPlugins, reserved: Collection[str] = ()) -> PluginTable:

@@ -1,13 +1,12 @@
 """The command line: a table of commands, each imported when it is called.
 
 `status` must be instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each command
-is a click command, or an `AnsweredCommand`, in a module of its own, which a table names (`command_table.py`). Plugins add
+is a click command in a module of its own, which a table names (`command_table.py`). Plugins add
 theirs by a hook; `plugin_table` keeps those in a file, which is read only if the engine has no command of a name.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -15,10 +14,9 @@ from typing import NoReturn
 
 import click
 
-from tacitd.cli.answered_command import AnsweredCommand
+from tacitd import __version__
 from tacitd.cli.command_table import COMMANDS, CommandRow, load_plugin_rows
 from tacitd.cli.standard_streams import ReaderGoneError, end_process
-from tacitd.cli.stored_table import HELP_COLUMNS
 from tacitd.errors import FAILED, TacitdError
 
 
@@ -102,8 +100,6 @@ def _import_command(row: CommandRow) -> click.Command:
     where, _, _ = row
     module, _, name = where.partition(":")
     command = getattr(import_module(module), name)
-    if isinstance(command, AnsweredCommand):
-        return command.make_click()
     if not isinstance(command, click.Command):
         raise TypeError(f"{where} is not a click command")
     return command
@@ -128,35 +124,22 @@ Exit codes: 0 done, 1 failed, 2 usage error, 69 another daemon runs or none does
 def make_program(
     table: Mapping[str, CommandRow],
     load_more: Callable[[], Mapping[str, CommandRow]] = dict,
-    group: type[LazyGroup] = LazyGroup,
 ) -> LazyGroup:
     """The `tacitd` program with these commands."""
-    made = group(
+    made = LazyGroup(
         table,
         load_more,
         name="tacitd",
         help="Learn from your sessions with Claude Code, and keep what was learned in plain files.",
         epilog=EPILOG,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": HELP_COLUMNS},
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
-    return click.version_option(package_name="tacitd", message="tacitd %(version)s")(made)
-
-
-class _StoringGroup(LazyGroup):
-    """The program that a person runs: the help that it makes is stored for `quick_help`."""
-
-    def get_help(self, ctx: click.Context) -> str:
-        """Return the help."""
-        text = super().get_help(ctx)
-        from tacitd.cli.plugin_table import store_help
-
-        store_help(os.environ, text)
-        return text
+    return click.version_option(__version__, message="tacitd %(version)s")(made)
 
 
 def main() -> None:
     """Run the program with the commands of the engine and of all plugins, and end the process with its exit code."""
-    run_and_exit(make_program(COMMANDS, load_plugin_rows, _StoringGroup), "tacitd")
+    run_and_exit(make_program(COMMANDS, load_plugin_rows), "tacitd")
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:

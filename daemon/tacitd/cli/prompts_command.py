@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tacitd.cli.answered_command import FILE_PATH, answered_command, argument, option
-from tacitd.cli.caller import echo_text, require_own_process
-from tacitd.cli.common import echo_json_line, echo_message, get_paths
+import click
+
+from tacitd.cli.common import echo_json_line, echo_message, echo_text, get_paths
 from tacitd.cli.common import escape_output as clean
 from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FAILED, TacitdError
@@ -20,27 +20,22 @@ from tacitd.sources.explain import judge_transcript
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 
-SMALL = 4 << 20
-"""Bytes of transcripts that are read within a tenth of a second."""
 
-
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text",
 )
-@argument("where", metavar="PATH…", nargs=-1, required=True, type=FILE_PATH)
-@option(
+@click.argument("where", metavar="PATH…", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print one object a line: kind, time, session, project, uuid, text, …",
 )
-@option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
+@click.option("--explain", is_flag=True, help="Also show what was left out, and by which rule.")
 def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
     """Show what a person typed in these transcripts, as tacitd reads them. PATH is a file or a folder with transcripts."""
     from tacitd.model.answer_checks import SENTINEL
 
-    if not _are_small(where):
-        require_own_process()
     seen, places = SeenPrompts(), get_paths()
     source = make_source(places.config_dir, OwnCalls(str(places.state_dir / "model" / "work"), SENTINEL))
     projects = ProjectFinder(places.home, SystemClock(), tmpdirs=())
@@ -55,15 +50,6 @@ def prompts(where: tuple[Path, ...], as_json: bool, explain: bool) -> int:
             failed = True
             echo_message(f"{path}: {getattr(error, 'strerror', None) or error}")
     return FAILED if failed else 0
-
-
-def _are_small(where: tuple[Path, ...]) -> bool:
-    """Whether the daemon may read them for another process: files by their whole names, with few bytes together."""
-    try:
-        sizes = [path.stat().st_size for path in where if path.is_absolute() and path.is_file()]
-    except OSError:
-        return False
-    return len(sizes) == len(where) and sum(sizes) <= SMALL
 
 
 def _list_files(where: tuple[Path, ...], source: Source) -> Iterator[Path]:

@@ -84,7 +84,6 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         from loguru import logger
 
         from tacitd.app import build_app
-    from tacitd.cli.command_answers import add_command_method
     from tacitd.control.server import Server
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
@@ -114,7 +113,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
             try:
                 # Last: a client that receives an answer may send a signal at once.
-                app.listen(Server(places.socket, add_command_method(build_methods(app))))
+                app.listen(Server(places.socket, build_methods(app)))
                 life.announce_ready()
             except TacitdError as error:
                 logger.error("the daemon cannot start: {}", error)

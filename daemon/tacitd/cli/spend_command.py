@@ -6,9 +6,17 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from tacitd.cli.answered_command import answered_command, one_of, option
-from tacitd.cli.caller import echo_text, get_columns, get_remote
-from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, parse_since
+import click
+
+from tacitd.cli.common import (
+    echo_json,
+    echo_message,
+    echo_text,
+    escape_output,
+    get_paths,
+    measure_columns,
+    parse_since,
+)
 from tacitd.cli.standard_streams import has_unicode
 from tacitd.text.dollars import format_dollars
 from tacitd.text.text_table import format_table, measure_width
@@ -20,18 +28,20 @@ BAR = 24
 """Characters of the longest bar."""
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd spend --since 30d\nExample: tacitd spend --by project --json",
 )
-@option(
+@click.option(
     "--by",
-    type=one_of("day", "project", "purpose", "model"),
+    type=click.Choice(["day", "project", "purpose", "model"]),
     default="day",
     show_default=True,
     help="What to group the calls by.",
 )
-@option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
-@option("--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens.")
+@click.option("--since", metavar="AGE", help="Only calls that are not older, such as 7d.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="As JSON: a list of groups with calls, dollars and tokens."
+)
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
     from tacitd.files.log import Log
@@ -45,9 +55,8 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    # Only UTF-8 callers are remote.
-    block = "█" if get_remote() is not None or has_unicode(sys.stdout) else "#"
-    for line in format_rows(by, [*rows, sum_rows(rows)], get_columns(), block=block):
+    block = "█" if has_unicode(sys.stdout) else "#"
+    for line in format_rows(by, [*rows, sum_rows(rows)], measure_columns(), block=block):
         echo_text(line)
 
 

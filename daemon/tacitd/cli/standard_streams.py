@@ -35,9 +35,7 @@ def has_unicode(stream: TextIO) -> bool:
     return (stream.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def end_process(
-    run: Callable[[], object], name: str, leave: Callable[[int], NoReturn] = sys.exit
-) -> NoReturn:
+def end_process(run: Callable[[], object], name: str) -> NoReturn:
     """Run a command of the program `name` and end the process with the exit code that it returns; 0 if it returns no number.
 
     A TacitdError ends it with its own code, an OSError and an interrupt with 1, a closed stdout with 0.
@@ -58,7 +56,7 @@ def end_process(
     except OSError as error:
         echo_error(_describe_lost_output(error) or TacitdError(*describe_os_error(error)), name)
         code = FAILED
-    leave(_flush_streams(code if isinstance(code, int) else 0, name))
+    sys.exit(_flush_streams(code if isinstance(code, int) else 0, name))
 
 
 def _flush_streams(code: int, name: str) -> int:

@@ -5,23 +5,17 @@ The document is made in the engine. `status` must feel instant, so nothing heavy
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.cli.answered_command import answered_command, option
-from tacitd.cli.caller import (
-    echo_message,
-    echo_text,
-    get_columns,
-    get_environ,
-    get_remote,
-    require_own_process,
-)
-from tacitd.cli.common import echo_json, get_paths
-from tacitd.cli.quick_status import ABSENT, read_last_status
+import click
+
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, measure_columns
 from tacitd.cli.status_lines import list_status_lines
 from tacitd.cli.terminal_text import layout_lines, wants_colour
 from tacitd.control.client import BusyError, call_daemon
@@ -29,24 +23,27 @@ from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd status --watch\nExample: tacitd status --json | jq .budget",
 )
-@option("-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins.")
-@option("--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it.")
-@option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
+)
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it."
+)
+@click.option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
 def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.
 
     If no daemon runs, it shows the last status that was saved, and ends with 69.
     """
-    places, remote = get_paths(), get_remote()
+    places = get_paths()
     if watch:
-        require_own_process()
         _watch_terminal(places.socket, as_json=as_json)
         return 0
     try:
-        document = remote.call("status") if remote else call_daemon(places.socket, "status")
+        document: dict[str, Any] = call_daemon(places.socket, "status")
     except BusyError:
         raise  # a daemon runs, so the saved status is out of date
     except UnavailableError:
@@ -55,8 +52,8 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
     if as_json:
         echo_json(document)
     elif in_the_way is None:
-        columns = get_columns()
-        colours = columns is not None and wants_colour(get_environ())
+        columns = measure_columns()
+        colours = columns is not None and wants_colour(os.environ)
         lines = list_status_lines(document, time.time(), verbose=verbose)
         for text in layout_lines(lines, columns, colours=colours):
             echo_text(text)
@@ -64,9 +61,21 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
         return UNAVAILABLE
     if not document["running"]:
-        echo_message(ABSENT)
+        echo_message("no daemon runs; `tacitd run` starts one")
         return UNAVAILABLE
     return 0
+
+
+def read_last_status(path: Path) -> dict[str, Any]:
+    """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
+    never: dict[str, Any] = {"schema": 1}
+    gone = {"running": False, "pid": None, "state": "stopped"}
+    try:
+        document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
+        list_status_lines(document, 0.0, verbose=True)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return never | gone  # missing, damaged, or of another version
+    return document
 
 
 def _watch_terminal(socket: Path, *, as_json: bool) -> None:

@@ -14,8 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.cli.caller import get_remote
-from tacitd.cli.quick_answer import select_same
 from tacitd.cli.stored_table import read_stored, stamp_entry_points, stat_file, write_stored
 from tacitd.config.settings_table import SettingRow, SettingsTable
 from tacitd.errors import TacitdError
@@ -47,9 +45,8 @@ def _stamp_sources(file: Path, environ: Mapping[str, str]) -> str:
         content = ""
     except (OSError, ValueError):
         return ""
-    same = select_same(environ)
     # In their order: if a variable is given in two spellings, the last one counts.
-    variables = [(name, value) for name, value in environ.items() if name in same]
+    variables = [(name, value) for name, value in environ.items() if name.upper().startswith("TACITD_")]
     made_from = [stamp_entry_points(sys.path), str(file), content, variables]
     return sha256(repr(made_from).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -74,7 +71,6 @@ def _make_table(file: Path, environ: Mapping[str, str], stamp: str) -> SettingsT
     # A daemon may have imported modules that changed since. The configuration may have changed while it was read.
     if (
         stamp
-        and get_remote() is None
         and not plugins.failed
         and all(map(_is_own, sections.values()))
         and stamp == _stamp_sources(file, environ)

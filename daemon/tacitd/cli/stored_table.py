@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
 from tacitd import __version__
-from tacitd.cli.terminal_size import measure_terminal
 from tacitd.text.hashes import sha256
 
 TYPE_CHECKING = False  # importing typing takes a third of a start of Python
@@ -98,12 +97,3 @@ def stat_file(path: str) -> list[int]:
     except OSError:
         return [0, 0]
     return [found.st_mtime_ns, found.st_size]
-
-
-def count_help_columns(environ: Mapping[str, str]) -> int:
-    """The columns on which the help depends: those of the terminal, and at most HELP_COLUMNS."""
-    return min(measure_terminal(environ)[0], HELP_COLUMNS)
-
-
-HELP_COLUMNS = 100
-"""Columns that the help has at most."""

@@ -10,10 +10,18 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option
-from tacitd.cli.caller import echo_paged
+import click
+
 from tacitd.cli.command_table import load_plugin_table
-from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory, show_argument
+from tacitd.cli.common import (
+    add_pager_option,
+    echo_json,
+    echo_message,
+    echo_paged,
+    escape_output,
+    resolve_directory,
+    show_argument,
+)
 from tacitd.cli.plugin_table import PluginTable
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
@@ -22,12 +30,14 @@ from tacitd.text.dollars import format_dollars
 Explain = Callable[[str, Path], list[dict[str, Any]]]
 
 
-@answered_command(
+@click.command(
     epilog='\b\nExample: tacitd why pnpm\nExample: tacitd why 4f1c02ab\nExample: tacitd why "read first" --json',
 )
-@argument("asked", metavar="ID|TEXT")
-@option("--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory.")
-@option(
+@click.argument("asked", metavar="ID|TEXT")
+@click.option(
+    "--project", "--cwd", "cwd", metavar="DIR", help="The project; the default is the current directory."
+)
+@click.option(
     "--json",
     "as_json",
     is_flag=True,

@@ -20,12 +20,9 @@ def build_section(request: ContextRequest) -> str:
     """Return the blocks of the session start; "" where the person does not practise, and for a session that goes on."""
     if request.occasion == "resume" or not is_practice_directory(request.cwd, os.environ):
         return ""
-    from tacitd.cli.caller import require_own_process
     from tacitd.clock import SystemClock
     from tacitd_handlers.learner.context import build_context
 
-    # It notes which lines were shown, and they are shown once: another process may not wait for the daemon's answer.
-    require_own_process()
     places = learner_paths.load_paths(os.environ)
     return build_context(places, request.session, SystemClock(), min(SHARE, request.budget)).text
 

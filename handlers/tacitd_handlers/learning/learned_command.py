@@ -8,9 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.cli.answered_command import add_pager_option, answered_command, argument, option
-from tacitd.cli.caller import echo_paged, echo_text, get_directory
-from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths, resolve_directory
+import click
+
+from tacitd.cli.common import (
+    add_pager_option,
+    echo_json,
+    echo_message,
+    echo_paged,
+    echo_text,
+    escape_output,
+    get_paths,
+    resolve_directory,
+)
 from tacitd.errors import FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -20,30 +29,32 @@ if TYPE_CHECKING:
 OWN_PLUGIN = "learning"
 
 
-@answered_command(
+@click.command(
     epilog="\b\nExample: tacitd learned\nExample: tacitd learned ~/work/app pnpm --json | jq -r '.[].line'",
 )
-@argument("project", metavar="[DIR]", required=False)
-@argument("words", metavar="[WORD]...", nargs=-1)
-@option("--all", "everywhere", is_flag=True, help="In all projects.")
-@option(
+@click.argument("project", metavar="[DIR]", required=False)
+@click.argument("words", metavar="[WORD]...", nargs=-1)
+@click.option("--all", "everywhere", is_flag=True, help="In all projects.")
+@click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print JSON: id, kind, file, heading, line, time, sessions, confidence, counts, stale.",
 )
-@option("--withheld", is_flag=True, help="List lines that you removed and that were learned again since.")
-@option(
+@click.option(
+    "--withheld", is_flag=True, help="List lines that you removed and that were learned again since."
+)
+@click.option(
     "--refused",
     is_flag=True,
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
-@option(
+@click.option(
     "--archived",
     is_flag=True,
     help="List lines that were moved to the archive because their file had too many.",
 )
-@option("--forgotten", is_flag=True, help="List what is never learned again.")
+@click.option("--forgotten", is_flag=True, help="List what is never learned again.")
 @add_pager_option
 def learned(
     project: str | None,
@@ -65,8 +76,6 @@ def learned(
     from tacitd_handlers.learning.inventory import Inventory
 
     if withheld + refused + archived + forgotten > 1:
-        import click
-
         raise click.UsageError("--withheld, --refused, --archived and --forgotten exclude each other")
     directory, wanted = _split_arguments(project, words, everywhere)
     inventory = Inventory(get_paths().state_dir)
@@ -94,7 +103,7 @@ def _split_arguments(
         project in (".", "..")
         or project.startswith("~")
         or "/" in project
-        or _is_directory(get_directory() / project)
+        or _is_directory(Path.cwd() / project)
     )
     if everywhere and is_path:
         raise UsageError("--all and a directory exclude each other", "leave one of them out")

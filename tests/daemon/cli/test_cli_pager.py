@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.cli.caller import echo_paged
+from tacitd.cli.common import echo_paged
 from tacitd.cli.pager import choose_pager
 
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.quick_status import read_last_status
-from tacitd.cli.status_command import format_status
+from tacitd.cli.status_command import format_status, read_last_status
 
 DOCUMENT: dict[str, Any] = {
     "schema": 1,

@@ -11,7 +11,6 @@ import pytest
 from pydantic import BaseModel
 
 from support_cli import Cli
-from tacitd.cli.caller import RemoteCaller, run_for
 from tacitd.cli.stored_settings import SETTINGS_FILE, load_settings_table
 from tacitd.config.settings import list_settings, load_config
 from tacitd.errors import ConfigError
@@ -172,7 +171,7 @@ class ForeignSettings(BaseModel):
 def test_a_third_party_s_settings_are_not_stored(
     cli: Cli, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor is anything while a plugin cannot be loaded, or in a daemon, whose modules may be older than the files."""
+    """Nor is anything while a plugin cannot be loaded."""
     foreign = Plugin("toy", "toy:Handler", settings={"toy": f"{__name__}:ForeignSettings"})
     real = find_plugins()
     plugins = FoundPlugins((*real.plugins, foreign))
@@ -184,9 +183,6 @@ def test_a_third_party_s_settings_are_not_stored(
     assert load_settings_table(file, os.environ).failed == broken
     assert not stored(cli).exists()
     monkeypatch.setattr("tacitd.plugins.find_plugins", lambda: real)
-    with run_for(RemoteCaller(file.parent, os.environ, None, lambda *_, **__: None)):
-        load_settings_table(file, os.environ)
-    assert not stored(cli).exists()
     load_settings_table(file, os.environ)
     assert stored(cli).exists()
 
