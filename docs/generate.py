@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,10 @@ from pydantic.fields import FieldInfo
 
 import api_page
 import man_pages
-from tacitd.cli.command_table import COMMANDS, CommandRow, list_plugin_rows
-from tacitd.cli.plugin_table import build_table
+from tacitd.cli.command_table import COMMANDS, CommandRow, make_plugin_table
 from tacitd.cli.program import EPILOG, make_program
 from tacitd.config.settings import PREFIX, Config
-from tacitd.plugins import GROUP, FoundPlugins, find_plugins
+from tacitd.plugins import GROUP, EntryPoint, FoundPlugins, find_plugins
 
 HERE = Path(__file__).parent
 MAN = HERE / "man"
@@ -67,14 +65,14 @@ def slices() -> FoundPlugins:
     """The slices in the current pyproject.toml, which may differ from those of the installed package."""
     table = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
     named = table["project"]["entry-points"][GROUP]
-    found = find_plugins(EntryPoint(name, value, GROUP) for name, value in named.items())
+    found = find_plugins(EntryPoint(name, where) for name, where in named.items())
     assert not found.failed, found.failed
     return found
 
 
 def list_all_commands() -> dict[str, CommandRow]:
     """The commands of the engine and of the plugins in the current pyproject.toml."""
-    return {**COMMANDS, **list_plugin_rows(build_table(slices(), COMMANDS))}
+    return {**COMMANDS, **make_plugin_table(slices()).commands}
 
 
 def configuration() -> str:

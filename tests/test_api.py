@@ -25,7 +25,6 @@ SHARED = {
     "tacitd.cli.parked_lines": "how commands print what is parked",
     "tacitd.cli.program": "a group of commands with the form of tacitd's own",
     "tacitd.cli.progress_bar": "the progress of `tacitd scan`",
-    "tacitd.cli.stored_settings": "the settings, in `tacitd scan`",
     "tacitd.config.durations": "durations in options",
     "tacitd.config.settings": "the configuration, for commands without a daemon",
     "tacitd.consumers.handled_prompts": "the ids of handled prompts, for commands without a daemon",

@@ -348,8 +348,7 @@ class Plugin(Struct, frozen=True):
     """What a plugin's folder offers. An entry point of the group `tacitd.handlers` names a function that returns one.
 
     A hook is text, `"module:name"`, and is imported when it is used. So a declaration is light, and a command that uses
-    one hook does not import the others. The command line keeps a table of the hooks of all plugins (`cli/plugin_table`).
-    docs/handlers.md has a complete plugin.
+    one hook does not import the others. docs/handlers.md has a complete plugin.
     """
 
     name: str

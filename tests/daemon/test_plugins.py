@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint
+import sys
+from collections.abc import Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from support_engine import Scripted
 from tacitd.config.settings import LogSettings
 from tacitd.handler import Plugin
-from tacitd.plugins import find_plugins
+from tacitd.plugins import GROUP, EntryPoint, find_plugins, list_entry_points
+
+Points = Callable[..., list[EntryPoint]]
 
 
-class Point:
-    """An entry point that answers what the test wants."""
+@pytest.fixture
+def points(monkeypatch: pytest.MonkeyPatch) -> Points:
+    """Entry points by name, each of a function that returns a plugin."""
 
-    def __init__(self, name: str, answer: Any) -> None:
-        self.name, self.value, self._answer = name, f"there:{name}", answer
+    def make(**plugins: Plugin) -> list[EntryPoint]:
+        module = SimpleNamespace(**{name: lambda one=one: one for name, one in plugins.items()})
+        monkeypatch.setitem(sys.modules, "there", module)
+        return [EntryPoint(name, f"there:{name}") for name in plugins]
 
-    def load(self) -> Any:
-        if isinstance(self._answer, Exception):
-            raise self._answer
-        return lambda: self._answer
-
-
-def _points(*points: Point) -> list[EntryPoint]:
-    return points  # type: ignore[return-value]
+    return make
 
 
 def _slice(name: str, **sections: Any) -> Plugin:
     return Plugin(name, Scripted, settings=sections)
 
 
-def test_slices_are_found_in_the_order_of_their_names() -> None:
+def _install(place: Path, folder: str, text: str) -> None:
+    (place / folder).mkdir(parents=True)
+    (place / folder / "entry_points.txt").write_text(text)
+
+
+def test_slices_are_found_in_the_order_of_their_names(points: Points) -> None:
     """Issue "Dispatch": handlers are found by entry points."""
-    found = find_plugins(_points(Point("b", _slice("b")), Point("a", _slice("a", log=LogSettings))))
+    found = find_plugins(points(b=_slice("b"), a=_slice("a", log=LogSettings)))
     assert [one.name for one in found.plugins] == ["a", "b"] and found.failed == ()
     assert found.collect_sections() == {"log": LogSettings}
 
 
-def test_one_that_cannot_be_loaded_is_said_and_stops_no_other() -> None:
+def test_one_that_cannot_be_loaded_is_said_and_stops_no_other(points: Points) -> None:
     """Issue "Dispatch": a stranger's package may raise anything when it is imported."""
-    found = find_plugins(_points(Point("bad", ImportError("no module")), Point("good", _slice("good"))))
+    bad = EntryPoint("bad", "no_such_module:make")
+    found = find_plugins([bad, *points(good=_slice("good"))])
     (said,) = found.failed
-    assert [one.name for one in found.plugins] == ["good"] and "bad" in said.what and "no module" in said.what
+    assert [one.name for one in found.plugins] == ["good"]
+    assert "bad" in said.what and "No module" in said.what
 
 
-def test_two_of_one_name_would_share_a_log() -> None:
+@pytest.mark.parametrize(
+    "fields",
+    [{"commands": {"x": ("x:y",)}}, {"commands": {"x": ("x:y", "X.", 1)}}, {"order": "1"}, {"commands": 5}],
+)
+def test_a_declaration_that_cannot_be_listed_is_said(points: Points, fields: dict[str, Any]) -> None:
+    """docs/handlers.md: a row has three texts, an order is a number. Otherwise the list of commands would fail."""
+    found = find_plugins(points(bad=Plugin("bad", Scripted, **fields), good=_slice("good")))
+    assert [one.name for one in found.plugins] == ["good"] and "bad" in found.failed[0].what
+
+
+def test_two_of_one_name_would_share_a_log(points: Points) -> None:
     """The second is left out and said: two handlers must never write one log."""
-    found = find_plugins(_points(Point("x", _slice("same")), Point("y", _slice("same"))))
+    found = find_plugins(points(x=_slice("same"), y=_slice("same")))
     assert len(found.plugins) == 1 and len(found.failed) == 1
 
 
@@ -57,13 +78,38 @@ def test_ours_are_installed() -> None:
     assert "learning" in [one.name for one in found.plugins] and found.failed == ()
 
 
-def test_person_rules_are_collected_in_the_plugins_order() -> None:
+def test_the_installed_are_those_that_python_finds() -> None:
+    """The same names and values as `importlib.metadata`, in this environment."""
+    expected = sorted((one.name, one.value) for one in entry_points(group=GROUP))
+    assert expected and [tuple(one) for one in list_entry_points()] == expected
+
+
+def test_entry_points_are_read_as_python_does(tmp_path: Path) -> None:
+    """Other groups, comments, spaces and extras; the first distribution of a name counts; what cannot be read is none."""
+    first, second = tmp_path / "first", tmp_path / "second"
+    text = "[console_scripts]\nx = y:z\n\n[tacitd.handlers]\n# no = no:no\n toy = toy:make [extra]\nb=b:make\n[other]\nc = c:c\n"
+    _install(first, "Toy-1.dist-info", text)
+    _install(second, "toy-0.9.egg-info", "[tacitd.handlers]\nold = toy:old\n")
+    _install(second, "other.egg-info", "[tacitd.handlers]\nother = other:make\n")
+    (second / "none-1.dist-info").mkdir()
+    (second / "file-1.egg-info").write_text("")
+    _install(second, "binary-1.dist-info", "")
+    (second / "binary-1.dist-info" / "entry_points.txt").write_bytes(b"[tacitd.handlers]\n\xff = x:y\n")
+    places = map(str, (first, tmp_path / "nowhere", second, first))
+    assert [tuple(one) for one in list_entry_points(places)] == [
+        ("b", "b:make"),
+        ("other", "other:make"),
+        ("toy", "toy:make"),
+    ]
+
+
+def test_person_rules_are_collected_in_the_plugins_order(points: Points) -> None:
     """`Plugin.person_rules`: the order of the lines' sections does not depend on names of packages."""
     found = find_plugins(
-        _points(
-            Point("a", Plugin("a", Scripted, person_rules="a:rules", order=60)),
-            Point("b", Plugin("b", Scripted)),
-            Point("c", Plugin("c", Scripted, person_rules="c:rules", order=20)),
+        points(
+            a=Plugin("a", Scripted, person_rules="a:rules", order=60),
+            b=Plugin("b", Scripted),
+            c=Plugin("c", Scripted, person_rules="c:rules", order=20),
         )
     )
     assert list(found.collect_person_rules().items()) == [("c", "c:rules"), ("a", "a:rules")]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from tacitd.cli.plugin_table import PluginTable
+    from tacitd.handler import Plugin
+    from tacitd.plugins import FoundPlugins
 
 
 CommandRow = tuple[str, str, str]
@@ -86,27 +86,37 @@ COMMANDS: dict[str, CommandRow] = {
 }
 
 
-_kept: list[PluginTable] = []
-"""The table of a process that runs one command and ends. To find out whether it still holds takes a tenth of a start of Python."""
+class PluginTable(NamedTuple):
+    """What the plugins offer to the command line."""
+
+    plugins: tuple[Plugin, ...]
+    """In the order in which commands use them."""
+    commands: Mapping[str, CommandRow]
+    broken: tuple[str, ...]
+    """What is wrong with plugins and commands that are left out."""
 
 
-def load_plugin_table(environ: Mapping[str, str]) -> PluginTable:
-    """The hooks of all plugins."""
-    from tacitd.cli.plugin_table import load_table
+def load_plugin_table() -> PluginTable:
+    """The table of the installed plugins."""
+    from tacitd.plugins import find_declarations
 
-    return _kept[0] if _kept else load_table(environ, COMMANDS)
-
-
-def keep_plugin_table(environ: Mapping[str, str]) -> None:
-    """Load the table, and use it from now on: for a process that runs one command and ends."""
-    _kept.append(load_plugin_table(environ))
+    return make_plugin_table(find_declarations())
 
 
-def list_plugin_rows(table: PluginTable) -> dict[str, CommandRow]:
-    """The rows of the plugins' commands, in the order of the plugins."""
-    return {name: row for one in table.plugins for name, row in one.commands.items()}
+def make_plugin_table(found: FoundPlugins) -> PluginTable:
+    """The table of these plugins. A command that the engine or another plugin has is left out."""
+    plugins = sorted(found.plugins, key=lambda one: (one.order, one.name))
+    broken = [one.what for one in found.failed]
+    commands = dict[str, CommandRow]()
+    for one in plugins:
+        for name, row in one.commands.items():
+            if name in COMMANDS or name in commands:
+                broken.append(f"the command {name} of {one.name} is left out: there is another of this name")
+            else:
+                commands[name] = row
+    return PluginTable(tuple(plugins), commands, tuple(broken))
 
 
-def load_plugin_rows() -> dict[str, CommandRow]:
-    """The same, for the environment of this process."""
-    return list_plugin_rows(load_plugin_table(os.environ))
+def load_plugin_rows() -> Mapping[str, CommandRow]:
+    """The rows of the installed plugins' commands."""
+    return load_plugin_table().commands

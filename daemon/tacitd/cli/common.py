@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -94,7 +93,11 @@ def add_pager_option(command: _F) -> _F:
 
 def measure_columns() -> int | None:
     """The columns of the terminal; None if stdout is not one."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    if not sys.stdout.isatty():
+        return None
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def echo_text(text: str, *, nl: bool = True) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from typing import TYPE_CHECKING
+
 import click
 
-from tacitd.cli.common import echo_message, get_paths
-from tacitd.cli.config_show_command import load_settings, show
+from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths
 from tacitd.text.text_table import format_table
+
+if TYPE_CHECKING:
+    from tacitd.config.settings import Config
 
 
 @click.group(epilog="\b\nExample: tacitd config show\nExample: TACITD_SESSION__IDLE=10m tacitd config check")
@@ -39,9 +44,32 @@ def check() -> None:
 
     Ends with 78 if something is wrong. Settings of earlier versions are named; they have no effect.
     """
-    for removed in load_settings().removed:
-        echo_message(f"warning: {removed}")
+    for removed in _load().removed:
+        echo_message(f"warning: {removed.what}")
     click.echo(f"{get_paths().config_file}: all right")
 
 
-config.add_command(show)
+@config.command(epilog="\b\nExample: tacitd config show --json | jq")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: each setting with its value.")
+def show(as_json: bool) -> None:
+    """Show every setting, its current value and what it does. Each line is valid in config.toml."""
+    from tacitd.config.settings import format_settings, list_settings
+
+    config = _load()
+    settings = list(list_settings(config))
+    if as_json:
+        echo_json({key: value for key, value, _ in settings})
+        return
+    written = dict(format_settings(config))
+    for key, value, about in settings:
+        echo_text(f"# {key} is not set" if value is None else f"{key} = {written[key]}")
+        if about:
+            echo_text(f"    # {about}")
+
+
+def _load() -> Config:
+    """The settings of the person who runs this. Raises ConfigError."""
+    from tacitd.config.settings import load_config
+    from tacitd.plugins import find_plugins
+
+    return load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())

@@ -43,7 +43,7 @@ def context(
     """
     # A hook of a person's own may call this, so a missing directory must not fail it.
     here = resolve_directory(directory, missing_ok=True)
-    table = load_plugin_table(os.environ)
+    table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
     session = session or os.environ.get("CLAUDE_CODE_SESSION_ID", "")

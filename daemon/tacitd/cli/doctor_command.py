@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths
-from tacitd.cli.stored_settings import load_settings_table
 from tacitd.errors import FAILED, TacitdError
 from tacitd.text.sanitize import escape_lines
 
@@ -45,7 +44,12 @@ def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int
     """
     if quick and (fix or model):
         raise click.UsageError("--quick excludes --fix and --model")
-    found = _examine_quickly() if quick else _examine_whole(fix=fix, model=model, yes=yes)
+    if quick:
+        from tacitd.service.doctor import examine_quickly
+
+        found = examine_quickly(get_paths(), os.environ)
+    else:
+        found = _examine_whole(fix=fix, model=model, yes=yes)
     if as_json:
         echo_json([finding.as_data() for finding in found])
     else:
@@ -55,14 +59,8 @@ def doctor(quick: bool, as_json: bool, fix: bool, model: bool, yes: bool) -> int
     return FAILED if any(f.severity == "error" for f in found) else 0
 
 
-def _examine_quickly() -> list[DoctorFinding]:
-    from tacitd.service.quick_checks import examine_quickly
-
-    return examine_quickly(get_paths(), os.environ, load_settings_table)
-
-
 def _examine_whole(*, fix: bool, model: bool, yes: bool) -> list[DoctorFinding]:
-    """All findings, in a process of the person's own: it starts other programs, and may ask the person."""
+    """All findings. It starts other programs, and may ask the person."""
     from tacitd.service.doctor import examine_machine
 
     places = get_paths()

@@ -150,7 +150,7 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
 
     found = describe_transactions(_list_transactions(root))
     theirs: list[dict[str, Any]] = []
-    for one in load_plugin_table(os.environ).plugins:
+    for one in load_plugin_table().plugins:
         if not one.changes:
             continue
         try:

@@ -58,7 +58,7 @@ def collect_items(
     `without`: the name of a plugin that is left out. `advance` is called after each plugin with the number of plugins that are
     read, and of all. A plugin that fails is reported on standard error.
     """
-    table = load_plugin_table(os.environ)
+    table = load_plugin_table()
     for what in table.broken:
         echo_message(what)
     found: list[FoundItem] = []

@@ -1,8 +1,8 @@
 """The command line: a table of commands, each imported when it is called.
 
 `status` must be instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each command
-is a click command in a module of its own, which a table names (`command_table.py`). Plugins add
-theirs by a hook; `plugin_table` keeps those in a file, which is read only if the engine has no command of a name.
+is a click command in a module of its own, which a table names (`command_table.py`). Plugins
+add theirs; they are looked for only if the engine has no command of a name.
 """
 
 from __future__ import annotations

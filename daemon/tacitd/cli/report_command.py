@@ -26,7 +26,7 @@ from tacitd.errors import FAILED, UsageError, describe_plugin_error
 from tacitd.handler import load_hook
 
 if TYPE_CHECKING:
-    from tacitd.cli.plugin_table import PluginTable
+    from tacitd.cli.command_table import PluginTable
     from tacitd.report.sections import ReportScope, ReportSection
 
 SCHEMA = 1
@@ -63,7 +63,7 @@ def report(
     if show and output == "-":
         raise UsageError("--open needs a file", "leave out `-o -`")
     scope = _make_scope(None if everywhere else project, since, everywhere=everywhere)
-    sections, problems = collect_sections(load_plugin_table(os.environ), scope)
+    sections, problems = collect_sections(load_plugin_table(), scope)
     for one in problems:
         echo_message(f"left out: {escape_output(one)}")
     code = FAILED if problems else 0

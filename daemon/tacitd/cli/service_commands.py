@@ -172,8 +172,6 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     """
     from tacitd.cli.hooks_command import make_installer
     from tacitd.cli.mcp_command import remove_server
-    from tacitd.cli.stored_settings import SETTINGS_FILE
-    from tacitd.cli.stored_table import TABLE_FILE
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
     from tacitd.service.uninstall import uninstall_daemon
@@ -188,8 +186,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
 
     def footprints() -> dict[str, Footprint]:
         cache = cache_dir(os.environ)
-        stored = [cache / name for name in (TABLE_FILE, SETTINGS_FILE)]
-        engine = Footprint(removed=stored, places=[cache], own=[cache])
+        engine = Footprint(places=[cache], own=[cache])
         return collect_footprints(find_plugins().plugins, os.environ) | {"": engine}
 
     installed = manager if _runs_this_daemon(manager, places) else None

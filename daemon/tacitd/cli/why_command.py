@@ -5,14 +5,13 @@ Each plugin looks up its own lines with its `explain` hook; this module only pri
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from tacitd.cli.command_table import load_plugin_table
+from tacitd.cli.command_table import PluginTable, load_plugin_table
 from tacitd.cli.common import (
     add_pager_option,
     echo_json,
@@ -22,7 +21,6 @@ from tacitd.cli.common import (
     resolve_directory,
     show_argument,
 )
-from tacitd.cli.plugin_table import PluginTable
 from tacitd.errors import FAILED, TacitdError, describe_plugin_error
 from tacitd.handler import load_hook
 from tacitd.text.dollars import format_dollars
@@ -50,7 +48,7 @@ def why(asked: str, cwd: str | None, as_json: bool, no_pager: bool) -> int:
     TEXT is a part of it; `tacitd learned` lists the ids. Works without a daemon. Exits with 1 if nothing that tacitd wrote
     contains TEXT.
     """
-    found = collect_reasons(load_plugin_table(os.environ), asked, resolve_directory(cwd))
+    found = collect_reasons(load_plugin_table(), asked, resolve_directory(cwd))
     if as_json:
         echo_json(found)
     else:

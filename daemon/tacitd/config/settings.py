@@ -7,6 +7,7 @@ No configuration is needed. It comes from `config.toml` and from `TACITD_*` vari
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
@@ -209,3 +210,14 @@ def list_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, An
             yield from list_settings(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value, field.description or ""
+
+
+def format_settings(config: BaseModel, prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield every setting as (key, value as TOML), durations as `30m`. JSON serves as TOML, except for `null`: not set."""
+    for name in type(config).model_fields:
+        value = getattr(config, name)
+        if isinstance(value, BaseModel):
+            yield from format_settings(value, f"{prefix}{name}.")
+        else:
+            plain = config.model_dump(mode="json", include={name})[name]
+            yield f"{prefix}{name}", json.dumps(plain, ensure_ascii=False)

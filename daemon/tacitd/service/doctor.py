@@ -60,6 +60,18 @@ def examine_machine(
     return found
 
 
+def examine_quickly(paths: Paths, environ: Mapping[str, str]) -> list[DoctorFinding]:
+    """Run the checks that start no process and read little, and return the findings, the basic ones first.
+
+    The client is looked for, but not tried. A service's file is not compared, because that takes its manager, and a plugin's
+    check may read every project.
+    """
+    command = load_or_default(paths, environ).claude.command
+    program = find_command(command, environ)
+    client = report_absent(command) if program is None else DoctorFinding("model.found", "ok", str(program))
+    return [report_python(), *_check_configuration(paths, environ), client, *examine_places(paths)]
+
+
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     """The findings of the plugins' own checks. A check that fails is a finding, and the others go on."""
     for plugin in find_plugins().plugins:

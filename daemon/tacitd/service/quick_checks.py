@@ -1,4 +1,4 @@
-"""The checks of `tacitd doctor` that start no process, read little and need no pydantic: `tacitd doctor --quick` is these."""
+"""The checks of `tacitd doctor` that start no process and read little: `tacitd doctor --quick` is these."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from tacitd import __version__
-from tacitd.config.settings_table import SettingsTable
 from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import TacitdError, UnavailableError
 from tacitd.handler import Degradation
-from tacitd.model.locate import find_command
 from tacitd.service import service_checks
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
@@ -26,28 +24,6 @@ MIN_FREE_BYTES = 100 << 20
 """Free bytes below which the disk counts as full."""
 DEFAULT_RETENTION_DAYS = 30
 """Days after which Claude Code deletes transcripts by default."""
-
-
-def examine_quickly(
-    paths: Paths, environ: Mapping[str, str], load: Callable[[Path, Mapping[str, str]], SettingsTable]
-) -> list[DoctorFinding]:
-    """Run these checks and return the findings, the basic ones first. `load` reads config.toml and the variables.
-
-    The client is looked for, but not tried. A service's file is not compared, because that takes its manager, and a plugin's
-    check may read every project.
-    """
-    try:
-        settings = load(paths.config_file, environ)
-        found = [report_python(), *report_configuration(paths, settings.removed, settings.failed)]
-    except TacitdError as error:
-        settings = load(paths.state_dir / "no such file", {})
-        found = [report_python(), *report_configuration(paths, error, settings.failed)]
-    command = settings.get_value("claude", "command")
-    program = find_command(command, environ)
-    found.append(
-        report_absent(command) if program is None else DoctorFinding("model.found", "ok", f"{program}")
-    )
-    return [*found, *examine_places(paths)]
 
 
 def report_python() -> DoctorFinding:

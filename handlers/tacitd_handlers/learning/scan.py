@@ -25,15 +25,16 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.progress_bar import show_progress
-from tacitd.cli.stored_settings import load_settings_table
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
+from tacitd.config.settings import load_config
 from tacitd.consumers.handled_prompts import HANDLED, load_handled
 from tacitd.consumers.snapshots import LOG
 from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
 from tacitd.files.log import Log
+from tacitd.plugins import find_plugins
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
@@ -63,14 +64,11 @@ def scan(
     apply: prompts beyond them wait until the next day.
     """
     floor = _parse_since(since)
-    settings = load_settings_table(get_paths().config_file, os.environ)
-    found = dict(_find_sessions(floor, project, settings.get_value("projects", "exclude")))
+    config = load_config(get_paths().config_file, os.environ, find_plugins().collect_sections())
+    found = dict(_find_sessions(floor, project, config.projects.exclude))
     sessions = [one for several in found.values() for one in several]
-    est = estimate_cost(
-        sessions,
-        settings.get_value("extraction", "max_prompts"),
-        settings.get_value("extraction", "max_bytes"),
-    )
+    extraction = config.get_section("extraction")
+    est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes)
     _echo_estimate(est, sum(one.handled for one in sessions), as_json)
     if dry_run or not est.prompts:
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.command_table import COMMANDS, list_plugin_rows, load_plugin_table
+from tacitd.cli.command_table import COMMANDS, load_plugin_rows
 
 
 def test_help_of_a_command_is_what_its_option_prints(cli: Cli) -> None:
@@ -54,5 +54,5 @@ def test_bash_completes_commands_of_the_engine_and_of_plugins(cli: Cli, tmp_path
     done = subprocess.run(
         [bash, "-c", script + asking], env=environment, capture_output=True, text=True, check=True
     )
-    names = {**COMMANDS, **list_plugin_rows(load_plugin_table(os.environ))}
+    names = {**COMMANDS, **load_plugin_rows()}
     assert set(done.stdout.split()) == {name for name in names if name.startswith("lear")} != set()

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.plugin_table import PluginHooks, PluginTable
+from tacitd.cli.command_table import PluginTable
 from tacitd.cli.report_command import collect_sections
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
+from tacitd.handler import Plugin
 from tacitd.report.sections import ReportScope
 from tacitd.testing import FakeClock
 
@@ -74,7 +75,9 @@ def test_json_has_every_section(cli: Cli) -> None:
 
 def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
     """The others are there, and the page names what is left out."""
-    table = PluginTable((PluginHooks("toy", report="no_such_module:build"), PluginHooks("plain")), ("gone",))
+    table = PluginTable(
+        (Plugin("toy", "x:y", report="no_such_module:build"), Plugin("plain", "x:y")), {}, ("gone",)
+    )
     sections, problems = collect_sections(table, ReportScope(cli.state, {}, None, 0.0, 1e9))
     assert [one.heading for one in sections] == ["What it cost", "Changes in files"]
     assert problems[0] == "gone" and "section of toy: ModuleNotFoundError" in problems[1]
