@@ -1,26 +1,26 @@
-"""The entry point of the `tacitd` program: it prepares signals before the slow imports.
-
-Nothing else belongs here. Each import above `prepare_start` extends the time in which Ctrl-C prints a traceback.
-"""
+"""The entry point of the `tacitd` program."""
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> None:
-    """Print the status line, or prepare signals, then import and run the program."""
+    """Print the status line, or import and run the program."""
     if sys.argv[1:] == ["statusline"]:  # the client runs it again and again
         from tacitd.statusline import print_status_line
 
         print_status_line()
         return
-    from tacitd.service.early_signals import no_trace_on_interrupt, prepare_start
-
-    prepare_start(sys.argv[1:])
-    with no_trace_on_interrupt():
+    try:
         from tacitd.cli.program import main as run
-    run()
+
+        run()
+    except KeyboardInterrupt:  # during the imports; a command that runs ends with a message
+        sys.exit(130)
+    finally:
+        gc.freeze()  # otherwise the interpreter's end looks through all modules for garbage
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from tacitd.service.desktop_notices import make_desktop_notices
     from tacitd.service.heap import limit_heap
     from tacitd.service.notify import Notifier
-    from tacitd.service.signals import SignalReactions, handle_signals, stacks_on_usr1
+    from tacitd.service.signals import SignalReactions, handle_signals
     from tacitd.service.supervision import Supervision
 
     limit_heap()
@@ -104,10 +104,10 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     reactions = SignalReactions(held=[] if mode == "foreground" else [SIGHUP])
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
-        log, set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
+        set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
         app = build_app(places, os.environ, longer=notifier.extend_timeout, set_log_level=set_level)
         set_level(app.config.log.level)
-        with app, stacks_on_usr1(log), make_desktop_notices(app):
+        with app, make_desktop_notices(app):
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
@@ -127,8 +127,8 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     return 0
 
 
-def _choose_log(mode: Mode, quiet: bool, file: Path) -> tuple[Path | None, Callable[[str], None]]:
-    """Return the log file, None if the journal keeps the log, and the function that begins to log at a level."""
+def _choose_log(mode: Mode, quiet: bool, file: Path) -> Callable[[str], None]:
+    """Return the function that begins to log at a level: to the journal, or to the log file."""
     from tacitd.logging_setup import to_file, to_journal, to_stderr
 
     journal = mode == "service" and "NOTIFY_SOCKET" in os.environ
@@ -142,4 +142,4 @@ def _choose_log(mode: Mode, quiet: bool, file: Path) -> tuple[Path | None, Calla
         if mode == "foreground":
             to_stderr("WARNING" if quiet else level)
 
-    return None if journal else file, begin
+    return begin

@@ -13,10 +13,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from types import FrameType
-
-from tacitd.service.early_signals import write_stacks
 
 
 class SignalReactions:
@@ -93,20 +90,3 @@ def _listen(reader: socket.socket, actions: Mapping[signal.Signals, Callable[[],
             for number in data:
                 if number in by_number:
                     by_number[number]()
-
-
-@contextmanager
-def stacks_on_usr1(log: Path | None) -> Iterator[None]:
-    """While this is entered, SIGUSR1 appends the stacks of all threads to `log` (0600); None: to stderr, for the journal.
-
-    Main thread only. The main thread writes them between two instructions (`early_signals.write_stacks` says why), so it
-    must not be stuck in C: the daemon's main thread only waits for its end. Afterwards SIGUSR1 is ignored. Raises OSError.
-    """
-    fd = None if log is None else os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    signal.signal(signal.SIGUSR1, write_stacks(fd))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        if fd is not None:
-            os.close(fd)

@@ -302,3 +302,21 @@ def test_output_that_cannot_be_written_is_named(tmp_path: Path, arguments: list[
         "tacitd: the output could not be written: No space left on device\n"
         "hint: free space where it goes to, or name another file\n"
     )
+
+
+def test_an_interrupt_during_the_imports_prints_nothing() -> None:
+    """Ctrl-C before the command runs: 130, as a shell has it, and no traceback."""
+    script = """
+import sys
+class Interrupted:
+    def find_spec(self, name, path=None, target=None):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from tacitd_handlers.entry_point import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -15,7 +15,7 @@ from support_engine import Scene
 from support_waiting import PATIENCE
 from tacitd.errors import ConfigError
 from tacitd.service.notify import Notifier
-from tacitd.service.signals import handle_signals, stacks_on_usr1
+from tacitd.service.signals import handle_signals
 from tacitd.service.supervision import STUCK_AFTER, Supervision, describe_state, find_fault
 
 
@@ -168,15 +168,3 @@ def test_a_signal_is_acted_on_in_a_thread() -> None:
         os.kill(os.getpid(), signal.SIGHUP)
         assert done.wait(PATIENCE)
     assert where == ["tacitd-signals"] and signal.getsignal(signal.SIGHUP) == before
-
-
-def test_usr1_writes_all_stacks(tmp_path: Path) -> None:
-    """DESIGN "Service": USR1 writes all stacks to the log, 0600."""
-    log, before = tmp_path / "tacitd.log", signal.getsignal(signal.SIGUSR1)
-    try:
-        with stacks_on_usr1(log):
-            signal.raise_signal(signal.SIGUSR1)  # to this thread: the stacks are written when this returns
-    finally:
-        # It stays ignored, and processes of later tests would inherit that.
-        signal.signal(signal.SIGUSR1, before)
-    assert "most recent call first" in log.read_text() and log.stat().st_mode & 0o777 == 0o600
