@@ -4,12 +4,11 @@
 
 A daemon runs with a project of learned lines, a lesson and a transcript. Each row is a command with the time that is asked of
 it, as a multiple of `python3 -c pass` with the same interpreter, and the multiple reached in CPU time. The fastest runs are
-compared, because other work on the machine only adds time. The multiple of the elapsed time beside it has what a command waits
-for: for the daemon, which answers most of them. A row that is not reached ends with `MORE`; with one above twice what is asked,
-the exit code is 1. tests/scenario/test_scenario_command_times.py compares the same in every test run.
+compared, because other work on the machine only adds time. Beside it is the multiple of the elapsed time. A row that is not reached
+ends with `MORE`, and the exit code is 1 then. tests/scenario/test_scenario_command_times.py compares the same in every test run.
 
 The programs run as `python3 -c "from … import main; main()"`, which is what the scripts of `uv` and of new versions of `pip` do.
-The scripts of `pip` before 25.2 import `re` besides, and so does the row that has its name.
+The scripts of `pip` before 25.2 import `re` besides.
 """
 
 from __future__ import annotations
@@ -36,6 +35,8 @@ from tacitd.errors import UNAVAILABLE  # noqa: E402
 TACITD = [sys.executable, "-c", "from tacitd_handlers.entry_point import main; main()"]
 LESSON = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 PLAIN = "python3 -c pass"
+ASKED = 8
+"""What is asked of a command that a person calls to look at something."""
 LINES = 30
 """Lines that the project's LEARNED.md has."""
 
@@ -61,29 +62,21 @@ class Timings:
 
 def list_cases(daemon: Daemon) -> list[CommandCase]:
     """The commands, beginning with those that are called most often. The first is that with which the others are compared."""
-    cases = [
+    return [
         CommandCase(PLAIN, [sys.executable, "-c", "pass"], 1),
-        CommandCase("tacitd --version", [*TACITD, "--version"], 3),
-        CommandCase(
-            "tacitd --version, imports re", [sys.executable, "-c", f"import re; {TACITD[2]}", "--version"], 3
-        ),
         CommandCase("tacitd statusline", [*TACITD, "statusline"], 3),
-        CommandCase("tacitd --help", [*TACITD, "--help"], 3),
-        CommandCase("tacitd status", [*TACITD, "status"], 3),
-        CommandCase("tacitd status, no daemon", [*TACITD, "status"], 3, "copy"),
         CommandCase("lesson load", [*LESSON, "load"], 2),
         CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, "empty"),
-        CommandCase("tacitd context", [*TACITD, "context"], 5),
-        CommandCase("tacitd learned", [*TACITD, "learned"], 5),
-        CommandCase("tacitd why", [*TACITD, "why", "Prefers"], 5),
-        CommandCase("tacitd prompts", [*TACITD, "prompts", str(daemon.transcript("s1"))], 5),
-        CommandCase("tacitd config show", [*TACITD, "config", "show"], 10),
-        CommandCase("tacitd doctor --quick", [*TACITD, "doctor", "--quick"], 10),
+        CommandCase("tacitd --help", [*TACITD, "--help"], ASKED),
+        CommandCase("tacitd context", [*TACITD, "context"], ASKED),
+        CommandCase("tacitd learned", [*TACITD, "learned"], ASKED),
+        CommandCase("tacitd why", [*TACITD, "why", "Prefers"], ASKED),
+        CommandCase("tacitd history", [*TACITD, "history"], ASKED),
+        CommandCase("tacitd spend", [*TACITD, "spend"], ASKED),
+        CommandCase("tacitd prompts", [*TACITD, "prompts", str(daemon.transcript("s1"))], ASKED),
+        CommandCase("tacitd status", [*TACITD, "status"], ASKED),
+        CommandCase("tacitd status, no daemon", [*TACITD, "status"], ASKED, "copy"),
     ]
-    alone = [
-        CommandCase(f"{one.name}, no daemon", one.argv, one.asked, "copy") for one in cases if one.asked >= 5
-    ]
-    return cases + alone
 
 
 def learn_lines(daemon: Daemon) -> None:
@@ -135,7 +128,7 @@ def measure_cases(cases: Sequence[CommandCase], daemon: Daemon, runs: int) -> di
 
 
 def print_table(cases: Sequence[CommandCase], found: Mapping[str, Timings]) -> bool:
-    """Print a row for each command. Return whether none takes more than twice what is asked."""
+    """Print a row for each command. Return whether none takes more than is asked."""
     print(f"{'':<32} {'ms':>7}  {'asked':>5}  {'reached':>7}  {'elapsed':>7}")
     for one in cases:
         times, ratio = found[one.name], compare_with_plain(found, one)
@@ -146,9 +139,9 @@ def print_table(cases: Sequence[CommandCase], found: Mapping[str, Timings]) -> b
 
 
 def list_slow(cases: Sequence[CommandCase], found: Mapping[str, Timings]) -> list[str]:
-    """The commands that take more than twice what is asked, with the multiple reached."""
+    """The commands that take more than is asked, with the multiple reached."""
     ratios = ((one, compare_with_plain(found, one)) for one in cases)
-    return [f"{one.name}: {ratio:.1f}" for one, ratio in ratios if ratio > 2 * one.asked]
+    return [f"{one.name}: {ratio:.1f}" for one, ratio in ratios if ratio > one.asked]
 
 
 def compare_with_plain(found: Mapping[str, Timings], case: CommandCase) -> float:
@@ -157,7 +150,7 @@ def compare_with_plain(found: Mapping[str, Timings], case: CommandCase) -> float
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure, print, and return 0 if no command takes more than twice what is asked, otherwise 1."""
+    """Measure, print, and return 0 if no command takes more than is asked, otherwise 1."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--only", action="append", help="commands whose row contains this")

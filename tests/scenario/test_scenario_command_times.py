@@ -25,7 +25,7 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
         made.finish()
 
 
-def test_no_command_takes_more_than_twice_what_is_asked(daemon: Daemon) -> None:
+def test_no_command_takes_more_than_is_asked(daemon: Daemon) -> None:
     """The fastest runs are compared, in turns: other work on the machine adds to all, and never makes one faster."""
     learn_lines(daemon)
     cases = list_cases(daemon)
