@@ -7,7 +7,10 @@
     ├── ConfigError          78  the configuration is wrong, or the state directory is from a newer version
     ├── FileRefusedError     1   one file cannot be read or written now; only the work on it waits
     │   └── FileBusyError    1   an editor has the file open: the write is tried again until it succeeds
-    └── LogDamagedError      1   a log could not be opened for writing
+    ├── LogDamagedError      1   a log could not be opened for writing
+    ├── UnwritableError      1   the store cannot be read or written now; the same transaction is tried again
+    │   └── BusyStoreError   75  another process holds the store's write lock
+    └── StoreLostError       1   the store was damaged, deleted or replaced while it was open
 
 There are three kinds: a work item failed (its handler parks it), a source is degraded (`status` lists it until its cause
 is gone), the service cannot run (the process ends with the code). Where the codes of sysexits.h fit they are used,
@@ -26,13 +29,16 @@ __all__ = [
     "PARKED",
     "UNAVAILABLE",
     "USAGE",
+    "BusyStoreError",
     "ConfigError",
     "FileBusyError",
     "FileRefusedError",
     "LogDamagedError",
     "ParkedError",
+    "StoreLostError",
     "TacitdError",
     "UnavailableError",
+    "UnwritableError",
     "UsageError",
     "describe_failure",
     "describe_os_error",
@@ -105,6 +111,32 @@ class FileBusyError(FileRefusedError):
 
 class LogDamagedError(TacitdError):
     """One of tacitd's logs cannot be opened or appended to."""
+
+
+class UnwritableError(TacitdError):
+    """The store cannot be read or written now: the disk is full, read-only or has errors.
+
+    Nothing of the transaction is visible, but it may be durable all the same if its commit failed: after a crash it may be
+    there. So it is repeated by key, and nobody is told that it was not done.
+    """
+
+
+class BusyStoreError(UnwritableError):
+    """Another process holds the store's write lock."""
+
+    code = PARKED
+
+    def __init__(self, what: str, hint: str = "", *, seconds: float = 0.0) -> None:
+        super().__init__(what, hint)
+        self.seconds = seconds
+        """Seconds since which it is held: after 5 the process is named in `what`, and it is a problem for `status`."""
+
+
+class StoreLostError(TacitdError):
+    """The store was damaged, deleted or replaced while it was open. The transaction was not done.
+
+    The daemon's store has put the file aside and has begun a new one: whoever kept positions in memory begins again.
+    """
 
 
 _ROOM = "free space on that disk; waiting work then continues by itself"

@@ -1,0 +1,180 @@
+"""What a person decided: rows of `choice`, each also a line of `choices.jsonl`, from which a fresh store is filled.
+
+    {"at": 1771511405.0, "scope": "project", "name": "/home/ann/app", "what": "exclude", "value": ""}
+    {"at": 1771511500.0, "scope": "project", "name": "/home/ann/app", "what": "exclude", "withdrawn": true}
+
+`at` is in seconds since 1970, UTC; the last line of a (scope, name, what) counts. A line is appended, durably, in the
+transaction of its row: the store is the truth, and the file is written anew from it at a start if the two differ. The file
+is only read into a store that is new. The file contains no words: "never learn this again" is the digest of a text.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+
+if TYPE_CHECKING:
+    from tacitd.contract import Tx
+
+FILE = "choices.jsonl"
+"""File in the state directory, 0600."""
+Scope = Literal["all", "project", "session", "text"]
+What = Literal["pause", "exclude", "share", "local", "trust", "alias", "never"]
+SCOPES, WHATS = get_args(Scope), get_args(What)
+WRITE_MODES: tuple[What, ...] = ("exclude", "share", "local")
+"""Of these a project has at most one."""
+
+
+class Choice(NamedTuple):
+    """A row of `choice`."""
+
+    scope: Scope
+    name: str
+    """"" for all, a project's root, a session's id, or the digest of a text."""
+    what: What
+    value: str = ""
+    at: float = 0.0
+    """Seconds since 1970, UTC."""
+
+
+Key = tuple[str, str, str]
+
+
+def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
+    """Store a choice in the place of the earlier one. Of exclude, share and local the last counts. Raises OSError: then the
+    transaction must be rolled back."""
+    if choice.what in WRITE_MODES:
+        for other in WRITE_MODES:
+            if other != choice.what:
+                withdraw(tx, state_dir, choice._replace(what=other))
+    tx.execute("INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?, ?, ?, ?)", *choice)
+    _append(state_dir, [choice._asdict()])
+
+
+def withdraw(tx: Tx, state_dir: Path, choice: Choice) -> bool:
+    """Remove a choice, and return whether there was one; `value` is not compared. Raises OSError as `choose` does."""
+    key = choice.scope, choice.name, choice.what
+    if not tx.execute("DELETE FROM choice WHERE scope=? AND name=? AND what=?", *key).changed:
+        return False
+    _append(state_dir, [{**choice._asdict(), "withdrawn": True}])
+    return True
+
+
+def list_choices(tx: Tx) -> list[Choice]:
+    """All choices, the oldest first."""
+    return [
+        Choice(*row)
+        for row in tx.rows("SELECT scope, name, what, value, at FROM choice ORDER BY at, scope, name, what")
+    ]
+
+
+def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
+    """Fill a new store from the file, or from the logs of the first design if there is none; otherwise write the file anew if
+    it differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
+    try:
+        in_file = _fold(_read_lines(state_dir / FILE))
+        known = True
+    except FileNotFoundError:
+        in_file, known = (_read_first_design(state_dir) if new else {}), False
+    if new:
+        for choice in in_file.values():
+            tx.execute(
+                "INSERT OR REPLACE INTO choice(scope, name, what, value, at) VALUES(?, ?, ?, ?, ?)", *choice
+            )
+    in_store = {choice[:3]: choice for choice in list_choices(tx)}
+    if in_store != in_file or (in_store and not known):
+        _rewrite(state_dir, in_store.values())
+
+
+def _fold(records: Iterable[Mapping[str, Any]]) -> dict[Key, Choice]:
+    found: dict[Key, Choice] = {}
+    for record in records:
+        scope: Any = record.get("scope")
+        what: Any = record.get("what")
+        name, value, at = record.get("name"), record.get("value", ""), record.get("at")
+        if scope not in SCOPES or what not in WHATS:
+            continue
+        if not isinstance(name, str) or not isinstance(value, str) or not isinstance(at, int | float):
+            continue
+        if record.get("withdrawn"):
+            found.pop((scope, name, what), None)
+        else:
+            found[scope, name, what] = Choice(scope, name, what, value, float(at))
+    return found
+
+
+def _read_lines(path: Path) -> list[Mapping[str, Any]]:
+    """The records of a file of JSON lines. A line that is none, such as a torn one, is left out. Raises OSError."""
+    records: list[Mapping[str, Any]] = []
+    for line in path.read_bytes().split(b"\n"):
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(record, dict):
+            records.append(record)
+    return records
+
+
+def _read_first_design(state_dir: Path) -> dict[Key, Choice]:
+    """The choices in the logs of the first design: `projects.jsonl` with write modes, `paused.jsonl` with pauses."""
+    modes: dict[Any, What] = {"off": "exclude", "shared": "share", "local": "local"}
+    found: dict[Key, Choice] = {}
+    for record in _read_old(state_dir / "projects.jsonl"):
+        root, what = str(record.get("project", "")), modes.get(record.get("write"))
+        for each in WRITE_MODES:
+            found.pop(("project", root, each), None)
+        if what is not None:
+            found["project", root, what] = Choice("project", root, what, "", _time_of(record))
+    scopes: dict[Any, Scope] = {"all": "all", "project": "project", "session": "session"}
+    for record in _read_old(state_dir / "paused.jsonl"):
+        scope, name = scopes.get(record.get("scope")), str(record.get("name", ""))
+        if scope is None:
+            continue
+        if record.get("held"):
+            found[scope, name, "pause"] = Choice(scope, name, "pause", "", _time_of(record))
+        elif scope == "all":
+            found = {key: choice for key, choice in found.items() if choice.what != "pause"}
+        else:
+            found.pop((scope, name, "pause"), None)
+    return found
+
+
+def _read_old(path: Path) -> list[Mapping[str, Any]]:
+    try:
+        return _read_lines(path)
+    except FileNotFoundError:
+        return []
+
+
+def _time_of(record: Mapping[str, Any]) -> float:
+    at = record.get("at")
+    return float(at) if isinstance(at, int | float) else 0.0
+
+
+def _encode(records: Iterable[Mapping[str, Any]]) -> bytes:
+    return b"".join(json.dumps(record, ensure_ascii=False).encode() + b"\n" for record in records)
+
+
+def _append(state_dir: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    from tacitd.files.append_text import append_text
+
+    append_text(state_dir / FILE, _encode(records))
+
+
+def _rewrite(state_dir: Path, choices: Iterable[Choice]) -> None:
+    from tacitd.files.disk import RealDisk, write_all
+
+    disk, path, beside = RealDisk(), state_dir / FILE, state_dir / f"{FILE}.new"
+    beside.unlink(missing_ok=True)
+    fd = disk.open_new(beside, 0o600)
+    try:
+        write_all(fd, _encode(choice._asdict() for choice in choices), disk)
+        disk.sync(fd)
+    finally:
+        os.close(fd)
+    disk.replace(beside, path)
+    disk.sync_dir(state_dir)

@@ -1,0 +1,174 @@
+"""The files of the store as the system sees them: how they are created, where they are, what is wrong with their disk, and
+which process locks them. Nothing here opens the store itself: see `tacitd.store`.
+
+    tacitd.sqlite                        the store, 0600; SQLite makes -wal, -shm or -journal beside it with the same mode
+    tacitd.sqlite.2026-02-19T14-30-05    one that was damaged or replaced, put aside at this local time; removed after 30 days
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from tacitd.errors import describe_os_error
+
+STORE = "tacitd.sqlite"
+"""The store's file name in the state directory."""
+BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite appends to the name for its own files."""
+KEPT_DAYS = 30
+"""Days for which a store that was put aside is kept."""
+MOUNTS = Path("/proc/self/mountinfo")
+LOCKS = Path("/proc/locks")
+NETWORK = re.compile(
+    r"9p|afs|beegfs|ceph|cifs|drvfs|fuse\.(glusterfs|sshfs|vmhgfs-fuse)|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|prl_fs|smb3|smbfs"
+    r"|vboxsf|vmhgfs"
+)
+"""File systems that other machines write too, or that share no memory maps with them: the write-ahead log is not safe there."""
+_PROBE = ".tacitd-probe"
+_PROBE_BYTES = b"\0" * (128 << 10)
+_ASIDE = re.compile(re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z")
+_DATE = "%Y-%m-%dT%H-%M-%S"
+
+
+def create_store(path: Path) -> bool:
+    """Create an empty file of mode 0600, or take all rights of others from the one that is there. Returns whether it is new or
+    empty. Raises OSError.
+
+    SQLite would create it with the umask's mode, and gives its other files the mode of this one.
+    """
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        found = path.stat()
+        if found.st_mode & 0o077:
+            path.chmod(0o600)
+        return found.st_size == 0
+    return True
+
+
+def was_left_open(path: Path) -> bool:
+    """Whether the last process that wrote the store ended without closing it, or another one has it open."""
+    return any(has_bytes(Path(f"{path}{end}")) for end in ("-wal", "-journal"))
+
+
+def has_bytes(path: Path) -> bool:
+    """Whether there is a file of this name that is not empty."""
+    try:
+        return path.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def is_on_network(directory: Path) -> bool:
+    """Whether a directory is on a network file system. False where the system does not say so, as on macOS."""
+    try:
+        lines = MOUNTS.read_text("utf-8", "surrogateescape").splitlines()
+    except OSError:
+        return False
+    place, best = os.path.realpath(directory), ("", "")
+    for line in lines:
+        mount, _, kind = line.partition(" - ")
+        root = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount.split(" ")[4])
+        if len(root) >= len(best[0]) and f"{place}/".startswith(f"{root.rstrip('/')}/"):
+            best = root, kind.split(" ")[0]
+    return NETWORK.fullmatch(best[1]) is not None
+
+
+def put_aside(path: Path, now: float) -> Path | None:
+    """Rename the store and what SQLite has beside it, and return the new path; None if there is no store. `now`: seconds since
+    1970, UTC. Raises OSError.
+
+    The store is renamed first: without it SQLite drops the other files, but it without them would be an older state.
+    """
+    name = f"{path}.{datetime.fromtimestamp(now).strftime(_DATE)}"
+    target = next(one for n in range(1000) if not (one := Path(f"{name}.{n}" if n else name)).exists())
+    try:
+        path.rename(target)
+    except FileNotFoundError:
+        return None
+    for end in BESIDE:
+        with suppress(FileNotFoundError):
+            if end == "-shm":
+                os.unlink(f"{path}{end}")  # noqa: PTH108
+            else:
+                os.rename(f"{path}{end}", f"{target}{end}")  # noqa: PTH104
+    return target
+
+
+def list_aside(directory: Path) -> Iterator[tuple[Path, float]]:
+    """The stores that were put aside, each file with the time: seconds since 1970, UTC."""
+    for path in sorted(directory.iterdir()):
+        if found := _ASIDE.match(path.name):
+            yield path, datetime.strptime(found[1], _DATE).timestamp()
+
+
+def remove_aside(directory: Path, before: float) -> int:
+    """Delete the stores that were put aside before a time, and return how many files that were. Raises OSError."""
+    old = [path for path, at in list_aside(directory) if at < before]
+    for path in old:
+        path.unlink(missing_ok=True)
+    return len(old)
+
+
+def probe(path: Path) -> tuple[str, str] | None:
+    """What is wrong with the store's disk, and the hint that fixes it; None if nothing is.
+
+    SQLite reports most faults of a disk as "disk I/O error". So a file is written beside the store, and what the system says
+    about it is taken.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        beside = path.with_name(_PROBE)
+        fd = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            done = os.pwrite(fd, _PROBE_BYTES, 0)
+            while done < len(_PROBE_BYTES):
+                done += os.pwrite(fd, _PROBE_BYTES[done:], done)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+            beside.unlink()
+    except OSError as error:
+        error.filename = error.filename or str(path)
+        return describe_os_error(error)
+    return None
+
+
+def find_lock_holder(path: Path) -> int | None:
+    """The process that holds the store's write lock; None if it is not known, as on macOS or over a network."""
+    places: dict[int, range] = {}
+    for file, locked in ((f"{path}-shm", range(120, 121)), (str(path), range(1 << 30, (1 << 30) + 2))):
+        with suppress(OSError):
+            places[os.stat(file).st_ino] = locked  # noqa: PTH116
+    try:
+        lines = LOCKS.read_text("ascii").splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        # 4: POSIX  ADVISORY  WRITE 4242 fd:01:262147 120 120
+        match line.split():
+            case [_, "POSIX", _, "WRITE", pid, place, first, _] if pid.isdigit() and int(pid) not in (
+                0,
+                os.getpid(),
+            ):
+                if int(first) in places.get(int(place.rpartition(":")[2]), ()):
+                    return int(pid)
+    return None
+
+
+def describe_process(pid: int) -> str:
+    """A process for a person: its name, if the system says it, and its id."""
+    try:
+        return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} ({pid})"
+    except OSError:
+        return f"process {pid}"

@@ -1,0 +1,101 @@
+"""The tables of the store: the numbered SQL steps of the engine and of the plugins, and the columns that hold words.
+
+Given an open connection, nothing here opens or ends a transaction but `run_steps`. In a step, a column that is added to a
+table is marked with `/* text */` where a table's own column has `-- text`: SQLite keeps both in the table's SQL.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+
+from tacitd.errors import ConfigError
+
+ENGINE = "engine"
+ENGINE_STEPS = ("tacitd:schema.sql",)
+"""The engine's steps, as those of a plugin: `"package:file.sql"`."""
+_MARKED = re.compile(r"(\w+) TEXT\b(?:(?! TEXT\b)[^\n])*?(?:--|/\*) text\b")
+
+
+def read_step(step: str) -> str:
+    """The SQL of a step `"package:file.sql"`. Raises OSError, ImportError."""
+    package, _, file = step.partition(":")
+    return (files(package) / file).read_text("utf-8")
+
+
+def split_statements(script: str) -> Iterator[str]:
+    """The statements of a script. `executescript` is not used, because it commits what is open."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if re.sub(r"--[^\n]*|\s", "", statement):
+        yield statement
+
+
+def read_versions(db: sqlite3.Connection) -> dict[str, int]:
+    """The version of each owner's tables; empty in a new store."""
+    if not db.execute("SELECT 1 FROM sqlite_master WHERE name='schema_version'").fetchone():
+        return {}
+    return dict(db.execute("SELECT owner, version FROM schema_version").fetchall())
+
+
+def require_version(found: int) -> None:
+    """Raises ConfigError if the engine's tables are from a newer version of tacitd."""
+    if found > len(ENGINE_STEPS):
+        raise ConfigError(
+            f"the store is from a newer version of tacitd (its tables have version {found}, this one knows"
+            f" {len(ENGINE_STEPS)})",
+            "install the newer version again",
+        )
+
+
+def make_tables(db: sqlite3.Connection, plugins: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Run the steps that are missing, and return by plugin why its tables cannot be used. Raises ConfigError for the engine's."""
+    versions = read_versions(db)
+    require_version(versions.get(ENGINE, 0))
+    _run_steps(db, ENGINE, ENGINE_STEPS[versions.get(ENGINE, 0) :], len(ENGINE_STEPS))
+    off = {}
+    for name, steps in plugins.items():
+        found = versions.get(name, 0)
+        if found > len(steps):
+            off[name] = f"its tables are from a newer version of it ({found}, this one knows {len(steps)})"
+            continue
+        try:
+            _run_steps(db, name, steps[found:], len(steps))
+        except (ImportError, OSError, sqlite3.ProgrammingError) as error:
+            off[name] = f"its tables cannot be made: {error}"
+        except sqlite3.Error as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
+                raise
+            off[name] = f"its tables cannot be made: {error}"
+    return off
+
+
+def _run_steps(db: sqlite3.Connection, owner: str, steps: Sequence[str], version: int) -> None:
+    """Run each step with its version in one transaction."""
+    for number, step in enumerate(steps, version - len(steps) + 1):
+        script = read_step(step)
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            if read_versions(db).get(owner, 0) < number:  # another process may have done it meanwhile
+                for statement in split_statements(script):
+                    db.execute(statement)
+                db.execute("INSERT OR REPLACE INTO schema_version VALUES(?, ?)", (owner, number))
+            db.execute("COMMIT")
+        finally:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+
+def list_text_columns(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """(table, column) of each column that is marked as one that may hold words, of every owner, also of one that is not
+    installed any more: SQLite keeps the comments of a table's SQL."""
+    tables = db.execute(
+        "SELECT name, sql FROM sqlite_master WHERE type='table' AND sql IS NOT NULL ORDER BY name"
+    )
+    return [(name, column) for name, sql in tables.fetchall() for column in _MARKED.findall(sql)]
