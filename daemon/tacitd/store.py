@@ -19,48 +19,44 @@ What SQLite does, and what follows:
 from __future__ import annotations
 
 import errno
+import math
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NoReturn, Self
 
 from tacitd.clock import Clock
 from tacitd.contract import Row, Tx, Value
-from tacitd.errors import (
-    OS_ERROR_HINTS,
-    BusyStoreError,
-    StoreLostError,
-    UnavailableError,
-    UnwritableError,
-    describe_os_error,
-)
+from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
 from tacitd.state.person_choices import match_file
+from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describe_error
 from tacitd.state.store_files import STORE
-from tacitd.state.store_transaction import BUSY, DAMAGE, DISK, Savepoint, Transaction, code_of, savepoint
+from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
+from tacitd.state.store_words import blank_words
 
 __all__ = ["Reader", "Savepoint", "Store", "open_readonly", "savepoint"]
 
-DAEMON_WAIT, COMMAND_WAIT = 0.2, 5.0
+DAEMON_WAIT, COMMAND_WAIT = 0.2, LONG
 """Seconds for which the daemon and a command wait for another process's write lock."""
-LONG = 5.0
-"""Seconds after which the process that holds the write lock is named."""
 DAY = 86_400.0
-_WAL_LIMIT = 4 << 20
-"""Bytes to which the write-ahead log is cut after a checkpoint."""
-_DOCTOR = "`tacitd doctor` checks what may be wrong"
-_PROBLEM = "store-lost"
-FORGOTTEN = "[forgotten]"
-"""What stands in the place of words after `forget --purge`."""
+KEPT = store_files.KEPT_DAYS * DAY
+SETTINGS = (
+    "synchronous=FULL",
+    "secure_delete=ON",  # deleted words leave no bytes
+    "foreign_keys=ON",
+    "fullfsync=ON",  # macOS: fsync alone is not durable there
+    "checkpoint_fullfsync=ON",
+    f"journal_size_limit={4 << 20}",  # bytes to which the write-ahead log is cut after a checkpoint
+)
+LOST = "store-lost"
+"""The id of the engine's problem that says what a new store replaces."""
 
 
 def do_nothing(step: str) -> None:
     """Called at each durable step: "before commit", "committed"."""
-
-
-# --- the store -----------------------------------------------------------------------------------------------------------
 
 
 class Store:
@@ -90,10 +86,12 @@ class Store:
         self._writer: sqlite3.Connection | None = None
         self._reader: sqlite3.Connection | None = None
         self._file = (0, 0)
-        self._lost: str = ""
-        """What happened to the store before the present one, until a row of it says so."""
+        """Device and inode of the open file."""
+        self._lost = ""
+        """What happened to the store before the present one, until that was reported."""
         self._busy_since: float | None = None
         self._in_write = False
+        self._closed = False
 
     @classmethod
     def open(
@@ -108,22 +106,21 @@ class Store:
         """Open the store; create it, and make or change its tables, if needed.
 
         `plugins`: by name the steps of its tables, `PluginSpec.schema`. `owner`: the daemon, which alone puts a damaged store aside
-        and waits only 0.2 s for another process. Raises ConfigError for the tables of a newer version (exit 78),
-        UnwritableError, and StoreLostError for a damaged store if it is not the owner.
+        and waits only 0.2 s for another process. A new store that replaces a damaged one says so in its row of `degradation`.
+        Raises ConfigError for the tables of a newer version (exit 78), UnwritableError, and StoreLostError for a damaged store if
+        it is not the owner.
         """
         store = cls(state_dir, clock, plugins or {}, owner, on_step)
         with store._lock:
-            try:
+            with suppress(StoreLostError) if owner else nullcontext():
                 store._connect()
-            except StoreLostError:
-                if not owner:
-                    raise
             store._lost = ""
         return store
 
     def close(self) -> None:
         """Close the store. The last process that does so moves the write-ahead log into it."""
         with self._lock:
+            self._closed = True
             self._disconnect()
 
     @contextmanager
@@ -136,24 +133,23 @@ class Store:
             if self._in_write:
                 raise RuntimeError("a write inside a write")
             db = self._begin()
-            tx = Transaction(db)
+            tx = StoreTransaction(db)
             self._in_write = True
             try:
                 yield tx
-                if tx.fault is not None:
-                    raise tx.fault
+                tx.require_sound()
                 self._on_step("before commit")
                 self._require_file()
                 tx.mark("COMMIT")
             except sqlite3.Error as error:
                 if error is not tx.fault:
                     raise
-                self._rollback(db)
+                _roll_back(db)
                 self._explain(error)
             finally:
                 tx.ended = True
                 self._in_write = False
-                self._rollback(db)
+                _roll_back(db)
             self._on_step("committed")
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
@@ -173,25 +169,45 @@ class Store:
         return self.rows(sql, *values)
 
     def check(self) -> None:
-        """Check the store if that was not done for a day, and remove old copies. Raises StoreLostError, UnwritableError."""
+        """Check the store and remove old copies, if that was not done for a day. Raises StoreLostError, UnwritableError."""
         now = self._clock.now()
         last = self.rows("SELECT succeeded FROM job WHERE plugin='engine' AND name='check'")
         if last and now - DAY < last[0][0] <= now:
             return
-        if not self._is_sound():
+        try:
+            self._require_check()
+        except sqlite3.Error as error:
             with self._lock:
-                self._begin_anew("was damaged")
+                self._explain(error)
         with self.write() as tx:
             tx.execute(
                 "INSERT OR REPLACE INTO job(plugin, name, succeeded) VALUES('engine', 'check', ?)", now
             )
-            tx.execute(
-                "DELETE FROM degradation WHERE owner='engine' AND id=? AND since<?",
-                _PROBLEM,
-                now - store_files.KEPT_DAYS * DAY,
-            )
+            tx.execute("DELETE FROM degradation WHERE owner='engine' AND id=? AND since<?", LOST, now - KEPT)
         with suppress(OSError):
-            store_files.remove_aside(self.state_dir, now - store_files.KEPT_DAYS * DAY)
+            store_files.remove_aside(self.state_dir, now - KEPT)
+
+    def purge_words(self, texts: Collection[str]) -> int:
+        """Remove texts from every column that may hold words, and every store that was put aside. Returns how many values changed.
+        After it no file of the store has a byte of them. Raises UnwritableError: it is to be repeated."""
+        with self._lock:
+            with self.write() as tx:
+                changed = blank_words(tx, store_tables.list_text_columns(tx), texts)
+            db = self._writer
+            assert db is not None
+            try:
+                with self._read_lock:
+                    waits = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                store_files.remove_aside(self.state_dir, math.inf)
+            except sqlite3.Error as error:
+                self._explain(error)
+            except OSError as error:
+                raise describe_error(self.path, error, 0.0) from error
+            if waits:
+                raise BusyStoreError(
+                    "another process reads the store, so the words are still in its log", "try again"
+                )
+        return changed
 
     # --- connections
 
@@ -206,7 +222,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             self._disconnect()
             if not isinstance(error, sqlite3.Error) or code_of(error) not in DAMAGE:
-                raise self._describe(error) from error
+                raise describe_error(self.path, error, self._count_busy()) from error
             self._put_aside("was damaged")
             self._connect()
         except BaseException:
@@ -215,6 +231,8 @@ class Store:
 
     def _reconnect(self) -> None:
         """Open both connections, and raise StoreLostError if the store is another one than before."""
+        if self._closed:
+            raise RuntimeError("the store is closed")
         self._connect()
         if self._lost:
             what, self._lost = self._lost, ""
@@ -224,46 +242,30 @@ class Store:
         left_open = store_files.was_left_open(self.path)
         store_files.create_store(self.path)
         wait = DAEMON_WAIT if self._owner else COMMAND_WAIT
-        db = _open_file(self.path, "rw", wait)
-        self._writer = db
-        mode = "TRUNCATE" if store_files.is_on_network(self.state_dir) else "WAL"
-        db.execute(f"PRAGMA journal_mode={mode}")
-        for setting in (
-            "synchronous=FULL",
-            "secure_delete=ON",
-            "foreign_keys=ON",
-            "fullfsync=ON",  # macOS: fsync alone is not durable there
-            "checkpoint_fullfsync=ON",
-            f"journal_size_limit={_WAL_LIMIT}",
-        ):
-            db.execute(f"PRAGMA {setting}")
+        db = self._writer = _open_file(self.path, "rw", wait)
         found = self.path.stat()
         self._file = found.st_dev, found.st_ino
-        if left_open and self._owner and not self._is_sound():
-            self._disconnect()
-            self._put_aside("was damaged")
-            self._open_files()
-            return
+        mode = "TRUNCATE" if store_files.is_on_network(self.state_dir) else "WAL"
+        for setting in (f"journal_mode={mode}", *SETTINGS):
+            db.execute(f"PRAGMA {setting}")
+        if left_open and self._owner:
+            self._require_check()
         self.off = store_tables.make_tables(db, self._plugins)
         self._reader = _open_file(self.path, "ro", wait)
         self._fill()
 
     def _fill(self) -> None:
         """Read the choices of a person into a new store, and store what it replaces."""
+        now = self._clock.now()
         with self.write() as tx:
             self.is_new = not tx.rows("SELECT 1 FROM job WHERE plugin='engine' AND name='begin'")
             match_file(tx, self.state_dir, new=self.is_new)
-            if self.is_new:
-                tx.execute(
-                    "INSERT INTO job(plugin, name, succeeded) VALUES('engine', 'begin', ?)", self._clock.now()
-                )
+            tx.execute("INSERT OR IGNORE INTO job(plugin, name, succeeded) VALUES('engine', 'begin', ?)", now)
             if self._lost:
-                what = f"the store {self._lost}; positions, waiting prompts and history are lost"
+                what = f"the store {self._lost}; positions, waiting prompts, history and costs are lost"
                 hint = "what was learned is in your files, and your choices hold; `tacitd scan` reads old transcripts again"
-                tx.execute(
-                    "INSERT OR REPLACE INTO degradation(owner, id, what, hint, since) VALUES('engine', ?, ?, ?, ?)",
-                    _PROBLEM, what, hint, self._clock.now(),
-                )  # fmt: skip
+                sql = "INSERT OR REPLACE INTO degradation(owner, id, what, hint, since) VALUES('engine', ?, ?, ?, ?)"
+                tx.execute(sql, LOST, what, hint, now)
 
     def _disconnect(self) -> None:
         with self._read_lock:
@@ -285,11 +287,6 @@ class Store:
         self._busy_since = None
         return db
 
-    def _rollback(self, db: sqlite3.Connection) -> None:
-        with suppress(sqlite3.Error):
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-
     # --- faults
 
     def _require_file(self) -> None:
@@ -299,22 +296,41 @@ class Store:
         except FileNotFoundError:
             self._begin_anew("was deleted while it was open")
         except OSError as error:
-            raise self._describe(error) from error
+            raise describe_error(self.path, error, 0.0) from error
         if (found.st_dev, found.st_ino) != self._file:
             self._begin_anew("was replaced while it was open")
 
-    def _is_sound(self) -> bool:
-        """Whether SQLite's check finds nothing. Raises UnwritableError."""
+    def _require_check(self) -> None:
+        """Raises sqlite3.DatabaseError if SQLite's check finds something. It has a connection of its own: a write does not wait."""
+        db = _open_file(self.path, "rw", DAEMON_WAIT)
         try:
-            db = _open_file(self.path, "rw", DAEMON_WAIT)
-            try:
-                return bool(db.execute("PRAGMA quick_check(1)").fetchall() == [("ok",)])
-            finally:
-                db.close()
-        except sqlite3.Error as error:
-            if code_of(error) in DAMAGE:
-                return False
-            raise self._describe(error) from error
+            found = db.execute("PRAGMA quick_check(1)").fetchall()
+        finally:
+            db.close()
+        if found != [("ok",)]:
+            error = sqlite3.DatabaseError(f"quick_check: {found}")
+            error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+            raise error
+
+    def _explain(self, error: sqlite3.Error) -> NoReturn:
+        """Raise what an error of SQLite means. The caller has the lock."""
+        if code_of(error) in DAMAGE:
+            self._begin_anew("was damaged")
+        raise describe_error(self.path, error, self._count_busy()) from error
+
+    def _count_busy(self) -> float:
+        """Seconds for which another process holds the lock, as far as is known."""
+        now = self._clock.monotonic()
+        self._busy_since = now if self._busy_since is None else self._busy_since
+        return now - self._busy_since if self._owner else COMMAND_WAIT
+
+    def _begin_anew(self, what: str) -> NoReturn:
+        """Put the store aside, begin a new one, and raise StoreLostError. The caller has the lock."""
+        self._disconnect()
+        self._in_write = False
+        self._put_aside(what)
+        self._reconnect()
+        raise AssertionError("a new store was not reported")
 
     def _put_aside(self, what: str) -> None:
         """Rename the store, whose connections are closed. Raises StoreLostError if that is the daemon's task."""
@@ -325,63 +341,23 @@ class Store:
         try:
             aside = store_files.put_aside(self.path, self._clock.now())
         except OSError as error:
-            raise self._describe(error) from error
+            raise describe_error(self.path, error, 0.0) from error
         self._lost = f"{what} and is kept as {aside.name} for {store_files.KEPT_DAYS} days" if aside else what
-
-    def _begin_anew(self, what: str) -> NoReturn:
-        """Put the store aside, begin a new one, and raise StoreLostError. The caller has the lock."""
-        self._disconnect()
-        self._in_write = False
-        self._put_aside(what)
-        self._reconnect()
-        raise AssertionError("a new store was reported before it was made")
-
-    def _explain(self, error: sqlite3.Error) -> NoReturn:
-        """Raise what an error of SQLite means. The caller has the lock."""
-        if code_of(error) in DAMAGE and not self._is_sound():
-            self._begin_anew("was damaged")
-        raise self._describe(error) from error
-
-    def _describe(self, error: sqlite3.Error | OSError) -> Exception:
-        """The error to raise for one of the disk or of SQLite; what a program did wrong stays as it is."""
-        if isinstance(error, OSError):
-            return UnwritableError(*describe_os_error(error))
-        code = code_of(error)
-        if code in BUSY:
-            return self._describe_busy()
-        if code not in DISK | DAMAGE:
-            return error
-        return UnwritableError(*(store_files.probe(self.path) or (f"{self.path}: {error}", _DOCTOR)))
-
-    def _describe_busy(self) -> BusyStoreError:
-        now = self._clock.monotonic()
-        self._busy_since = since = now if self._busy_since is None else self._busy_since
-        seconds = now - since
-        if seconds < LONG and self._owner:
-            return BusyStoreError("another process writes the store", "it is tried again", seconds=seconds)
-        pid = store_files.find_lock_holder(self.path)
-        if pid is None:
-            return BusyStoreError(
-                "another process holds the store", f"find it with `fuser {self.path}`", seconds=seconds
-            )
-        name = store_files.describe_process(pid)
-        return BusyStoreError(
-            f"{name} holds the store", f"let it go on, or end it: `kill {pid}`", seconds=seconds
-        )
-
-
-# --- reading only ----------------------------------------------------------------------------------------------------------
 
 
 class Reader:
     """The store, open for reading only, for a command: it needs no daemon and changes nothing."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        self._path = path
         self._db = db
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
-        """Return all rows of a SELECT."""
-        return self._db.execute(sql, values).fetchall()
+        """Return all rows of a SELECT. Raises UnwritableError, StoreLostError."""
+        try:
+            return self._db.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise describe_error(self._path, error, COMMAND_WAIT) from error
 
     def close(self) -> None:
         """Close the store."""
@@ -395,43 +371,46 @@ class Reader:
 
 
 def open_readonly(state_dir: Path) -> Reader | None:
-    """Open the store for reading; None if there is none. Raises ConfigError, UnavailableError, UnwritableError."""
+    """Open the store for reading; None if there is none. Raises ConfigError (the store of a newer version), UnavailableError (of
+    an earlier one), UnwritableError, StoreLostError."""
     path = state_dir / STORE
     if not store_files.has_bytes(path):
         return None
     # A transaction that a killed process left in a journal can only be undone by a connection that may write.
     mode = "rw" if store_files.is_on_network(state_dir) else "ro"
     try:
-        try:
-            db = _open_file(path, mode, COMMAND_WAIT)
-            versions = _versions(db)
-        except sqlite3.OperationalError:
-            # A full or read-only disk has no room for -shm. If nobody has the store open, it does not change meanwhile.
-            if store_files.was_left_open(path) or Path(f"{path}-shm").exists():
-                raise
-            db = _open_file(path, "ro&immutable=1", COMMAND_WAIT)
-            versions = _versions(db)
+        db, version = _open_read(path, mode)
     except sqlite3.Error as error:
-        raise UnwritableError(*(store_files.probe(path) or (f"{path}: {error}", _DOCTOR))) from error
-    found = versions.get(store_tables.ENGINE, 0)
+        # A full or read-only disk has no room for -shm. If nobody has the store open, it does not change meanwhile.
+        if code_of(error) not in DISK or store_files.was_left_open(path) or Path(f"{path}-shm").exists():
+            raise describe_error(path, error, COMMAND_WAIT) from error
+        try:
+            db, version = _open_read(path, "ro&immutable=1")
+        except sqlite3.Error as second:
+            raise describe_error(path, second, COMMAND_WAIT) from second
+    if version == len(store_tables.ENGINE_STEPS):
+        return Reader(path, db)
+    db.close()
+    store_tables.require_version(version)
+    if version:
+        raise UnavailableError("the store is from an earlier version of tacitd", "`tacitd start` changes it")
+    return None
+
+
+def _open_read(path: Path, mode: str) -> tuple[sqlite3.Connection, int]:
+    """A connection, and the version of the engine's tables; 0 if there are none yet."""
+    db = _open_file(path, mode, COMMAND_WAIT)
     try:
-        store_tables.require_version(found)
-        if found < len(store_tables.ENGINE_STEPS):
-            raise UnavailableError(
-                "the store is from an earlier version of tacitd", "`tacitd start` changes it"
-            )
+        return db, store_tables.read_versions(db).get(store_tables.ENGINE, 0)
     except BaseException:
         db.close()
         raise
-    return Reader(db)
 
 
-def _versions(db: sqlite3.Connection) -> dict[str, int]:
-    try:
-        return store_tables.read_versions(db)
-    except sqlite3.Error:
-        db.close()
-        raise
+def _roll_back(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.Error):  # it is closed, or the disk's error has ended the transaction
+        if db.in_transaction:
+            db.execute("ROLLBACK")
 
 
 def _open_file(path: Path, mode: str, wait: float) -> sqlite3.Connection:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
+from tacitd.errors import UnwritableError, describe_os_error
+
 if TYPE_CHECKING:
     from tacitd.contract import Tx
 
@@ -44,8 +46,8 @@ Key = tuple[str, str, str]
 
 
 def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
-    """Store a choice in the place of the earlier one. Of exclude, share and local the last counts. Raises OSError: then the
-    transaction must be rolled back."""
+    """Store a choice in the place of the earlier one. Of exclude, share and local the last counts. Raises UnwritableError: then the
+    transaction must not be committed."""
     if choice.what in WRITE_MODES:
         for other in WRITE_MODES:
             if other != choice.what:
@@ -55,7 +57,7 @@ def choose(tx: Tx, state_dir: Path, choice: Choice) -> None:
 
 
 def withdraw(tx: Tx, state_dir: Path, choice: Choice) -> bool:
-    """Remove a choice, and return whether there was one; `value` is not compared. Raises OSError as `choose` does."""
+    """Remove a choice, and return whether there was one; `value` is not compared. Raises as `choose` does."""
     key = choice.scope, choice.name, choice.what
     if not tx.execute("DELETE FROM choice WHERE scope=? AND name=? AND what=?", *key).changed:
         return False
@@ -162,7 +164,10 @@ def _encode(records: Iterable[Mapping[str, Any]]) -> bytes:
 def _append(state_dir: Path, records: Iterable[Mapping[str, Any]]) -> None:
     from tacitd.files.append_text import append_text
 
-    append_text(state_dir / FILE, _encode(records))
+    try:
+        append_text(state_dir / FILE, _encode(records))
+    except OSError as error:
+        raise UnwritableError(*describe_os_error(error)) from error
 
 
 def _rewrite(state_dir: Path, choices: Iterable[Choice]) -> None:

@@ -1,5 +1,5 @@
-"""The files of the store as the system sees them: how they are created, where they are, what is wrong with their disk, and
-which process locks them. Nothing here opens the store itself: see `tacitd.store`.
+"""The files of the store: how they are created, on which file system they are, and how they are put aside. Nothing here opens
+the store itself: see `tacitd.store`.
 
     tacitd.sqlite                        the store, 0600; SQLite makes -wal, -shm or -journal beside it with the same mode
     tacitd.sqlite.2026-02-19T14-30-05    one that was damaged or replaced, put aside at this local time; removed after 30 days
@@ -7,15 +7,12 @@ which process locks them. Nothing here opens the store itself: see `tacitd.store
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-
-from tacitd.errors import describe_os_error
 
 STORE = "tacitd.sqlite"
 """The store's file name in the state directory."""
@@ -24,14 +21,11 @@ BESIDE = ("-wal", "-shm", "-journal")
 KEPT_DAYS = 30
 """Days for which a store that was put aside is kept."""
 MOUNTS = Path("/proc/self/mountinfo")
-LOCKS = Path("/proc/locks")
 NETWORK = re.compile(
     r"9p|afs|beegfs|ceph|cifs|drvfs|fuse\.(glusterfs|sshfs|vmhgfs-fuse)|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|prl_fs|smb3|smbfs"
     r"|vboxsf|vmhgfs"
 )
 """File systems that other machines write too, or that share no memory maps with them: the write-ahead log is not safe there."""
-_PROBE = ".tacitd-probe"
-_PROBE_BYTES = b"\0" * (128 << 10)
 _ASIDE = re.compile(re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z")
 _DATE = "%Y-%m-%dT%H-%M-%S"
 
@@ -115,60 +109,3 @@ def remove_aside(directory: Path, before: float) -> int:
     for path in old:
         path.unlink(missing_ok=True)
     return len(old)
-
-
-def probe(path: Path) -> tuple[str, str] | None:
-    """What is wrong with the store's disk, and the hint that fixes it; None if nothing is.
-
-    SQLite reports most faults of a disk as "disk I/O error". So a file is written beside the store, and what the system says
-    about it is taken.
-    """
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
-        beside = path.with_name(_PROBE)
-        fd = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            done = os.pwrite(fd, _PROBE_BYTES, 0)
-            while done < len(_PROBE_BYTES):
-                done += os.pwrite(fd, _PROBE_BYTES[done:], done)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-            beside.unlink()
-    except OSError as error:
-        error.filename = error.filename or str(path)
-        return describe_os_error(error)
-    return None
-
-
-def find_lock_holder(path: Path) -> int | None:
-    """The process that holds the store's write lock; None if it is not known, as on macOS or over a network."""
-    places: dict[int, range] = {}
-    for file, locked in ((f"{path}-shm", range(120, 121)), (str(path), range(1 << 30, (1 << 30) + 2))):
-        with suppress(OSError):
-            places[os.stat(file).st_ino] = locked  # noqa: PTH116
-    try:
-        lines = LOCKS.read_text("ascii").splitlines()
-    except OSError:
-        return None
-    for line in lines:
-        # 4: POSIX  ADVISORY  WRITE 4242 fd:01:262147 120 120
-        match line.split():
-            case [_, "POSIX", _, "WRITE", pid, place, first, _] if pid.isdigit() and int(pid) not in (
-                0,
-                os.getpid(),
-            ):
-                if int(first) in places.get(int(place.rpartition(":")[2]), ()):
-                    return int(pid)
-    return None
-
-
-def describe_process(pid: int) -> str:
-    """A process for a person: its name, if the system says it, and its id."""
-    try:
-        return f"{Path(f'/proc/{pid}/comm').read_text('utf-8', 'replace').strip()} ({pid})"
-    except OSError:
-        return f"process {pid}"

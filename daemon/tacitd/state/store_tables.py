@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from tacitd.contract import Tx
 from tacitd.errors import ConfigError
 
 ENGINE = "engine"
@@ -92,10 +93,10 @@ def _run_steps(db: sqlite3.Connection, owner: str, steps: Sequence[str], version
                 db.execute("ROLLBACK")
 
 
-def list_text_columns(db: sqlite3.Connection) -> list[tuple[str, str]]:
+def list_text_columns(tx: Tx) -> list[tuple[str, str]]:
     """(table, column) of each column that is marked as one that may hold words, of every owner, also of one that is not
     installed any more: SQLite keeps the comments of a table's SQL."""
-    tables = db.execute(
+    tables = tx.rows(
         "SELECT name, sql FROM sqlite_master WHERE type='table' AND sql IS NOT NULL ORDER BY name"
     )
-    return [(name, column) for name, sql in tables.fetchall() for column in _MARKED.findall(sql)]
+    return [(name, column) for name, sql in tables for column in _MARKED.findall(sql)]

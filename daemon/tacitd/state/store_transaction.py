@@ -9,32 +9,16 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from tacitd.contract import Executed, Row, Tx, Value
+from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
 
 T = TypeVar("T")
-BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-DISK = {
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_NOMEM,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_NOLFS,
-}
 _OWN = re.compile(
     r"\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
 )
 """Statements that only this module runs."""
 
 
-def code_of(error: sqlite3.Error) -> int:
-    """SQLite's primary code; 0 for an error that SQLite did not report, such as one that a plugin raised itself."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
-
-
-class Transaction:
+class StoreTransaction:
     """A `Tx`. It knows whether the store, and not its user, is the cause of an error."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
@@ -50,7 +34,8 @@ class Transaction:
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Run one statement for each row of values."""
-        self._run(lambda: self._db.executemany(self._checked(sql), rows))
+        many = list(rows)  # what makes them may raise errors of its own
+        self._run(lambda: self._db.executemany(self._checked(sql), many))
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT."""
@@ -59,6 +44,11 @@ class Transaction:
     def mark(self, statement: str) -> None:
         """Run SAVEPOINT, RELEASE or ROLLBACK TO."""
         self._run(lambda: self._db.execute(statement))
+
+    def require_sound(self) -> None:
+        """Raise the error of the disk that ended it, if one did, also if the program that got it went on."""
+        if self.fault is not None:
+            raise self.fault
 
     def _checked(self, sql: str) -> str:
         if _OWN.match(sql):
@@ -70,8 +60,7 @@ class Transaction:
             raise RuntimeError(
                 "the transaction has ended: a Tx is only valid inside the function that got it"
             )
-        if self.fault is not None:
-            raise self.fault
+        self.require_sound()
         try:
             return act()
         except sqlite3.Error as error:
@@ -83,7 +72,7 @@ class Transaction:
 class Savepoint:
     """Changes that can be undone alone: see `savepoint`."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: StoreTransaction) -> None:
         self._tx = tx
         self.error: Exception | None = None
         """What the body raised, if its own changes were rolled back for it."""
@@ -95,8 +84,7 @@ class Savepoint:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool:
-        if self._tx.fault is not None:
-            raise self._tx.fault
+        self._tx.require_sound()
         if error is not None:
             self._tx.mark("ROLLBACK TO part")
         self._tx.mark("RELEASE part")
@@ -115,6 +103,6 @@ def savepoint(tx: Tx) -> Savepoint:
 
     An error of the disk ends the whole transaction and is raised through, whatever the part made of it.
     """
-    if not isinstance(tx, Transaction):
+    if not isinstance(tx, StoreTransaction):
         raise TypeError("a savepoint needs a transaction of the store")
     return Savepoint(tx)

@@ -1,0 +1,134 @@
+"""Whether a call of the model may be made: the caps on calls and cost, and the parts that were paid for twice.
+
+Each check is a SELECT in the transaction that begins the call. A clock that was set back frees no budget: every call of today
+or a later day counts for today.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from tacitd.clock import local_date
+from tacitd.model.budget import HINT, Caps, MinuteFull, next_day, next_month
+from tacitd.model.port import NoAnswer, PurposeLimit, Tier, Why
+from tacitd.text.hashes import blake2b
+
+if TYPE_CHECKING:
+    from tacitd.contract import Part, Priority, Tx
+
+ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
+"""US dollars for a call without a reported cost, by tier, until a call of that tier has reported one."""
+RECENT = 20
+"""How many of a tier's newest reported costs make up the assumed mean."""
+SCAN_SHARE = 0.75
+"""The part of each cap that work of `scan` may use: the rest is kept for what a person types now."""
+
+
+class NewCall(Struct, frozen=True):
+    """A call to be made."""
+
+    plugin: str
+    purpose: str
+    """One word: `extraction`, `synthesis`. A limit holds for all calls of one purpose."""
+    tier: Tier
+    session: str
+    """Id of the session that the client makes of it: such a session is never read."""
+    parts: Sequence[Part] = ()
+    project: int | None = None
+    priority: Priority = "live"
+    limit: PurposeLimit | None = None
+
+
+def find_refusal(tx: Tx, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
+    """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
+    obstacle."""
+    share = SCAN_SHARE if call.priority == "scan" else 1.0
+    return (
+        _check_repeated(tx, call)
+        or _check_caps(tx, caps, share, now)
+        or _check_purpose(tx, call, caps, share, now)
+        or _check_minute(tx, caps, share, now)
+    )
+
+
+def assume_cost(tx: Tx, tier: str) -> float:
+    """US dollars for a call with an unknown cost: the mean of the tier's recent ones, otherwise a constant."""
+    ((mean,),) = tx.rows(
+        "SELECT avg(usd) FROM (SELECT usd FROM call WHERE tier=? AND outcome='answered' AND assumed=0 ORDER BY number DESC LIMIT ?)",
+        tier, RECENT,
+    )  # fmt: skip
+    return float(mean) if mean is not None else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
+
+
+def _check_repeated(tx: Tx, call: NewCall) -> NoAnswer | None:
+    repeated = tuple(part.row for part in call.parts if _was_paid_twice(tx, call, part))
+    if not repeated:
+        return None
+    what = "a call about this was begun twice and its answer was lost; it is not made a third time"
+    return NoAnswer(Why.REPEATED, what, repeated=repeated)
+
+
+def _was_paid_twice(tx: Tx, call: NewCall, part: Part) -> bool:
+    """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost."""
+    lost = returned = 0
+    for used, outcome, usd in tx.rows(
+        "SELECT c.used, c.outcome, c.usd FROM call_part p JOIN call c ON c.number=p.call"
+        " WHERE p.kind=? AND p.row=? AND p.digest=? AND c.plugin=? AND c.purpose=? ORDER BY c.number DESC",
+        part.kind, part.row, digest_part(part.text), call.plugin, call.purpose,
+    ):  # fmt: skip
+        if used == 1:
+            break
+        lost += outcome in (None, "lost")
+        returned += (outcome == "failed" and usd > 0) or used == 0
+    return lost >= 1 and lost + returned >= 2
+
+
+def _check_caps(tx: Tx, caps: Caps, share: float, now: float) -> NoAnswer | None:
+    # The month first: a call that waits for tomorrow would only be refused again.
+    today, month = local_date(now), local_date(now)[:7]
+    ((usd_month,),) = tx.rows("SELECT total(usd) FROM call WHERE day>=?", month)
+    ((calls, usd),) = tx.rows("SELECT count(*), total(usd) FROM call WHERE day>=?", today)
+    kept = "" if share == 1.0 else "; the rest is kept for what you type"
+    if usd_month >= caps.usd_per_month * share:
+        what = f"${usd_month:.2f} of ${caps.usd_per_month * share:.2f} spent this month{kept}"
+        return NoAnswer(Why.BUDGET, what, HINT, next_month(now))
+    if usd >= caps.usd_per_day * share:
+        what = f"${usd:.2f} of ${caps.usd_per_day * share:.2f} spent today{kept}"
+        return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
+    if calls >= caps.calls_per_day * share:
+        what = f"{calls} of {math.ceil(caps.calls_per_day * share)} calls made today{kept}"
+        return NoAnswer(Why.BUDGET, what, HINT, next_day(now))
+    return None
+
+
+def _check_purpose(tx: Tx, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
+    if call.limit is None:
+        return None
+    cap = share * (caps.usd_per_day * call.limit.share if call.limit.usd is None else call.limit.usd)
+    ((usd,),) = tx.rows(
+        "SELECT total(usd) FROM call WHERE day>=? AND purpose=?", local_date(now), call.purpose
+    )
+    if usd < cap:
+        return None
+    what = f"${usd:.2f} of ${cap:.2f} a day for `{call.purpose}` spent"
+    return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
+
+
+def _check_minute(tx: Tx, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
+    allowed = math.ceil(caps.calls_per_minute * share)
+    if not allowed:
+        return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
+    # A call with a later time was begun before the clock was set back: the minute is over when that is not known.
+    newest = [at for (at,) in tx.rows("SELECT begun FROM call ORDER BY number DESC LIMIT ?", allowed)]
+    if len(newest) < allowed or not all(now - 60.0 < at <= now for at in newest):
+        return None
+    return MinuteFull(allowed, min(newest) + 60.0 - now)
+
+
+def digest_part(text: str) -> bytes:
+    """What is stored of a part's text: 16 bytes."""
+    return blake2b(text.encode(errors="replace"), digest_size=16).digest()
