@@ -381,8 +381,8 @@ def open_readonly(state_dir: Path) -> Reader | None:
     try:
         db, version = _open_read(path, mode)
     except sqlite3.Error as error:
-        # A full or read-only disk has no room for -shm. If nobody has the store open, it does not change meanwhile.
-        if code_of(error) not in DISK or store_files.was_left_open(path) or Path(f"{path}-shm").exists():
+        # A full or read-only disk has no room for -shm. Then nobody has the store open, and it does not change meanwhile.
+        if code_of(error) not in DISK or store_files.was_left_open(path):
             raise describe_error(path, error, COMMAND_WAIT) from error
         try:
             db, version = _open_read(path, "ro&immutable=1")
