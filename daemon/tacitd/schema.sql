@@ -177,14 +177,14 @@ CREATE TABLE shared_file(
 
 CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf: the base of a person's edits
   path TEXT NOT NULL REFERENCES shared_file ON DELETE CASCADE,
-  leaf TEXT NOT NULL,
+  leaf TEXT NOT NULL,                   -- text
   written TEXT NOT NULL,                -- text
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
 
 CREATE TABLE plan(                      -- a change of a file that is decided and not yet written
   path TEXT NOT NULL,
-  leaf TEXT NOT NULL,
+  leaf TEXT NOT NULL,                   -- text
   format TEXT NOT NULL,
   expected TEXT,                        -- text: NULL: absent
   put TEXT,                             -- text: NULL: to be removed
@@ -212,8 +212,8 @@ CREATE TABLE change_line(
   change INTEGER NOT NULL REFERENCES change ON DELETE CASCADE,
   number INTEGER NOT NULL,
   path TEXT NOT NULL,
-  leaf TEXT NOT NULL,
-  heading TEXT NOT NULL DEFAULT '',
+  leaf TEXT NOT NULL,                   -- text
+  heading TEXT NOT NULL DEFAULT '',     -- text
   taken TEXT,                           -- text
   put TEXT,                             -- text
   PRIMARY KEY(change, number)
