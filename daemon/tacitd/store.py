@@ -35,7 +35,7 @@ from tacitd.state.person_choices import match_file
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describe_error
 from tacitd.state.store_files import STORE
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
-from tacitd.state.store_words import blank_words
+from tacitd.state.store_words import blank_columns, make_blanker
 
 __all__ = ["Reader", "Savepoint", "Store", "open_readonly", "savepoint"]
 
@@ -192,12 +192,14 @@ class Store:
         After it no file of the store has a byte of them. Raises UnwritableError: it is to be repeated."""
         with self._lock:
             with self.write() as tx:
-                changed = blank_words(tx, store_tables.list_text_columns(tx), texts)
-            db = self._writer
-            assert db is not None
+                db = self._require_open()
+                db.create_function("blank", 1, make_blanker(texts), deterministic=True)
+                changed = blank_columns(tx, store_tables.list_text_columns(tx))
             try:
-                with self._read_lock:
-                    waits = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+                db.create_function("blank", 1, None)
+                # secure_delete leaves bytes of cells that were moved to another page.
+                db.execute("VACUUM")
+                waits = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 store_files.remove_aside(self.state_dir, math.inf)
             except sqlite3.Error as error:
                 self._explain(error)
@@ -278,14 +280,17 @@ class Store:
     def _begin(self) -> sqlite3.Connection:
         if self._writer is None:
             self._reconnect()
-        db = self._writer
-        assert db is not None
+        db = self._require_open()
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             self._explain(error)
         self._busy_since = None
         return db
+
+    def _require_open(self) -> sqlite3.Connection:
+        assert self._writer is not None
+        return self._writer
 
     # --- faults
 

@@ -82,8 +82,6 @@ def probe(path: Path) -> tuple[str, str] | None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
         beside = path.with_name(_PROBE)
         fd = os.open(beside, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         try:
@@ -94,6 +92,8 @@ def probe(path: Path) -> tuple[str, str] | None:
         finally:
             os.close(fd)
             beside.unlink()
+        if path.exists() and not os.access(path, os.R_OK | os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     except OSError as error:
         error.filename = error.filename or str(path)
         return describe_os_error(error)

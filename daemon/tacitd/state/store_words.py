@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from tacitd.contract import Tx
@@ -13,25 +13,40 @@ FORGOTTEN = "[forgotten]"
 """What stands in the place of the words."""
 _SHORT = 4
 """Characters: a shorter text is removed only where no letter or digit goes on beside it."""
+_BEGINNING = 12
+"""Characters of a text that are enough to know it at a cut end."""
 
 
-def blank_words(tx: Tx, columns: Iterable[tuple[str, str]], texts: Collection[str]) -> int:
-    """Replace the texts in these (table, column), also inside of JSON, and return in how many values. Rows that become equal in a
-    unique column are one row."""
+def make_blanker(texts: Collection[str]) -> Callable[[str | None], str | None]:
+    """Given texts, return the function that replaces them in a value, also inside of JSON; other values stay as they are."""
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
-    if not wanted:
-        return 0
-    pattern, changed = re.compile("|".join(map(_form, wanted))), 0
-    spellings = [one for text in wanted for one in _spell(text)]
-    for table, column in columns:
-        select = f"SELECT DISTINCT {column} FROM {table} WHERE instr({column}, ?)"
-        values = {row[0] for one in spellings for row in tx.rows(select, one)}
-        for value in values:
-            blanked = _blank(value, pattern)
-            if blanked != value:
-                sql = f"UPDATE OR REPLACE {table} SET {column}=? WHERE {column}=?"
-                changed += tx.execute(sql, blanked, value).changed
-    return changed
+    pattern = re.compile("|".join(map(_form, wanted)) or r"(?!)")
+    beginnings = {one[:_BEGINNING] for text in wanted for one in _spell(text)}
+
+    def blank(value: str | None) -> str | None:
+        if not isinstance(value, str) or not any(one in value for one in beginnings):
+            return value
+        return _blank_cut_end(_blank(value, pattern), wanted)
+
+    return blank
+
+
+def blank_columns(tx: Tx, columns: Iterable[tuple[str, str]]) -> int:
+    """Apply the SQL function `blank` to these (table, column), and return how many values changed. Rows that become equal in a
+    unique column become one row."""
+    update = "UPDATE OR REPLACE {0} SET {1}=blank({1}) WHERE {1} IS NOT blank({1})"
+    return sum(tx.execute(update.format(*each)).changed for each in columns)
+
+
+def _blank_cut_end(value: str, texts: Iterable[str]) -> str:
+    """Remove the beginning of a text from the end of a value: a prompt that was handled is cut to 200 characters."""
+    for text in texts:
+        at = value.find(text[:_BEGINNING]) if len(text) > _BEGINNING else -1
+        while at >= 0 and not text.startswith(value[at:]):
+            at = value.find(text[:_BEGINNING], at + 1)
+        if at >= 0:
+            value = value[:at] + FORGOTTEN
+    return value
 
 
 def _form(text: str) -> str:
@@ -51,7 +66,8 @@ def _blank(value: str, pattern: re.Pattern[str]) -> str:
         except ValueError:
             document = None
         if document is not None:
-            return json.dumps(_blank_document(document, pattern), ensure_ascii=False)
+            blanked = _blank_document(document, pattern)
+            return value if blanked == document else json.dumps(blanked, ensure_ascii=False)
     return pattern.sub(FORGOTTEN, value)
 
 
