@@ -11,7 +11,20 @@ import msgspec
 from tacitd.plugin import PluginSpec
 
 SCHEMA = (files("tacitd") / "schema.sql").read_text("utf-8")
-WORDS = {"leaf", "heading", "text", "context", "answer", "reason", "written", "put", "taken", "expected", "carried", "cause"}
+WORDS = {
+    "leaf",
+    "heading",
+    "text",
+    "context",
+    "answer",
+    "reason",
+    "written",
+    "put",
+    "taken",
+    "expected",
+    "carried",
+    "cause",
+}
 """Names of columns that may hold words of a person."""
 
 

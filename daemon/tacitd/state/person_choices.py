@@ -11,7 +11,6 @@ is only read into a store that is new. The file contains no words: "never learn 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
@@ -180,6 +179,6 @@ def _rewrite(state_dir: Path, choices: Iterable[Choice]) -> None:
         write_all(fd, _encode(choice._asdict() for choice in choices), disk)
         disk.sync(fd)
     finally:
-        os.close(fd)
+        disk.close(fd)
     disk.replace(beside, path)
     disk.sync_dir(state_dir)

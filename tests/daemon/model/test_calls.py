@@ -1,0 +1,357 @@
+"""The calls of the model in the store: the caps, lost calls, stored answers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tacitd.contract import Part
+from tacitd.model.budget import MinuteFull
+from tacitd.model.call_caps import NewCall
+from tacitd.model.calls import Calls, allow_again, mark_used
+from tacitd.model.port import NoAnswer, PurposeLimit, Why
+from tacitd.store import Store
+from tacitd.testing import DAY, Crash, FakeClock
+
+NOON = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0).timestamp()
+
+
+class Limits(Struct):
+    """Caps of a test."""
+
+    calls_per_minute: int = 100
+    calls_per_day: int = 1000
+    usd_per_day: float = 100.0
+    usd_per_month: float = 1000.0
+
+
+def _part(row: str, text: str = "use pnpm", number: int = 1) -> Part:
+    return Part("prompt", number, row, text)
+
+
+CALL = NewCall("learning", "extraction", "fast", "session-1", [_part("p1")])
+PLAIN = replace(CALL, parts=())
+"""About nothing that could be paid for twice."""
+SCAN = replace(PLAIN, priority="scan")
+
+
+class World:
+    """A store, a clock and caps; `restart` is the next process."""
+
+    def __init__(self, state: Path) -> None:
+        self.state, self.clock, self.caps = state, FakeClock(wall=NOON), Limits()
+        self.store = Store.open(state, self.clock)
+        self.calls = Calls(self.store, self.caps, self.clock)
+
+    def restart(self) -> int:
+        """End without a word, begin again, and return how many calls are lost."""
+        self.store.close()
+        self.store = Store.open(self.state, self.clock)
+        self.calls = Calls(self.store, self.caps, self.clock)
+        return self.calls.mark_lost()
+
+    def begin(self, call: NewCall = PLAIN) -> int:
+        number = self.calls.begin(call)
+        assert isinstance(number, int)
+        return number
+
+    def spend(self, usd: float, call: NewCall = PLAIN, **more: Any) -> int:
+        number = self.begin(call)
+        self.calls.end(number, "answered", usd=usd, answer="NONE", **more)
+        self.mark(number)
+        return number
+
+    def mark(self, number: int, used: bool = True) -> None:
+        with self.store.write() as tx:
+            mark_used(tx, [number], used=used)
+
+    def refuse(self, call: NewCall = PLAIN) -> NoAnswer:
+        refused = self.calls.begin(call)
+        assert isinstance(refused, NoAnswer)
+        return refused
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    one = World(tmp_path / "state")
+    yield one
+    one.store.close()
+
+
+# --- caps ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_row_and_its_parts_are_there_before_the_call(world: World) -> None:
+    """DESIGN "The model": what a call is about is committed with its row before it begins, with an assumed cost."""
+    number = world.begin(replace(CALL, parts=[_part("p1"), _part("p2", "no", 2)]))
+    ((plugin, session, ended, usd, process),) = world.store.rows(
+        "SELECT plugin, session, ended, usd, process FROM call"
+    )
+    assert (plugin, session, ended, usd, process) == ("learning", "session-1", None, 0.01, os.getpid())
+    assert world.store.rows("SELECT call, kind, number, row, length(digest) FROM call_part") == [
+        (number, "prompt", 1, "p1", 16),
+        (number, "prompt", 2, "p2", 16),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("caps", "says", "until"),
+    [
+        (Limits(usd_per_day=0.30), "$0.30 of $0.30 spent today", "day"),
+        (Limits(usd_per_month=0.30), "$0.30 of $0.30 spent this month", "month"),
+        (Limits(calls_per_day=1), "1 of 1 calls made today", "day"),
+    ],
+)
+def test_a_reached_cap_refuses_and_says_until_when(world: World, caps: Limits, says: str, until: str) -> None:
+    """S-64: a cap of the day or the month refuses at once, and says when to ask again, in local time."""
+    world.calls.set_caps(caps)
+    world.spend(0.30)
+    refused = world.refuse()
+    assert refused.why is Why.BUDGET and says in refused.detail and refused.hint
+    assert refused.retry_at is not None
+    again = datetime.fromtimestamp(refused.retry_at)
+    assert (again.hour, again.minute) == (0, 0)
+    today = datetime.fromtimestamp(NOON).date()
+    if until == "day":
+        assert again.date() == today + timedelta(days=1)
+    else:
+        assert again.day == 1 and again.date() > today
+    world.clock.jump(refused.retry_at - world.clock.now())
+    world.begin()
+
+
+def test_a_clock_that_was_set_back_frees_no_budget(world: World) -> None:
+    """RELIABILITY 16: every call of today or a later day counts for today."""
+    world.calls.set_caps(Limits(usd_per_day=0.30, usd_per_month=9.0))
+    world.spend(0.30)
+    for back in (DAY, 20 * DAY, 400 * DAY):
+        world.clock.jump(-back)
+        assert world.refuse().why is Why.BUDGET
+
+
+def test_open_calls_count_with_what_the_last_ones_cost(world: World) -> None:
+    """S-64: a call without a reported cost counts with the mean of the recent ones of its tier."""
+    for usd in (0.2, 0.4):
+        world.spend(usd)
+    world.calls.end(world.begin(), "failed")
+    world.begin()
+    assert world.calls.get_spending().usd_today == pytest.approx(0.2 + 0.4 + 0.3 + 0.3)
+    assert world.calls.get_spending().calls_total == 4
+    world.begin(replace(PLAIN, tier="accurate"))
+    assert world.calls.get_spending().usd_month == pytest.approx(1.2 + 0.25)
+    world.clock.advance(400 * DAY)
+    spent = world.calls.get_spending()
+    assert spent.usd_today == spent.usd_month == 0.0 and spent.usd_total == pytest.approx(1.45)
+
+
+@pytest.mark.parametrize(
+    "caps", [Limits(usd_per_day=1.0), Limits(usd_per_month=1.0), Limits(calls_per_day=4)]
+)
+def test_a_quarter_of_each_cap_is_kept_for_live_work(world: World, caps: Limits) -> None:
+    """DESIGN "Work": what `scan` asked for gives way to what a person types now."""
+    world.calls.set_caps(caps)
+    for _ in range(3):
+        world.spend(0.26, SCAN)
+    assert "for what you type" in world.refuse(SCAN).detail
+    world.begin()
+
+
+def test_a_quarter_of_the_minute_and_of_a_purpose_is_kept_too(world: World) -> None:
+    """DESIGN "Work": the same holds for the cap of the minute and for the limit of one purpose."""
+    world.calls.set_caps(Limits(calls_per_minute=4))
+    limit = PurposeLimit(usd=1.0)
+    for _ in range(3):
+        world.spend(0.26, replace(SCAN, limit=limit))
+    assert isinstance(world.calls.begin(SCAN), MinuteFull)
+    world.begin(replace(PLAIN, limit=limit))
+    world.clock.advance(61.0)
+    assert isinstance(world.calls.begin(replace(SCAN, limit=limit)), NoAnswer)
+    world.begin(SCAN)
+
+
+def test_the_minute_is_waited_for(world: World) -> None:
+    """S-64: a full minute is no refusal. A clock that was set back does not make it last."""
+    world.calls.set_caps(Limits(calls_per_minute=2))
+    world.begin()
+    world.clock.advance(20.0)
+    world.begin()
+    world.clock.advance(10.0)
+    assert world.calls.begin(PLAIN) == MinuteFull(2, 30.0)
+    world.clock.jump(-3600.0)
+    world.begin()
+    world.calls.set_caps(Limits(calls_per_minute=0))
+    assert world.refuse().why is Why.BUDGET
+
+
+def test_one_purpose_has_a_limit_of_its_own(world: World) -> None:
+    """A purpose may have a part of the day's cap, or dollars of its own."""
+    world.calls.set_caps(Limits(usd_per_day=1.0))
+    world.spend(0.3)
+    for limit in (PurposeLimit(share=0.3), PurposeLimit(usd=0.3)):
+        limited = replace(PLAIN, limit=limit)
+        assert "`extraction`" in world.refuse(limited).detail
+    world.begin(replace(limited, purpose="synthesis"))
+
+
+def test_any_process_draws_on_one_budget(world: World) -> None:
+    """DESIGN "The model": a command that calls while the daemon runs counts, and sees what the daemon spent."""
+    world.calls.set_caps(Limits(calls_per_day=2))
+    other = Store.open(world.state, world.clock, owner=False)
+    theirs = Calls(other, Limits(calls_per_day=2), world.clock)
+    assert isinstance(theirs.begin(PLAIN), int)
+    world.begin()
+    assert isinstance(theirs.begin(PLAIN), NoAnswer) and world.refuse().why is Why.BUDGET
+    other.close()
+
+
+# --- what became of a call -----------------------------------------------------------------------------------------------
+
+
+def test_a_part_is_paid_for_at_most_twice(world: World) -> None:
+    """DESIGN "The model": work whose calls were lost twice is rejected, also when its batch was split; other work is not."""
+    world.begin(replace(CALL, parts=[_part("p1"), _part("p2", number=2)]))
+    assert world.restart() == 1
+    world.begin(CALL)
+    assert world.restart() == 1
+    refused = world.refuse(replace(CALL, parts=[_part("p3"), _part("p1", number=2)]))
+    assert refused.why is Why.REPEATED and refused.repeated == ("p1",)
+    world.begin(replace(CALL, parts=[_part("p2")]))
+    world.begin(replace(CALL, purpose="synthesis"))
+    world.begin(replace(CALL, parts=[_part("p1", "another text")]))
+
+
+def test_a_person_can_allow_it_again(world: World) -> None:
+    """`rescue retry`: what was lost before does not count any more; what it cost does."""
+    for _ in range(2):
+        world.begin(CALL)
+        world.restart()
+    spent = world.calls.get_spending()
+    with world.store.write() as tx:
+        allow_again(tx, "prompt", ["p1"])
+    assert world.calls.get_spending() == spent
+    world.begin(CALL)
+    world.restart()
+    world.begin(CALL)
+
+
+@pytest.mark.parametrize(
+    ("become", "twice"),
+    [
+        (lambda w, n: w.calls.end(n, "stopped"), False),
+        (lambda w, n: w.calls.end(n, "failed", usd=0.0, reason="overloaded"), False),
+        (lambda w, n: w.calls.end(n, "failed", usd=0.02, reason="bad answer"), True),
+        (lambda w, n: (w.calls.end(n, "answered", usd=0.02, answer="?"), w.mark(n, used=False)), True),
+        (lambda w, n: (w.calls.end(n, "answered", usd=0.02, answer="?"), w.mark(n)), False),
+    ],
+    ids=["stopped", "not paid", "paid and failed", "of no use", "used"],
+)
+def test_what_counts_as_paid_beside_a_lost_call(
+    world: World, become: Callable[[World, int], object], twice: bool
+) -> None:
+    """Core part: a call that was cut by our own stop is no lost call, one that cost nothing was not paid for; a prompt of which one
+    call was lost and one was paid for in vain is not paid for again. An answer that was of use ends the count."""
+    lost = world.begin(CALL)
+    assert world.restart() == 1
+    become(world, world.begin(CALL))
+    assert world.restart() == 0
+    assert isinstance(world.calls.begin(CALL), NoAnswer) is twice
+    assert world.store.rows("SELECT outcome, usd FROM call WHERE number=?", lost) == [("lost", 0.01)]
+
+
+def test_only_calls_of_ended_processes_are_lost(world: World) -> None:
+    """At a start a command may be calling; a process id that was given to another one does not keep a call open for ever."""
+    alive = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    numbers = [world.begin(replace(CALL, parts=())) for _ in range(3)]
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with world.store.write() as tx:
+        for number, process in zip(numbers, (alive.pid, ended.pid, alive.pid), strict=True):
+            tx.execute("UPDATE call SET process=? WHERE number=?", process, number)
+        tx.execute("UPDATE call SET begun=begun-7200 WHERE number=?", numbers[2])
+    mine = world.begin(replace(CALL, parts=()))
+    assert world.calls.mark_lost() == 2
+    lost = [
+        number
+        for (number,) in world.store.rows("SELECT number FROM call WHERE outcome='lost' ORDER BY number")
+    ]
+    assert lost == numbers[1:]
+    world.calls.end(mine, "answered", usd=0.5, answer="NONE")
+    assert world.store.rows("SELECT outcome FROM call WHERE number=?", mine) == [("answered",)]
+    alive.communicate()
+
+
+def test_an_answer_survives_a_crash_before_its_task(world: World) -> None:
+    """DESIGN "The way of a prompt": a crash before a commit repeats the task, but not its model call. Once the task is committed the
+    answer is gone, and other parts or other texts get none."""
+    parts = [_part("p1"), _part("p2", "no", 2)]
+    number = world.begin(replace(CALL, parts=parts))
+    world.calls.end(number, "answered", usd=0.02, tokens_in=7, tokens_out=3, model="haiku", answer="NONE")
+    assert world.restart() == 0
+    answer = world.calls.find_answer("learning", "extraction", parts)
+    assert answer is not None
+    assert (answer.text, answer.usd, answer.tokens_in, answer.model, answer.call) == (
+        "NONE",
+        0.02,
+        7,
+        "haiku",
+        str(number),
+    )
+    for plugin, purpose, other in (
+        ("learning", "extraction", parts[:1]),
+        ("learning", "extraction", [*parts, _part("p3", "x", 3)]),
+        ("learning", "extraction", [parts[0], parts[1]._replace(text="yes")]),
+        ("learning", "extraction", [parts[0]._replace(number=2), parts[1]._replace(number=1)]),
+        ("learning", "synthesis", parts),
+        ("learner", "extraction", parts),
+        ("learning", "extraction", []),
+    ):
+        assert world.calls.find_answer(plugin, purpose, other) is None
+    world.mark(number)
+    assert world.calls.find_answer("learning", "extraction", parts) is None
+    assert world.store.rows("SELECT answer, used FROM call") == [(None, 1)]
+
+
+def test_no_call_is_begun_that_cannot_be_stored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Faults": no paid call is begun while the store cannot be written; an end that cannot be stored is kept until it can."""
+    number = world.begin(CALL)
+    other = Store.open(world.state, world.clock, owner=False)
+    with other.write():
+        refused = world.refuse(CALL)
+        assert refused.why is Why.BUDGET and "cannot be stored" in refused.detail
+        world.calls.end(number, "answered", usd=0.5, answer="NONE")
+    assert world.store.rows("SELECT outcome FROM call") == [(None,)]
+    other.close()
+    world.calls.save_ends()
+    assert world.store.rows("SELECT outcome, answer FROM call") == [("answered", "NONE")]
+    world.begin(replace(CALL, purpose="another"))
+
+
+@pytest.mark.parametrize("step", ["before commit", "committed"])
+def test_a_crash_at_the_begin_of_a_call(tmp_path: Path, step: str) -> None:
+    """S-64: row and call agree at each durable step: before the commit there is neither, after it the call counts as lost."""
+    at: list[str] = []
+
+    def crash(name: str) -> None:
+        if at and name == at[0]:
+            raise Crash(name)
+
+    clock = FakeClock(wall=NOON)
+    store = Store.open(tmp_path / "state", clock, on_step=crash)
+    at.append(step)
+    with pytest.raises(Crash):
+        Calls(store, Limits(), clock).begin(CALL)
+    store.close()
+    store = Store.open(tmp_path / "state", clock)
+    calls = Calls(store, Limits(), clock)
+    assert calls.mark_lost() == (step == "committed")
+    assert calls.get_spending().calls_today == (step == "committed")
+    store.close()
