@@ -21,13 +21,16 @@ SHIM = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
-/* The file FAULT contains "<what> <errno>": sync, write or read; it is read at each call. */
+#include <unistd.h>
+/* The file FAULT contains "<what> <errno>": sync, write or read; or "slow <microseconds>" for a slow sync. It is read at each
+   call. */
 static int fails(const char *what) {
     char named[32]; int code = 0;
     FILE *file = fopen(getenv("FAULT"), "r");
     if (!file) return 0;
     int found = fscanf(file, "%31s %d", named, &code);
     fclose(file);
+    if (found == 2 && !strcmp(named, "slow") && !strcmp(what, "sync")) usleep(code);
     if (found != 2 || strcmp(named, what)) return 0;
     errno = code;
     return 1;

@@ -41,13 +41,15 @@ MAY = {
     "control": {"clock", "errors", "events"},
     "model": {"clock", "config", "errors", "events", "text"},
     "sources": {"clock", "errors", "events", "files", "handler", "text"},
-    "state": {"__version__", "clock", "errors", "events", "files"},
+    "state": {"__version__", "clock", "contract", "errors", "events", "files"},
+    "store": {"clock", "contract", "errors", "state"},
+    "contract": set(),
     "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
     "report": {"clock", "files", "model", "text"},
     "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
-ROOT_MODULES = 18
+ROOT_MODULES = 19
 """Maximum number of modules directly below `daemon/tacitd`, including `__init__`."""
 
 
@@ -67,6 +69,26 @@ def test_parts_import_only_what_they_may() -> None:
     limited = [module for module in engine() if module.part in MAY]
     assert {module.part for module in limited} == set(MAY)
     assert find_wrong(limited, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
+
+
+STORE_FILES = {"tacitd.store", "tacitd.state.store_files", "tacitd.state.store_faults"}
+"""The modules that name the store's file. Of these only `tacitd.store` opens it; the others rename it, or ask the system about it."""
+
+
+def test_only_one_module_opens_the_store() -> None:
+    """DESIGN "The store": another descriptor of the daemon, closed, drops SQLite's locks, so nothing but store.py opens the file."""
+    every = [*engine(), *plugins()]
+    assert [m.name for m in every if "sqlite3.connect" in m.calls] == ["tacitd.store"]
+    assert {m.name for m in every if any("tacitd.sqlite" in text for text in m.strings)} <= STORE_FILES
+    naming = {m.name for m in every if "tacitd.state.store_files.STORE" in m.imports}
+    assert naming <= STORE_FILES
+    openings = {"open", "os.open", "path.open", "path.read_bytes", "path.write_bytes", "shutil.copy"}
+    beside = [m for m in every if m.name in STORE_FILES]
+    # store_files creates the empty file before SQLite has it open; store_faults writes a file beside it.
+    assert {m.name: m.calls & openings for m in beside if m.calls & openings} == {
+        "tacitd.state.store_files": {"os.open"},
+        "tacitd.state.store_faults": {"os.open"},
+    }
 
 
 def test_text_has_no_clock() -> None:

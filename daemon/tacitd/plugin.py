@@ -66,7 +66,7 @@ class PluginSpec(Struct, frozen=True):
     """Sections of the configuration, each a pydantic model. Every field has a default and a description."""
     schema: Sequence[Hook] = ()
     """Steps of its tables, `"package:file.sql"`; the number of steps is the version. The first makes all tables; a later one
-    changes them."""
+    changes them. A column that may hold words of a person is marked `-- text`, and `/* text */` where a step adds it to a table."""
     observe: Hook = ""
     """`(batch: Batch, tx: Tx) -> None`: fold new records into the plugin's tables. It reads no file, clock or model. If it
     raises, its own changes are rolled back, and the same records come again."""

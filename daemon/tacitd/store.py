@@ -37,7 +37,7 @@ from tacitd.state.store_files import STORE
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
 from tacitd.state.store_words import blank_columns, make_blanker
 
-__all__ = ["Reader", "Savepoint", "Store", "open_readonly", "savepoint"]
+__all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_readonly", "savepoint"]
 
 DAEMON_WAIT, COMMAND_WAIT = 0.2, LONG
 """Seconds for which the daemon and a command wait for another process's write lock."""
@@ -51,6 +51,7 @@ SETTINGS = (
     "checkpoint_fullfsync=ON",
     f"journal_size_limit={4 << 20}",  # bytes to which the write-ahead log is cut after a checkpoint
 )
+LOSS_HINT = "`tacitd status` says what that lost"
 LOST = "store-lost"
 """The id of the engine's problem that says what a new store replaces."""
 
@@ -145,7 +146,7 @@ class Store:
                 if error is not tx.fault:
                     raise
                 _roll_back(db)
-                self._explain(error)
+                self._explain(error, self._file)
             finally:
                 tx.ended = True
                 self._in_write = False
@@ -155,15 +156,17 @@ class Store:
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT, from a connection that only reads: it waits for no write. Raises UnwritableError,
         StoreLostError."""
+        file = self._file
         try:
             with self._read_lock:
                 if self._reader is not None:
+                    file = self._file
                     return self._reader.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             if code_of(error) not in BUSY | DAMAGE | DISK:
                 raise
             with self._lock:
-                self._explain(error)
+                self._explain(error, file)
         with self._lock:
             self._reconnect()
         return self.rows(sql, *values)
@@ -174,11 +177,12 @@ class Store:
         last = self.rows("SELECT succeeded FROM job WHERE plugin='engine' AND name='check'")
         if last and now - DAY < last[0][0] <= now:
             return
+        file = self._file
         try:
             self._require_check()
         except sqlite3.Error as error:
             with self._lock:
-                self._explain(error)
+                self._explain(error, file)
         with self.write() as tx:
             tx.execute(
                 "INSERT OR REPLACE INTO job(plugin, name, succeeded) VALUES('engine', 'check', ?)", now
@@ -202,7 +206,7 @@ class Store:
                 waits = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
                 store_files.remove_aside(self.state_dir, math.inf)
             except sqlite3.Error as error:
-                self._explain(error)
+                self._explain(error, self._file)
             except OSError as error:
                 raise describe_error(self.path, error, 0.0) from error
             if waits:
@@ -224,7 +228,7 @@ class Store:
         except (sqlite3.Error, OSError) as error:
             self._disconnect()
             if not isinstance(error, sqlite3.Error) or code_of(error) not in DAMAGE:
-                raise describe_error(self.path, error, self._count_busy()) from error
+                raise describe_error(self.path, error, LONG) from error
             self._put_aside("was damaged")
             self._connect()
         except BaseException:
@@ -238,7 +242,7 @@ class Store:
         self._connect()
         if self._lost:
             what, self._lost = self._lost, ""
-            raise StoreLostError(f"the store {what}", "`tacitd status` says what that lost")
+            raise StoreLostError(f"the store {what}", LOSS_HINT)
 
     def _open_files(self) -> None:
         left_open = store_files.was_left_open(self.path)
@@ -284,7 +288,7 @@ class Store:
         try:
             db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
-            self._explain(error)
+            self._explain(error, self._file)
         self._busy_since = None
         return db
 
@@ -317,9 +321,11 @@ class Store:
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error
 
-    def _explain(self, error: sqlite3.Error) -> NoReturn:
-        """Raise what an error of SQLite means. The caller has the lock."""
+    def _explain(self, error: sqlite3.Error, file: tuple[int, int]) -> NoReturn:
+        """Raise what an error of SQLite about this file means. The caller has the lock."""
         if code_of(error) in DAMAGE:
+            if file != self._file:  # another thread met the damage first
+                raise StoreLostError("the store was damaged", LOSS_HINT)
             self._begin_anew("was damaged")
         raise describe_error(self.path, error, self._count_busy()) from error
 
@@ -350,7 +356,7 @@ class Store:
         self._lost = f"{what} and is kept as {aside.name} for {store_files.KEPT_DAYS} days" if aside else what
 
 
-class Reader:
+class ReadOnlyStore:
     """The store, open for reading only, for a command: it needs no daemon and changes nothing."""
 
     def __init__(self, path: Path, db: sqlite3.Connection) -> None:
@@ -375,7 +381,7 @@ class Reader:
         self.close()
 
 
-def open_readonly(state_dir: Path) -> Reader | None:
+def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     """Open the store for reading; None if there is none. Raises ConfigError (the store of a newer version), UnavailableError (of
     an earlier one), UnwritableError, StoreLostError."""
     path = state_dir / STORE
@@ -394,7 +400,7 @@ def open_readonly(state_dir: Path) -> Reader | None:
         except sqlite3.Error as second:
             raise describe_error(path, second, COMMAND_WAIT) from second
     if version == len(store_tables.ENGINE_STEPS):
-        return Reader(path, db)
+        return ReadOnlyStore(path, db)
     db.close()
     store_tables.require_version(version)
     if version:

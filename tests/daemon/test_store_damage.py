@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+import tacitd.store
 from support_store import run_store
 from tacitd.errors import BusyStoreError, StoreLostError, TacitdError
 from tacitd.state.person_choices import FILE, Choice, choose, list_choices
+from tacitd.state.store_faults import code_of
 from tacitd.state.store_files import STORE, put_aside
 from tacitd.store import Store, open_readonly
 from tacitd.testing import DAY, FakeClock
@@ -111,6 +113,38 @@ def test_damage_that_a_query_meets(tmp_path: Path) -> None:
     store = Store.open(state, FakeClock())
     with pytest.raises(StoreLostError, match="was damaged"):
         store.rows("SELECT sum(length(digest)) FROM shown")
+    _require_new(store, "was damaged")
+    store.close()
+
+
+def test_damage_that_two_threads_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that comes second is told too, and does not put the new store aside."""
+    state, met = tmp_path / "state", threading.Event()
+    _make(state)
+    _garble(state / STORE)
+    store = Store.open(state, FakeClock())
+
+    def code_and_signal(error: sqlite3.Error) -> int:
+        met.set()
+        return code_of(error)
+
+    told: list[StoreLostError] = []
+
+    def read() -> None:
+        try:
+            store.rows("SELECT sum(length(digest)) FROM shown")
+        except StoreLostError as error:
+            told.append(error)
+
+    thread = threading.Thread(target=read)
+    with pytest.raises(StoreLostError), store.write() as tx:
+        with monkeypatch.context() as patch:
+            patch.setattr(tacitd.store, "code_of", code_and_signal)
+            thread.start()
+            assert met.wait(60)
+        tx.rows("SELECT sum(length(digest)) FROM shown")
+    thread.join()
+    assert len(told) == 1 and len(_aside(state)) == 1
     _require_new(store, "was damaged")
     store.close()
 

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from support_store import BEGIN, build_shim, run_store, start_writer
-from tacitd.errors import BusyStoreError
-from tacitd.state import store_faults
+from tacitd.errors import BusyStoreError, UnwritableError
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 
@@ -141,6 +140,35 @@ result += [add(store, 1), sorted(os.listdir(state))]
     assert names == ["tacitd.sqlite", "tacitd.sqlite-shm", "tacitd.sqlite-wal"]
 
 
+@linux
+def test_reading_does_not_wait_for_a_slow_disk(shim: Path, tmp_path: Path) -> None:
+    """Core part: `status` answers within a second while an fsync takes two. A commit is not visible before it is durable."""
+    program = """
+import threading, time
+at_commit = threading.Event()
+store = Store.open(state, SystemClock(), on_step=lambda step: at_commit.set() if step == "before commit" else None)
+at_commit.clear()
+fault("slow 2000000")
+thread = threading.Thread(target=add, args=(store, 1))
+thread.start()
+at_commit.wait()
+times, seen, reads = [], set(), 0
+while reads < 100:
+    began, number = time.monotonic(), count(store)
+    if not thread.is_alive():
+        break
+    times.append(time.monotonic() - began)
+    seen.add(number)
+    reads += 1
+thread.join()
+fault()
+result = [reads, max(times), sorted(seen), count(store)]
+"""
+    reads, longest, seen, after = _run_faulty(program, shim, tmp_path)
+    assert reads == 100 and longest < 1.0
+    assert seen == [0] and after == 1
+
+
 # --- a disk that is full or read-only -----------------------------------------------------------------------------------
 
 
@@ -236,7 +264,7 @@ def test_a_directory_without_rights_is_named(tmp_path: Path) -> None:
     state = tmp_path / "state"
     Store.open(state, FakeClock()).close()
     state.chmod(0o500)
-    with pytest.raises(store_faults.UnwritableError, match="Permission denied"):
+    with pytest.raises(UnwritableError, match="Permission denied"):
         Store.open(state, FakeClock())
     state.chmod(0o700)
 
@@ -244,7 +272,7 @@ def test_a_directory_without_rights_is_named(tmp_path: Path) -> None:
 def test_a_directory_in_the_place_of_the_store_is_named(tmp_path: Path) -> None:
     """DESIGN "Faults": what is in the way is left alone and named."""
     (tmp_path / "state" / "tacitd.sqlite").mkdir(parents=True)
-    with pytest.raises(store_faults.UnwritableError, match="Is a directory") as failed:
+    with pytest.raises(UnwritableError, match="Is a directory") as failed:
         Store.open(tmp_path / "state", FakeClock())
     assert "move it away" in failed.value.hint
 

@@ -63,7 +63,7 @@ class Calls:
         """Set other caps for the following calls."""
         self._caps = caps
 
-    def begin(self, call: NewCall) -> int | MinuteFull | NoAnswer:
+    def begin_call(self, call: NewCall) -> int | MinuteFull | NoAnswer:
         """Check the caps and store the call; return its number. The caller must then make the call, and none without it.
 
         `MinuteFull`: the minute is the only obstacle. `NoAnswer`: it is refused, or the store cannot be written. Raises
@@ -83,7 +83,7 @@ class Calls:
         self._running.add(number)
         return number
 
-    def end(
+    def end_call(
         self,
         number: int,
         outcome: Ended,
@@ -97,7 +97,7 @@ class Calls:
     ) -> None:
         """Store what became of a call, with its answer. `usd` None: unknown, the assumed cost stays.
 
-        If the store cannot be written, the end is kept, and stored by the next `begin` or `save_ends`.
+        If the store cannot be written, the end is kept, and stored by the next `begin_call` or `save_ends`.
         """
         tokens = tokens_in, tokens_out
         self._unsaved[number] = _End(number, outcome, self._clock.now(), usd, tokens, model, reason, answer)

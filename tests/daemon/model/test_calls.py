@@ -60,13 +60,13 @@ class World:
         return self.calls.mark_lost()
 
     def begin(self, call: NewCall = PLAIN) -> int:
-        number = self.calls.begin(call)
+        number = self.calls.begin_call(call)
         assert isinstance(number, int)
         return number
 
     def spend(self, usd: float, call: NewCall = PLAIN, **more: Any) -> int:
         number = self.begin(call)
-        self.calls.end(number, "answered", usd=usd, answer="NONE", **more)
+        self.calls.end_call(number, "answered", usd=usd, answer="NONE", **more)
         self.mark(number)
         return number
 
@@ -75,7 +75,7 @@ class World:
             mark_used(tx, [number], used=used)
 
     def refuse(self, call: NewCall = PLAIN) -> NoAnswer:
-        refused = self.calls.begin(call)
+        refused = self.calls.begin_call(call)
         assert isinstance(refused, NoAnswer)
         return refused
 
@@ -142,7 +142,7 @@ def test_open_calls_count_with_what_the_last_ones_cost(world: World) -> None:
     """S-64: a call without a reported cost counts with the mean of the recent ones of its tier."""
     for usd in (0.2, 0.4):
         world.spend(usd)
-    world.calls.end(world.begin(), "failed")
+    world.calls.end_call(world.begin(), "failed")
     world.begin()
     assert world.calls.get_spending().usd_today == pytest.approx(0.2 + 0.4 + 0.3 + 0.3)
     assert world.calls.get_spending().calls_total == 4
@@ -171,10 +171,10 @@ def test_a_quarter_of_the_minute_and_of_a_purpose_is_kept_too(world: World) -> N
     limit = PurposeLimit(usd=1.0)
     for _ in range(3):
         world.spend(0.26, replace(SCAN, limit=limit))
-    assert isinstance(world.calls.begin(SCAN), MinuteFull)
+    assert isinstance(world.calls.begin_call(SCAN), MinuteFull)
     world.begin(replace(PLAIN, limit=limit))
     world.clock.advance(61.0)
-    assert isinstance(world.calls.begin(replace(SCAN, limit=limit)), NoAnswer)
+    assert isinstance(world.calls.begin_call(replace(SCAN, limit=limit)), NoAnswer)
     world.begin(SCAN)
 
 
@@ -185,7 +185,7 @@ def test_the_minute_is_waited_for(world: World) -> None:
     world.clock.advance(20.0)
     world.begin()
     world.clock.advance(10.0)
-    assert world.calls.begin(PLAIN) == MinuteFull(2, 30.0)
+    assert world.calls.begin_call(PLAIN) == MinuteFull(2, 30.0)
     world.clock.jump(-3600.0)
     world.begin()
     world.calls.set_caps(Limits(calls_per_minute=0))
@@ -207,9 +207,9 @@ def test_any_process_draws_on_one_budget(world: World) -> None:
     world.calls.set_caps(Limits(calls_per_day=2))
     other = Store.open(world.state, world.clock, owner=False)
     theirs = Calls(other, Limits(calls_per_day=2), world.clock)
-    assert isinstance(theirs.begin(PLAIN), int)
+    assert isinstance(theirs.begin_call(PLAIN), int)
     world.begin()
-    assert isinstance(theirs.begin(PLAIN), NoAnswer) and world.refuse().why is Why.BUDGET
+    assert isinstance(theirs.begin_call(PLAIN), NoAnswer) and world.refuse().why is Why.BUDGET
     other.close()
 
 
@@ -246,11 +246,11 @@ def test_a_person_can_allow_it_again(world: World) -> None:
 @pytest.mark.parametrize(
     ("become", "twice"),
     [
-        (lambda w, n: w.calls.end(n, "stopped"), False),
-        (lambda w, n: w.calls.end(n, "failed", usd=0.0, reason="overloaded"), False),
-        (lambda w, n: w.calls.end(n, "failed", usd=0.02, reason="bad answer"), True),
-        (lambda w, n: (w.calls.end(n, "answered", usd=0.02, answer="?"), w.mark(n, used=False)), True),
-        (lambda w, n: (w.calls.end(n, "answered", usd=0.02, answer="?"), w.mark(n)), False),
+        (lambda w, n: w.calls.end_call(n, "stopped"), False),
+        (lambda w, n: w.calls.end_call(n, "failed", usd=0.0, reason="overloaded"), False),
+        (lambda w, n: w.calls.end_call(n, "failed", usd=0.02, reason="bad answer"), True),
+        (lambda w, n: (w.calls.end_call(n, "answered", usd=0.02, answer="?"), w.mark(n, used=False)), True),
+        (lambda w, n: (w.calls.end_call(n, "answered", usd=0.02, answer="?"), w.mark(n)), False),
     ],
     ids=["stopped", "not paid", "paid and failed", "of no use", "used"],
 )
@@ -263,7 +263,7 @@ def test_what_counts_as_paid_beside_a_lost_call(
     assert world.restart() == 1
     become(world, world.begin(CALL))
     assert world.restart() == 0
-    assert isinstance(world.calls.begin(CALL), NoAnswer) is twice
+    assert isinstance(world.calls.begin_call(CALL), NoAnswer) is twice
     assert world.store.rows("SELECT outcome, usd FROM call WHERE number=?", lost) == [("lost", 0.01)]
 
 
@@ -284,7 +284,7 @@ def test_only_calls_of_ended_processes_are_lost(world: World) -> None:
         for (number,) in world.store.rows("SELECT number FROM call WHERE outcome='lost' ORDER BY number")
     ]
     assert lost == numbers[1:]
-    world.calls.end(mine, "answered", usd=0.5, answer="NONE")
+    world.calls.end_call(mine, "answered", usd=0.5, answer="NONE")
     assert world.store.rows("SELECT outcome FROM call WHERE number=?", mine) == [("answered",)]
     alive.communicate()
 
@@ -294,7 +294,9 @@ def test_an_answer_survives_a_crash_before_its_task(world: World) -> None:
     answer is gone, and other parts or other texts get none."""
     parts = [_part("p1"), _part("p2", "no", 2)]
     number = world.begin(replace(CALL, parts=parts))
-    world.calls.end(number, "answered", usd=0.02, tokens_in=7, tokens_out=3, model="haiku", answer="NONE")
+    world.calls.end_call(
+        number, "answered", usd=0.02, tokens_in=7, tokens_out=3, model="haiku", answer="NONE"
+    )
     assert world.restart() == 0
     answer = world.calls.find_answer("learning", "extraction", parts)
     assert answer is not None
@@ -327,7 +329,7 @@ def test_no_call_is_begun_that_cannot_be_stored(world: World, monkeypatch: pytes
     with other.write():
         refused = world.refuse(CALL)
         assert refused.why is Why.BUDGET and "cannot be stored" in refused.detail
-        world.calls.end(number, "answered", usd=0.5, answer="NONE")
+        world.calls.end_call(number, "answered", usd=0.5, answer="NONE")
     assert world.store.rows("SELECT outcome FROM call") == [(None,)]
     other.close()
     world.calls.save_ends()
@@ -348,7 +350,7 @@ def test_a_crash_at_the_begin_of_a_call(tmp_path: Path, step: str) -> None:
     store = Store.open(tmp_path / "state", clock, on_step=crash)
     at.append(step)
     with pytest.raises(Crash):
-        Calls(store, Limits(), clock).begin(CALL)
+        Calls(store, Limits(), clock).begin_call(CALL)
     store.close()
     store = Store.open(tmp_path / "state", clock)
     calls = Calls(store, Limits(), clock)
