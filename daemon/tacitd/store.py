@@ -257,7 +257,7 @@ class Store:
         if left_open and self._owner:
             self._require_check()
         self.off = store_tables.make_tables(db, self._plugins)
-        self._reader = _open_file(self.path, "ro", wait)
+        self._reader = _open_file(self.path, "ro", wait, reads=True)
         self._fill()
 
     def _fill(self) -> None:
@@ -359,7 +359,9 @@ class Store:
 class ReadOnlyStore:
     """The store, open for reading only, for a command: it needs no daemon and changes nothing."""
 
-    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, db: sqlite3.Connection, versions: Mapping[str, int]) -> None:
+        self.versions = versions
+        """The version of each owner's tables. A plugin that is not in it has none yet."""
         self._path = path
         self._db = db
 
@@ -390,17 +392,18 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     # A transaction that a killed process left in a journal can only be undone by a connection that may write.
     mode = "rw" if store_files.is_on_network(state_dir) else "ro"
     try:
-        db, version = _open_read(path, mode)
+        db, versions = _open_read(path, mode)
     except sqlite3.Error as error:
         # A full or read-only disk has no room for -shm. Then nobody has the store open, and it does not change meanwhile.
         if code_of(error) not in DISK or store_files.was_left_open(path):
             raise describe_error(path, error, COMMAND_WAIT) from error
         try:
-            db, version = _open_read(path, "ro&immutable=1")
+            db, versions = _open_read(path, "ro&immutable=1")
         except sqlite3.Error as second:
             raise describe_error(path, second, COMMAND_WAIT) from second
+    version = versions.get(store_tables.ENGINE, 0)
     if version == len(store_tables.ENGINE_STEPS):
-        return ReadOnlyStore(path, db)
+        return ReadOnlyStore(path, db, versions)
     db.close()
     store_tables.require_version(version)
     if version:
@@ -408,11 +411,11 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     return None
 
 
-def _open_read(path: Path, mode: str) -> tuple[sqlite3.Connection, int]:
-    """A connection, and the version of the engine's tables; 0 if there are none yet."""
-    db = _open_file(path, mode, COMMAND_WAIT)
+def _open_read(path: Path, mode: str) -> tuple[sqlite3.Connection, dict[str, int]]:
+    """A connection that only reads, and the version of each owner's tables."""
+    db = _open_file(path, mode, COMMAND_WAIT, reads=True)
     try:
-        return db, store_tables.read_versions(db).get(store_tables.ENGINE, 0)
+        return db, store_tables.read_versions(db)
     except BaseException:
         db.close()
         raise
@@ -424,7 +427,7 @@ def _roll_back(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
 
 
-def _open_file(path: Path, mode: str, wait: float) -> sqlite3.Connection:
+def _open_file(path: Path, mode: str, wait: float, *, reads: bool = False) -> sqlite3.Connection:
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -433,6 +436,6 @@ def _open_file(path: Path, mode: str, wait: float) -> sqlite3.Connection:
         check_same_thread=False,
         cached_statements=256,
     )
-    if mode.startswith("ro"):
+    if reads:
         db.execute("PRAGMA query_only=ON")
     return db

@@ -95,6 +95,9 @@ def test_a_network_file_system_gets_no_write_ahead_log(
     assert (state / f"{STORE}-wal").exists() is (mode == "wal")
     reader = open_readonly(state)
     assert reader is not None and reader.rows(NAMES) == [("a",)]
+    assert reader.versions == {"engine": 1}
+    with pytest.raises(UnwritableError, match="readonly"):
+        reader.rows("DELETE FROM shown")
     reader.close()
     store.close()
 

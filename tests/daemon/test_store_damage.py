@@ -117,6 +117,26 @@ def test_damage_that_a_query_meets(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("table", ["job", "choice", "degradation", "schema_version"])
+def test_damage_that_a_start_meets(table: str, tmp_path: Path) -> None:
+    """A store that was closed is not checked at a start. What the start itself reads may be garbled: then it begins a new one."""
+    state = tmp_path / "state"
+    _make(state)
+    db = sqlite3.connect(state / STORE)
+    ((page,),) = db.execute("SELECT rootpage FROM sqlite_master WHERE name=?", (table,))
+    db.close()
+    with (state / STORE).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 60)
+    store = Store.open(state, FakeClock())
+    if table == "degradation":  # nothing has read it
+        with pytest.raises(StoreLostError):
+            store.rows("SELECT * FROM degradation")
+    _require_new(store, "was damaged")
+    assert len(_aside(state)) == 1
+    store.close()
+
+
 def test_damage_that_two_threads_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The thread that comes second is told too, and does not put the new store aside."""
     state, met = tmp_path / "state", threading.Event()
