@@ -22,16 +22,18 @@ SHIM = r"""
 #include <string.h>
 #include <sys/types.h>
 #include <unistd.h>
-/* The file FAULT contains "<what> <errno>": sync, write or read; or "slow <microseconds>" for a slow sync. It is read at each
-   call. */
+/* The file FAULT contains "<what> <errno> [<skip>]": sync, write or read fails after so many calls; or "slow <microseconds>"
+   for a slow sync. It is read at each call. */
 static int fails(const char *what) {
-    char named[32]; int code = 0;
+    static int skipped = 0;
+    char named[32]; int code = 0, skip = 0;
     FILE *file = fopen(getenv("FAULT"), "r");
     if (!file) return 0;
-    int found = fscanf(file, "%31s %d", named, &code);
+    int found = fscanf(file, "%31s %d %d", named, &code, &skip);
     fclose(file);
-    if (found == 2 && !strcmp(named, "slow") && !strcmp(what, "sync")) usleep(code);
-    if (found != 2 || strcmp(named, what)) return 0;
+    if (found < 2) { skipped = 0; return 0; }
+    if (!strcmp(named, "slow") && !strcmp(what, "sync")) usleep(code);
+    if (strcmp(named, what) || skipped++ < skip) return 0;
     errno = code;
     return 1;
 }

@@ -88,6 +88,33 @@ result = add(store, 1)[0]
 
 
 @linux
+@pytest.mark.parametrize("what", ["write", "sync"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_each_call_of_a_commit_can_fail(what: str, code: int, shim: Path, tmp_path: Path) -> None:
+    """DESIGN "Faults": whichever write or sync of a commit fails, each transaction is whole or absent, what was reported as done is
+    there after a kill, and the same transaction succeeds when it is repeated."""
+    program = f"""
+store = Store.open(state, SystemClock())
+results = []
+for skip in range(12):
+    fault("{what} {code} " + str(skip))
+    first = add(store, skip)
+    fault()
+    results.append([first == "ok", add(store, skip)])
+print(json.dumps(results), flush=True)
+os._exit(0)
+"""
+    results = _run_faulty(program, shim, tmp_path)
+    assert [again for _, again in results] == ["ok"] * 12
+    assert not results[0][0] and results[11][0]
+    store = Store.open(tmp_path / "state", FakeClock())
+    assert (
+        store.rows("SELECT count(*) FROM shown") == [(12,)] and store.rows("SELECT 1 FROM degradation") == []
+    )
+    store.close()
+
+
+@linux
 def test_a_statement_after_a_full_disk_commits_nothing(shim: Path, tmp_path: Path) -> None:
     """DESIGN "Faults": SQLite has rolled back, so the next statement would be a transaction of its own. A part of a plugin that
     swallows the error changes nothing either, and is not blamed."""
