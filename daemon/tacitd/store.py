@@ -160,7 +160,6 @@ class Store:
         try:
             with self._read_lock:
                 if self._reader is not None:
-                    file = self._file
                     return self._reader.execute(sql, values).fetchall()
         except sqlite3.Error as error:
             if code_of(error) not in BUSY | DAMAGE | DISK:

@@ -127,9 +127,14 @@ def test_a_plugin_with_newer_or_wrong_tables_is_off(state: Path, steps: Path) ->
     """DESIGN "The store": a plugin whose tables are newer than known is off; a step that fails leaves nothing, and stops no other."""
     newer = {"toy": ["toy_steps:1.sql", "toy_steps:2.sql"]}
     Store.open(state, FakeClock(), newer).close()
-    plugins = {"wrong": ["toy_steps:wrong.sql"], "absent": ["toy_steps:no.sql"], "toy": ["toy_steps:1.sql"]}
+    plugins = {
+        "wrong": ["toy_steps:wrong.sql"],
+        "absent": ["toy_steps:no.sql"],
+        "odd": ["odd"],
+        "toy": ["toy_steps:1.sql"],
+    }
     store = Store.open(state, FakeClock(), plugins)
-    assert set(store.off) == {"wrong", "absent", "toy"}
+    assert set(store.off) == {"wrong", "absent", "odd", "toy"}
     assert "newer" in store.off["toy"] and "already exists" in store.off["wrong"]
     assert store.rows("SELECT name FROM sqlite_master WHERE name='toy_wrong'") == []
     with store.write() as tx:

@@ -30,9 +30,8 @@ _ASIDE = re.compile(re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.
 _DATE = "%Y-%m-%dT%H-%M-%S"
 
 
-def create_store(path: Path) -> bool:
-    """Create an empty file of mode 0600, or take all rights of others from the one that is there. Returns whether it is new or
-    empty. Raises OSError.
+def create_store(path: Path) -> None:
+    """Create an empty file of mode 0600, or take all rights of others from the one that is there. Raises OSError.
 
     SQLite would create it with the umask's mode, and gives its other files the mode of this one.
     """
@@ -40,11 +39,8 @@ def create_store(path: Path) -> bool:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     except FileExistsError:
-        found = path.stat()
-        if found.st_mode & 0o077:
+        if path.stat().st_mode & 0o077:
             path.chmod(0o600)
-        return found.st_size == 0
-    return True
 
 
 def was_left_open(path: Path) -> bool:

@@ -1,6 +1,6 @@
 """The tables of the store: the numbered SQL steps of the engine and of the plugins, and the columns that hold words.
 
-Given an open connection, nothing here opens or ends a transaction but `run_steps`. In a step, a column that is added to a
+Given an open connection, nothing here opens or ends a transaction but `make_tables`. In a step, a column that is added to a
 table is marked with `/* text */` where a table's own column has `-- text`: SQLite keeps both in the table's SQL.
 """
 
@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from tacitd.contract import Tx
 from tacitd.errors import ConfigError
+from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
 
 ENGINE = "engine"
 ENGINE_STEPS = ("tacitd:schema.sql",)
@@ -68,10 +69,8 @@ def make_tables(db: sqlite3.Connection, plugins: Mapping[str, Sequence[str]]) ->
             continue
         try:
             _run_steps(db, name, steps[found:], len(steps))
-        except (ImportError, OSError, sqlite3.ProgrammingError) as error:
-            off[name] = f"its tables cannot be made: {error}"
-        except sqlite3.Error as error:
-            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT):
+        except (ImportError, OSError, ValueError, sqlite3.Error) as error:
+            if isinstance(error, sqlite3.Error) and code_of(error) in BUSY | DAMAGE | DISK:
                 raise
             off[name] = f"its tables cannot be made: {error}"
     return off
