@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import shutil
 import signal
 import subprocess
@@ -285,15 +284,25 @@ result.append(open_readonly(state).rows("SELECT count(*) FROM shown")[0][0])
     assert "Read-only file system" in what and "writable" in hint
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write everywhere")
-def test_a_directory_without_rights_is_named(tmp_path: Path) -> None:
-    """DESIGN "Faults": the hint is that of the system's error."""
+@linux
+@pytest.mark.parametrize(("what", "mode"), [("directory", 0o500), ("file", 0o400)])
+def test_missing_rights_are_named(what: str, mode: int, tmp_path: Path) -> None:
+    """DESIGN "Faults": the hint is that of the system's error, for a directory and for the file itself."""
+    before = ("unshare", "-U")  # so that root has no more rights than its files say
+    if shutil.which("unshare") is None or subprocess.run([*before, "true"], check=False).returncode:
+        pytest.skip("no user namespace can be made here")
     state = tmp_path / "state"
     Store.open(state, FakeClock()).close()
-    state.chmod(0o500)
-    with pytest.raises(UnwritableError, match="Permission denied"):
-        Store.open(state, FakeClock())
+    (state if what == "directory" else state / "tacitd.sqlite").chmod(mode)
+    program = """
+try:
+    result = [add(Store.open(state, SystemClock()), 1)]
+except UnwritableError as error:
+    result = [error.what, error.hint]
+"""
+    said, hint = run_store(program, state, before=before)
     state.chmod(0o700)
+    assert "Permission denied" in said and "chmod" in hint
 
 
 def test_a_directory_in_the_place_of_the_store_is_named(tmp_path: Path) -> None:
