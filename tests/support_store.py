@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tacitd.testing import Crash
+
 SHIM = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -77,6 +79,28 @@ def count(store):
     return store.rows("SELECT count(*) FROM shown")[0][0]
 """
 """What the programs below begin with."""
+
+
+class CrashSteps:
+    """The `on_step` of a store: the process ends at the n-th durable step after `arm(n)`, and commits nothing after it.
+
+    Each transaction has two: before its commit, and after it.
+    """
+
+    def __init__(self) -> None:
+        self.trail: list[str] = []
+        """The steps since `arm`."""
+        self._crash_at = 0
+
+    def arm(self, crash_at: int) -> None:
+        """Count from 1 again, and end at this step; 0: never."""
+        self.trail.clear()
+        self._crash_at = crash_at
+
+    def __call__(self, step: str) -> None:
+        self.trail.append(step)
+        if 0 < self._crash_at <= len(self.trail):
+            raise Crash(step)
 
 
 def run_store(code: str, state: Path, *, before: tuple[str, ...] = (), **environ: str) -> Any:

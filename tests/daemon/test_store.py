@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support_store import CrashSteps
 from tacitd.contract import Tx
 from tacitd.errors import ConfigError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
@@ -294,19 +295,16 @@ def test_threads_take_turns(store: Store) -> None:
     assert store.rows("SELECT count(*) FROM shown") == [(80,)]
 
 
-@pytest.mark.parametrize(("step", "kept"), [("before commit", []), ("committed", [("a",)])])
-def test_a_crash_at_each_durable_step(state: Path, step: str, kept: list[tuple[str]]) -> None:
+@pytest.mark.parametrize(("at", "step", "kept"), [(1, "before commit", []), (2, "committed", [("a",)])])
+def test_a_crash_at_each_durable_step(state: Path, at: int, step: str, kept: list[tuple[str]]) -> None:
     """A process that ends before the commit leaves nothing, one that ends after it everything."""
-    at: list[str] = []
-
-    def crash(name: str) -> None:
-        if at and name == at[0]:
-            raise Crash(name)
-
-    store = Store.open(state, FakeClock(), on_step=crash)
-    at.append(step)
-    with pytest.raises(Crash), store.write() as tx:
+    steps = CrashSteps()
+    store = Store.open(state, FakeClock(), on_step=steps)
+    steps.arm(at)
+    with pytest.raises(Crash, match=step), store.write() as tx:
         tx.execute(INSERT, "a")
+    with pytest.raises(Crash), store.write() as tx:
+        tx.execute(INSERT, "of a dead process")
     store.close()
     again = Store.open(state, FakeClock())
     assert again.rows(NAMES) == kept

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support_store import CrashSteps
 from tacitd.clock import SystemClock
 from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.errors import TacitdError
@@ -71,22 +72,17 @@ def test_a_withdrawn_choice_stays_withdrawn(state: Path) -> None:
     assert _list(state) == [share]
 
 
-@pytest.mark.parametrize("step", ["before commit", "committed"])
-def test_a_crash_at_a_choice(state: Path, step: str) -> None:
+@pytest.mark.parametrize("at", [1, 2])
+def test_a_crash_at_a_choice(state: Path, at: int) -> None:
     """The store is the truth: a line whose transaction was not committed is taken out at the next start, and a choice that was
     committed is in a fresh store."""
-    at: list[str] = []
-
-    def crash(name: str) -> None:
-        if at and name == at[0]:
-            raise Crash(name)
-
-    store = Store.open(state, FakeClock(), on_step=crash)
-    at.append(step)
+    steps = CrashSteps()
+    store = Store.open(state, FakeClock(), on_step=steps)
+    steps.arm(at)
     with pytest.raises(Crash), store.write() as tx:
         choose(tx, state, EXCLUDE)
     store.close()
-    kept = [EXCLUDE] if step == "committed" else []
+    kept = [] if at == 1 else [EXCLUDE]
     assert _list(state) == kept
     _lose_store(state)
     assert _list(state) == kept
