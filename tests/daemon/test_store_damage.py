@@ -92,6 +92,8 @@ def test_a_damaged_store_is_put_aside_at_a_start(damage: Callable[[Path], None],
     again.close()
 
 
+@pytest.mark.scenario
+@pytest.mark.undated
 def test_a_sound_store_is_kept_after_an_unclean_end(tmp_path: Path) -> None:
     """A killed daemon is the normal case: nothing is put aside. Garbage in the log of a killed process is ignored."""
     state = tmp_path / "state"
@@ -258,6 +260,8 @@ def test_a_new_store_that_cannot_be_made_yet_is_reported_later(tmp_path: Path) -
     store.close()
 
 
+@pytest.mark.scenario
+@pytest.mark.undated
 def test_a_crash_while_a_store_is_put_aside(tmp_path: Path) -> None:
     """Only the store itself was renamed: its log is not applied to the new one."""
     state = tmp_path / "state"

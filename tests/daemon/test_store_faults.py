@@ -17,7 +17,7 @@ from tacitd.errors import BusyStoreError, UnwritableError
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 
-pytestmark = pytest.mark.undated
+pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs Linux")
 
 

@@ -15,7 +15,7 @@ from tacitd.state import store_files
 from tacitd.store import Store, open_readonly
 from tacitd.testing import FakeClock
 
-pytestmark = pytest.mark.undated
+pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 KILLS = int(os.environ.get("TACITD_STORE_KILLS", "40"))
 SEED = int(os.environ.get("TACITD_STORE_SEED", "3"))
 
