@@ -21,7 +21,7 @@ from support_sources import (
     plugins,
 )
 
-FOUNDATION = {"clock", "errors", "events", "files", "text"}
+FOUNDATION = {"clock", "contract", "errors", "events", "files", "text"}
 ABOVE = {
     "app": {"methods", "cli", "service"},
     "model_factory": {"app", "engine", "methods", "cli", "service"},
@@ -44,6 +44,7 @@ MAY = {
     "state": {"__version__", "clock", "contract", "errors", "events", "files"},
     "store": {"clock", "contract", "errors", "state"},
     "contract": set(),
+    "work": {"clock", "contract", "errors", "events", "plugin", "sources", "store", "text"},
     "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
     "report": {"clock", "files", "model", "text"},
     "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources", "text"},

@@ -11,6 +11,7 @@ Times are seconds since 1970, UTC.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Batch",
     "Cause",
+    "Database",
     "Decide",
     "Done",
     "Edits",
@@ -76,6 +78,18 @@ class Tx(Protocol):
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
         """Return all rows of a SELECT."""
+        ...
+
+
+class Database(Protocol):
+    """The store, as far as parts below the loop use it. `tacitd.store.Store` is one."""
+
+    def write(self) -> AbstractContextManager[Tx]:
+        """A transaction that is committed at the end of the block. Raises UnwritableError, StoreLostError."""
+        ...
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """Return all rows of a SELECT, from a connection that only reads. Raises UnwritableError, StoreLostError."""
         ...
 
 
@@ -265,12 +279,13 @@ class Format(Protocol):
         a file that does not exist. Raises FileRefusedError."""
         ...
 
-    def pair_reworded(self, removed: Mapping[Leaf, str], added: Mapping[Leaf, str]) -> Mapping[Leaf, Leaf]:
-        """Given leaves that are gone and leaves that are new, return which new one is which old one with other words."""
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """Given the leaves that tacitd wrote and those that stand there, each in order, return which leaf that is gone has which new
+        one in its place."""
         ...
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """Whether the file looks truncated: its removals are in doubt."""
+        """Whether the file looks truncated, so that what is missing was not removed by a person."""
         ...
 
 

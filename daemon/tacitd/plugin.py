@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-__all__ = ["GatherRule", "PluginSpec", "SharedFiles", "TimedJob"]
+__all__ = ["GatherRule", "PluginSpec", "SharedFileKind", "TimedJob"]
 
 Hook = str
 """`"module:name"`."""
@@ -42,7 +42,7 @@ class TimedJob(Struct, frozen=True):
     """Whether it is one task for each project in which tacitd may write, or one task for all."""
 
 
-class SharedFiles(Struct, frozen=True):
+class SharedFileKind(Struct, frozen=True):
     """Files of one kind that people edit too."""
 
     name: str
@@ -77,7 +77,7 @@ class PluginSpec(Struct, frozen=True):
     events: frozenset[Literal["session-started", "session-ended", "compaction"]] = frozenset()
     """Kinds of tasks that it wants besides. A session's end comes after all of its prompts are done or rejected."""
     jobs: Sequence[TimedJob] = ()
-    files: Sequence[SharedFiles] = ()
+    files: Sequence[SharedFileKind] = ()
     commands: Mapping[str, tuple[Hook, str, str]] = field(default_factory=dict)
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
     session_text: Hook = ""

@@ -31,8 +31,7 @@ CREATE TABLE transcript(
   crc INTEGER NOT NULL,                 -- CRC-32 of up to 256 bytes before the offset
   lines INTEGER NOT NULL DEFAULT 0,     -- newlines before the offset
   session TEXT NOT NULL DEFAULT '',
-  cwd TEXT NOT NULL DEFAULT '',
-  carried TEXT                          -- text: JSON, what the source's reader needs of the records before the offset
+  cwd TEXT NOT NULL DEFAULT ''
 ) WITHOUT ROWID;
 CREATE INDEX transcript_session ON transcript(session);
 
@@ -69,7 +68,7 @@ CREATE TABLE prompt(
   ingested REAL NOT NULL,
   text TEXT,                            -- text: NULL if it was passed over; 200 characters once handled, NULL after 90 days
   context TEXT,                         -- text: up to 300 characters of the answer before it
-  passed TEXT CHECK(passed IN ('paused', 'excluded', 'no project', 'not wanted')),  -- why its text was not kept
+  passed TEXT CHECK(passed IN ('paused', 'excluded', 'no project')),  -- why its text was not kept
   handled REAL                          -- when the last of its tasks was done
 );
 CREATE INDEX prompt_digest ON prompt(digest, typed);
@@ -168,10 +167,10 @@ CREATE TABLE shared_file(
   plugin TEXT NOT NULL,
   format TEXT NOT NULL,                 -- name of a Format
   project INTEGER REFERENCES project,
-  head TEXT NOT NULL DEFAULT '',        -- HEAD of the work tree at the last look
-  tracked INTEGER NOT NULL DEFAULT 0,   -- whether git tracked it then
-  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime, inode at the last look
-  doubt TEXT CHECK(doubt IN ('busy', 'cut', 'git', 'missing', 'removed once')),
+  head TEXT NOT NULL DEFAULT '',        -- HEAD of the work tree when the base was noted
+  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime and inode at the last look
+  doubt TEXT CHECK(doubt IN ('busy', 'cut', 'missing', 'removed once')),
+  doubt_of BLOB,                        -- digest of the leaves that are in doubt
   doubt_since REAL
 ) WITHOUT ROWID;
 
@@ -179,6 +178,7 @@ CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf:
   path TEXT NOT NULL REFERENCES shared_file ON DELETE CASCADE,
   leaf TEXT NOT NULL,                   -- text
   written TEXT NOT NULL,                -- text
+  place INTEGER NOT NULL,               -- its order in the file, when it was written
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
 

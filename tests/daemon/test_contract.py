@@ -22,7 +22,6 @@ WORDS = {
     "put",
     "taken",
     "expected",
-    "carried",
     "cause",
 }
 """Names of columns that may hold words of a person."""

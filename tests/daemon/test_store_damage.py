@@ -311,7 +311,7 @@ def _store_words(store: Store) -> None:
         )
         tx.execute("INSERT INTO shared_file(path, plugin, format) VALUES('/p/L.md', 'toy', 'bullets')")
         for end in ("", "."):
-            tx.execute("INSERT INTO shared_leaf VALUES('/p/L.md', ?, ?)", f"## A\n{WORDS}{end}", WORDS)
+            tx.execute("INSERT INTO shared_leaf VALUES('/p/L.md', ?, ?, 0)", f"## A\n{WORDS}{end}", WORDS)
     with store.write() as tx:
         tx.execute("DELETE FROM prompt WHERE number % 3 = 0")
         tx.execute(
