@@ -1,0 +1,88 @@
+"""Which work is due: the prompts of a session, and timed jobs. All of it is SQL over rows.
+
+A person types in bursts, and each task is a paid call: so prompts are gathered until nothing was typed for a while, until
+there are many, or until the session ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+
+from msgspec import Struct
+
+from tacitd.contract import Priority, Tx
+from tacitd.plugin import GatherRule, TimedJob
+from tacitd.work.task_rows import NewTask, Rows, insert_task
+
+_GATHERED = """
+SELECT p.session, p.project, max(p.priority = 'live'), count(CASE WHEN p.kind <> 'bash' THEN 1 END),
+  sum(length(CAST(p.text AS BLOB))), max(CASE WHEN p.kind <> 'bash' THEN p.typed END), max(p.ingested),
+  (SELECT ended FROM session s WHERE s.id = p.session), r.root
+FROM prompt_task t JOIN prompt p ON p.number = t.prompt JOIN project r ON r.number = p.project
+WHERE t.plugin = ? AND t.state = 'waiting'
+  AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'prompts'
+                 AND k.key = p.session || ' ' || p.project)
+GROUP BY p.session, p.project
+"""
+
+
+class DueWork(Struct, frozen=True):
+    """Tasks to be queued now, and when there will be more."""
+
+    tasks: tuple[NewTask, ...] = ()
+    next_at: float = math.inf
+    """Seconds since 1970, UTC."""
+
+
+def find_due_prompts(
+    rows: Rows, rules: Mapping[str, GatherRule], now: float, *, asked: bool = False
+) -> DueWork:
+    """Return a task for each session whose prompts are due, for each plugin by its rule.
+
+    `asked`: a person waits for it, so everything is due.
+    """
+    tasks, nearest = list[NewTask](), math.inf
+    for plugin, rule in rules.items():
+        for session, project, live, count, size, typed, ingested, ended, root in rows(_GATHERED, plugin):
+            # If the clock was set back, the newest prompt counts as typed when it was read.
+            quiet_at = min(typed, ingested) + rule.quiet if typed is not None else 0.0
+            if asked or ended is not None or count >= rule.prompts or size >= rule.bytes or quiet_at <= now:
+                priority: Priority = "live" if live else "scan"
+                tasks.append(
+                    NewTask(
+                        plugin, root, "prompts", f"{session} {project}", project, session, priority=priority
+                    )
+                )
+            else:
+                nearest = min(nearest, quiet_at)
+    return DueWork(tuple(tasks), nearest)
+
+
+def find_due_jobs(rows: Rows, jobs: Mapping[str, Sequence[TimedJob]], now: float) -> DueWork:
+    """Return a task for each timed job whose interval has passed since it last succeeded.
+
+    A time in the future, from a clock that was wrong, counts as now: the job runs once its interval has passed.
+    """
+    succeeded = {(plugin, name): at for plugin, name, at in rows("SELECT plugin, name, succeeded FROM job")}
+    waiting = {(plugin, key) for plugin, key in rows("SELECT plugin, key FROM task WHERE kind = 'job'")}
+    tasks, nearest = list[NewTask](), math.inf
+    for plugin, some in jobs.items():
+        for job in some:
+            if math.isinf(job.every) or (plugin, job.name) in waiting:
+                continue
+            last = succeeded.get((plugin, job.name))
+            due = now if last is None else last + job.every if last <= now else now + job.every
+            if due <= now:
+                tasks.append(NewTask(plugin, "", "job", job.name))
+            else:
+                nearest = min(nearest, due)
+    return DueWork(tuple(tasks), nearest)
+
+
+def queue_session_task(
+    tx: Tx, plugins: Collection[str], kind: str, session: str, project: int | None, root: str, now: float
+) -> None:
+    """Queue a task about a session for these plugins. Of several ends of one session, one task waits."""
+    for plugin in plugins:
+        insert_task(tx, NewTask(plugin, root, kind, session, project, session), now)

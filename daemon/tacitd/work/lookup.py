@@ -1,0 +1,77 @@
+"""Finding the project of a working directory without waiting for its file system.
+
+The loop's thread must not touch a path below a project's root, because a mount that stalls would stop everything. So each
+question is asked in a thread of its own, and the loop waits a moment only.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from msgspec import Struct, field
+
+from tacitd.clock import Clock
+from tacitd.events import NoProject, Project
+
+PATIENCE = 0.2
+"""Seconds for which the loop waits for an answer."""
+FRESH = 5.0
+"""Seconds for which an answer holds. Directories are made, moved and removed."""
+STUCK = 16
+"""Questions that may wait for a file system at once. Beyond it no further one is asked."""
+
+Place = Project | NoProject
+
+
+class _Asked(Struct):
+    answer: Place | None = None
+    at: float = 0.0
+    """Monotonic seconds of the answer."""
+    since: float | None = None
+    """Since when a question waits for its answer: monotonic seconds; None: none does."""
+    answered: threading.Event = field(default_factory=threading.Event)
+
+
+class ProjectLookup:
+    """Answers of `find`, which may block. Use it from one thread."""
+
+    def __init__(self, find: Callable[[str], Place], clock: Clock, *, threads: bool = True) -> None:
+        """`threads=False`: `find` is called at once, for tests without threads."""
+        self._find = find
+        self._clock = clock
+        self._threads = threads
+        self._asked: dict[str, _Asked] = {}
+
+    def find_project(self, cwd: str) -> Place | None:
+        """Return the project of a directory, or why it is none; None if there is no answer yet. Waits 0.2 s at most."""
+        if not self._threads:
+            return self._find(cwd)
+        now = self._clock.monotonic()
+        asked = self._asked.setdefault(cwd, _Asked())
+        if asked.answer is not None and now - asked.at < FRESH:
+            return asked.answer
+        if asked.since is None:
+            if len(self.list_stuck()) >= STUCK:
+                return None
+            asked.since, asked.answered = now, threading.Event()
+            threading.Thread(target=self._ask, args=(cwd, asked), name="project lookup", daemon=True).start()
+            asked.answered.wait(PATIENCE)
+        return asked.answer if asked.since is None else None
+
+    def _ask(self, cwd: str, asked: _Asked) -> None:
+        try:
+            found: Place = self._find(cwd)
+        except OSError as error:
+            found = NoProject(cwd, f"it cannot be examined: {error.strerror}", gone=True)
+        asked.answer, asked.at, asked.since = found, self._clock.monotonic(), None
+        asked.answered.set()
+
+    def list_stuck(self) -> list[str]:
+        """The directories whose file system did not answer in time."""
+        now = self._clock.monotonic()
+        return [
+            cwd
+            for cwd, asked in list(self._asked.items())
+            if asked.since is not None and now - asked.since >= PATIENCE
+        ]

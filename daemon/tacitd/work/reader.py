@@ -1,0 +1,426 @@
+"""One pass of the reader: a bounded part of what grew, read, folded and committed in one transaction.
+
+Decoding, hashing, blanking of secrets and finding projects happen before the transaction begins. In it, positions move,
+prompts become rows, sessions are noted, and each plugin's `observe` folds the records into its own tables, in a savepoint of
+its own. If the disk refuses the transaction, nothing moved, and the pass is tried again from the positions that are stored.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from loguru import logger
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tacitd.clock import Clock
+from tacitd.contract import Batch, StoredPrompt, Tx
+from tacitd.errors import FileRefusedError
+from tacitd.events import NoProject, Project, Prompt, Record
+from tacitd.sources.base import Source
+from tacitd.sources.position import Position, is_valid, position_at
+from tacitd.sources.transcript import Tail
+from tacitd.store import Store, savepoint
+from tacitd.text.redact import redact_secrets
+from tacitd.work.gathering import queue_session_task
+from tacitd.work.lookup import ProjectLookup
+from tacitd.work.project_rows import Choices, read_choices, store_project
+from tacitd.work.prompt_rows import NewPrompt, insert_prompt, queue_prompt
+
+PASS_BYTES = 1 << 20
+"""Bytes of one pass, about: the loop answers nothing meanwhile."""
+PASS_SECONDS = 0.02
+SLICE = 256 << 10
+TAILS = 64
+"""Transcripts whose reader is kept between two passes. Others read 256 KB before their position again, for context."""
+STALLED = 60.0
+"""Seconds until a transcript is read again whose project could not be found in time."""
+BEHIND_AGAIN = 60.0
+"""Seconds until records are given again to an observer that raised; more after each failure."""
+
+
+class Observer(Struct, frozen=True):
+    """What the reader needs of a plugin."""
+
+    name: str
+    observe: Callable[[Batch, Tx], None] | None = None
+    wants_prompts: bool = False
+    wants_starts: bool = False
+    """Whether it gets a task when a session starts."""
+
+
+class Grown(Struct, frozen=True):
+    """A session that grew in a pass, for those who decide when it ends."""
+
+    session: str
+    path: Path
+    cwd: str
+    time: float | None
+    """Of its newest record: seconds since 1970, UTC."""
+    headless: bool
+    read: int
+    """Bytes of new lines."""
+
+
+class Pass(Struct, frozen=True):
+    """What a pass did."""
+
+    read: int
+    """Bytes."""
+    more: bool
+    """Whether there is more to read now."""
+    grown: tuple[Grown, ...] = ()
+
+
+class _Run(Struct, frozen=True):
+    """Records of one slice that belong to one project."""
+
+    place: Project | NoProject
+    cwd: str
+    records: tuple[Record, ...]
+
+
+class _Slice(Struct, frozen=True):
+    """What was read of one transcript and is not stored yet."""
+
+    path: Path
+    tail: Tail
+    start: int
+    position: Position
+    lines: int
+    """Newlines between the two offsets."""
+    runs: tuple[_Run, ...]
+    read: int
+    more: bool
+    rewritten: bool
+
+
+class Reader:
+    """Reads what grew. Use it from one thread, the loop's."""
+
+    def __init__(
+        self,
+        store: Store,
+        source: Source,
+        lookup: ProjectLookup,
+        observers: Sequence[Observer],
+        clock: Clock,
+        *,
+        default_mode: str = "local",
+        pass_bytes: int = PASS_BYTES,
+    ) -> None:
+        self._store = store
+        self._source = source
+        self._lookup = lookup
+        self._observers = observers
+        self._clock = clock
+        self._default_mode = default_mode
+        self._pass_bytes = pass_bytes
+        self._unread: dict[Path, None] = {}
+        self._ended: set[Path] = set()
+        """Transcripts whose session is over: what follows their last newline is read too."""
+        self._stalled: dict[Path, float] = {}
+        self._tails: OrderedDict[Path, Tail] = OrderedDict()
+        self.refused: dict[Path, str] = {}
+        """Transcripts that cannot be read, with the reason."""
+        self.long_lines: dict[Path, list[tuple[int, int]]] = {}
+        """Lines that were too long to be read, with their offsets: a person's words may be among them."""
+
+    # --- what is to be read
+
+    def note_grown(self, paths: Iterable[Path]) -> None:
+        """These transcripts grew, or may have."""
+        for path in paths:
+            self._unread[path] = None
+
+    def note_vanished(self, path: Path) -> None:
+        """This transcript is gone. What was read of it stays."""
+        self._unread.pop(path, None)
+        self._tails.pop(path, None)
+        self.refused.pop(path, None)
+
+    def note_ended(self, path: Path) -> None:
+        """The session of this transcript is over: what waits in its queue, and its last record without a newline, count."""
+        self._ended.add(path)
+        self._unread[path] = None
+
+    def is_unread(self, path: Path) -> bool:
+        """Whether there is something to read of this transcript."""
+        return path in self._unread or path in self._stalled
+
+    @property
+    def has_unread(self) -> bool:
+        """Whether there is something to read now."""
+        return bool(self._unread)
+
+    def next_in(self) -> float:
+        """Seconds until a transcript is due whose project could not be found; infinity if there is none."""
+        if self._unread:
+            return 0.0
+        return max(0.0, min(self._stalled.values(), default=float("inf")) - self._clock.monotonic())
+
+    def take_baselines(self, positions: Iterable[tuple[Path, Position]]) -> None:
+        """At the first start: these transcripts count as read."""
+        with self._store.write() as tx:
+            tx.executemany(
+                "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
+                [(str(path), self._source.name, one.offset, one.crc) for path, one in positions],
+            )
+
+    # --- a pass
+
+    def read_pass(self) -> Pass:
+        """Read a bounded part of what grew and commit it. Raises UnwritableError, StoreLostError: nothing moved then."""
+        now = self._clock.monotonic()
+        for path, due in list(self._stalled.items()):
+            if due <= now:
+                del self._stalled[path]
+                self._unread[path] = None
+        slices = self._read_slices()
+        if not slices:
+            return Pass(0, bool(self._unread))
+        try:
+            with self._store.write() as tx:
+                choices = read_choices(tx, self._default_mode)
+                for one in slices:
+                    self._ingest(tx, one, choices)
+        except BaseException:
+            for one in slices:
+                self._tails.pop(one.path, None)  # it is ahead of what is stored
+                self._unread[one.path] = None
+            raise
+        for one in slices:
+            one.tail.forget_before(one.position.offset)
+            if one.more:
+                self._unread[one.path] = None
+        grown = tuple(
+            Grown(
+                one.tail.session, one.path, one.tail.cwd, one.tail.last_time, one.tail.is_headless, one.read
+            )
+            for one in slices
+            if one.tail.session
+        )
+        return Pass(sum(one.read for one in slices), bool(self._unread), grown)
+
+    def _read_slices(self) -> list[_Slice]:
+        begun, read, slices = time.monotonic(), 0, list[_Slice]()
+        for path in list(self._unread):
+            if read >= self._pass_bytes or time.monotonic() - begun > PASS_SECONDS:
+                break
+            del self._unread[path]
+            try:
+                one = self._read_slice(path)
+            except FileNotFoundError:
+                self.note_vanished(path)
+                continue
+            except FileRefusedError as error:
+                self.refused[path] = error.what
+                continue
+            self.refused.pop(path, None)
+            if one is not None:
+                slices.append(one)
+                read += one.read
+        return slices
+
+    def _read_slice(self, path: Path) -> _Slice | None:
+        """Read the next slice of a transcript; None if nothing is to be stored, or if a project could not be found in time."""
+        stored = self._store.rows("SELECT offset, crc FROM transcript WHERE path = ?", str(path))
+        before = Position(*stored[0]) if stored else Position(0, 0)
+        tail, rewritten = self._tails.pop(path, None), False
+        if tail is None:
+            if before.offset and not is_valid(path, before):
+                before, rewritten = Position(0, 0), True
+            tail = Tail(path, before.offset, self._source)
+        step = tail.read_next_slice(SLICE)
+        if step.shrunk:
+            before, rewritten = Position(0, 0), True
+        ended = path in self._ended and not step.more
+        if ended:
+            tail.take_unterminated()
+            tail.release_queued()
+            self._ended.discard(path)
+        if tail.long_lines:
+            self.long_lines[path] = list(tail.long_lines)
+        end, start = tail.safe_end, 0 if rewritten else before.offset
+        runs = self._find_runs(tail, start)
+        if runs is None:
+            self._stalled[path] = self._clock.monotonic() + STALLED
+            if ended:
+                self._ended.add(path)
+            return None
+        self._keep(path, tail)
+        if end == before.offset and not rewritten and not runs:
+            if step.more:
+                self._unread[path] = None
+            return None
+        lines = _count_newlines(path, start, end)
+        return _Slice(path, tail, start, position_at(path, end), lines, runs, step.read, step.more, rewritten)
+
+    def _keep(self, path: Path, tail: Tail) -> None:
+        self._tails[path] = tail
+        while len(self._tails) > TAILS:
+            self._tails.popitem(last=False)
+
+    def _find_runs(self, tail: Tail, start: int) -> tuple[_Run, ...] | None:
+        """The records in runs of one project each, with secrets blanked; None if a project was not found in time."""
+        runs = list[_Run]()
+        places: dict[str, Project | NoProject] = {}
+        cwd = tail.cwd
+        records = tail.list_records(start)
+        for record in records:
+            where = record.cwd or cwd
+            if where not in places:
+                found = self._lookup.find_project(where) if where else NoProject("", "no directory is named")
+                if found is None:
+                    return None
+                places[where] = found
+        for place, some in groupby(records, key=lambda record: places[record.cwd or cwd]):
+            taken = tuple(blank_record(record) if record.prompts else record for record in some)
+            runs.append(_Run(place, taken[0].cwd or cwd, taken))
+        return tuple(runs)
+
+    # --- the transaction
+
+    def _ingest(self, tx: Tx, one: _Slice, choices: Choices) -> None:
+        now, path = self._clock.now(), str(one.path)
+        lines = one.lines + (
+            0
+            if one.rewritten
+            else (tx.rows("SELECT lines FROM transcript WHERE path = ?", path) or [(0,)])[0][0]
+        )
+        tx.execute(
+            "INSERT INTO transcript(path, source, offset, crc, lines, session, cwd) VALUES(?, ?, ?, ?, ?, ?, ?) "
+            "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
+            "session = excluded.session, cwd = excluded.cwd",
+            path,
+            self._source.name,
+            one.position.offset,
+            one.position.crc,
+            lines,
+            one.tail.session,
+            one.tail.cwd,
+        )
+        behind = {plugin for (plugin,) in tx.rows("SELECT plugin FROM behind WHERE transcript = ?", path)}
+        for run in one.runs:
+            self._ingest_run(tx, one, run, choices, behind, lines, now)
+
+    def _ingest_run(
+        self, tx: Tx, one: _Slice, run: _Run, choices: Choices, behind: set[str], lines: int, now: float
+    ) -> None:
+        number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
+        session = one.tail.session or one.path.stem
+        passed = choices.passes(run.place, session)
+        new = list[StoredPrompt]()
+        for prompt in (prompt for record in run.records for prompt in record.prompts):
+            row = NewPrompt(prompt, self._source.name, str(one.path), number, passed)
+            stored = insert_prompt(tx, row, now)
+            if stored is not None:
+                new.append(stored)
+                if not passed:
+                    queue_prompt(
+                        tx, stored.number, [each.name for each in self._observers if each.wants_prompts]
+                    )
+        self._note_session(tx, one, run, session, number, len(new), now)
+        batch = Batch(
+            one.path,
+            self._source.name,
+            session,
+            run.place,
+            number,
+            run.cwd,
+            run.records,
+            run.records[0].start,
+            run.records[-1].end,
+            lines,
+            tuple(new),
+            passed,
+        )
+        for observer in self._observers:
+            if observer.observe is None or observer.name in behind:
+                continue
+            with savepoint(tx) as part:
+                observer.observe(batch, tx)
+            if part.error is not None:
+                behind.add(observer.name)
+                note_behind(tx, observer.name, one.path, batch.start, part.error, now)
+
+    def _note_session(
+        self, tx: Tx, one: _Slice, run: _Run, session: str, project: int | None, prompts: int, now: float
+    ) -> None:
+        """Note what a session did. It goes on again if it had ended; it starts once in each project that it works in."""
+        newest = max((record.time for record in run.records if record.time is not None), default=now)
+        answers = sum(1 for record in run.records if record.text)
+        before = tx.rows("SELECT project FROM session WHERE id = ?", session)
+        tx.execute(
+            "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last, answers) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
+            "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
+            "answers = CASE WHEN ? THEN 0 ELSE answers + excluded.answers END, ended = NULL, ended_by = NULL",
+            session,
+            self._source.name,
+            str(one.path),
+            project,
+            run.cwd,
+            int(one.tail.is_headless),
+            newest,
+            newest,
+            answers,
+            int(prompts > 0),
+        )
+        if project is not None and (not before or before[0][0] != project) and isinstance(run.place, Project):
+            wanted = [each.name for each in self._observers if each.wants_starts]
+            queue_session_task(tx, wanted, "session-started", session, project, str(run.place.root), now)
+
+
+def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, now: float) -> None:
+    """Note that a plugin has to be given the records of a transcript again, from this offset on, after a pause that grows."""
+    logger.opt(exception=fault).error("{} failed with records of {}", plugin, path)
+    tx.execute(
+        "INSERT INTO behind VALUES(?, ?, ?, ?, 1, ?) ON CONFLICT(plugin, transcript) DO UPDATE SET offset = excluded.offset, "
+        "reason = excluded.reason, tries = tries + 1, due = ? + 60.0 * (1 << min(tries, 8))",
+        plugin,
+        str(path),
+        offset,
+        f"{type(fault).__name__}: {fault}",
+        now + BEHIND_AGAIN,
+        now,
+    )
+
+
+def blank_record(record: Record) -> Record:
+    """The record with secrets blanked in what a person typed and in the assistant's words before it."""
+    return replace(record, prompts=tuple(_blank_prompt(prompt) for prompt in record.prompts))
+
+
+def _blank_prompt(prompt: Prompt) -> Prompt:
+    text, found = redact_secrets(prompt.text)
+    context, more = redact_secrets(prompt.context) if prompt.context else ("", 0)
+    return replace(prompt, text=text, context=context) if found or more else prompt
+
+
+def _count_newlines(path: Path, start: int, end: int) -> int:
+    """Count the newlines between two offsets of a file."""
+    count = 0
+    with path.open("rb") as file:
+        while start < end:
+            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
+            if not block:
+                break
+            count += block.count(b"\n")
+            start += len(block)
+    return count
+
+
+def list_problems(reader: Reader, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What a person has to know about reading: (id, sentence)."""
+    found = [("transcripts.unreadable", f"{path}: {why}") for path, why in reader.refused.items()]
+    return found + [
+        ("transcripts.long", f"{path}: a line of more than 8 MB at byte {at}; words in it may be lost")
+        for path, lines in reader.long_lines.items()
+        for at, _ in lines
+    ]

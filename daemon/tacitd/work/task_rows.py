@@ -1,0 +1,167 @@
+"""Rows of `task`: work that waits, which of it is ready, and what its outcome changes.
+
+A task runs when it is due, when no other of its plugin runs in its lane, and, for a session's end, when none of the
+session's prompts waits for the plugin. Live work goes before that of `scan`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, StoredPrompt, Task, Tx
+from tacitd.events import NoProject, Project
+from tacitd.plugin import GatherRule
+from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
+from tacitd.work.tries import choose_prompts, postpone
+
+Rows = Callable[..., list[Row]]
+
+_READY = """
+SELECT number, plugin, lane, session, project FROM task k
+WHERE due <= ? AND NOT (kind = 'session-ended' AND EXISTS(
+  SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
+  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
+ORDER BY priority = 'scan', due, number
+"""
+_DATA = msgspec.json.Decoder(dict[str, Any])
+
+
+class NewTask(Struct, frozen=True):
+    """A task to be queued."""
+
+    plugin: str
+    lane: str
+    kind: str
+    key: str
+    project: int | None = None
+    session: str = ""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    priority: Priority = "live"
+
+
+class ReadyTask(Struct, frozen=True):
+    """A task that may begin."""
+
+    number: int
+    plugin: str
+    lane: str
+    session: str
+    project: int | None
+
+
+def insert_task(tx: Tx, new: NewTask, now: float, due: float | None = None) -> None:
+    """Queue a task; if one of its kind and key waits already, that one is due at the earlier time and gets these data."""
+    tx.execute(
+        "INSERT INTO task(plugin, lane, kind, key, project, session, data, priority, created, due) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(plugin, kind, key) DO UPDATE SET "
+        "due = min(due, excluded.due), data = excluded.data, "
+        "priority = CASE WHEN excluded.priority = 'live' THEN 'live' ELSE priority END",
+        new.plugin,
+        new.lane,
+        new.kind,
+        new.key,
+        new.project,
+        new.session,
+        msgspec.json.encode(dict(new.data)).decode(),
+        new.priority,
+        now,
+        now if due is None else due,
+    )
+
+
+def list_ready(rows: Rows, now: float, busy: Collection[tuple[str, str]]) -> list[ReadyTask]:
+    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy."""
+    taken, ready = set(busy), list[ReadyTask]()
+    for number, plugin, lane, session, project in rows(_READY, now):
+        if (plugin, lane) not in taken:
+            taken.add((plugin, lane))
+            ready.append(ReadyTask(number, plugin, lane, session, project))
+    return ready
+
+
+def next_due(rows: Rows, now: float) -> float | None:
+    """When the next task that is not due yet will be: seconds since 1970, UTC; None if there is none."""
+    found: float | None = rows("SELECT min(due) FROM task WHERE due > ?", now)[0][0]
+    return found
+
+
+def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool = False) -> Task | None:
+    """Read a task with its prompts; None if it is gone. A task of prompts of which none waits any more has none."""
+    found = rows(
+        "SELECT k.kind, k.key, k.project, k.session, k.data, k.priority, k.tries, k.plugin, r.root, r.common "
+        "FROM task k LEFT JOIN project r ON r.number = k.project WHERE k.number = ?",
+        number,
+    )
+    if not found:
+        return None
+    kind, key, project, session, data, priority, tries, plugin, root, common = found[0]
+    place: Project | NoProject = (
+        Project(Path(root), common is not None)
+        if root is not None
+        else NoProject("", "it belongs to no project")
+    )
+    prompts: tuple[StoredPrompt, ...] = ()
+    if kind == "prompts" and rule is not None:
+        waiting = [
+            prompt_of(row[:-1], row[-1])
+            for row in rows(
+                f"SELECT {COLUMNS}, t.tries FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+                "WHERE t.plugin = ? AND t.state = 'waiting' AND p.session = ? AND p.project = ? ORDER BY p.number",
+                plugin,
+                session,
+                project,
+            )
+        ]
+        prompts = tuple(choose_prompts(waiting, rule.prompts, rule.bytes))
+    return Task(
+        number, kind, key, place, project, session, prompts, _DATA.decode(data), priority, tries, asked
+    )
+
+
+def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float) -> None:
+    """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction."""
+    numbers = [prompt.number for prompt in task.prompts]
+    match outcome:
+        case Done():
+            outcome.apply(tx)
+            finish_prompts(tx, plugin, numbers if outcome.used is None else list(outcome.used), now)
+            if task.kind == "job":
+                tx.execute(
+                    "INSERT INTO job VALUES(?, ?, ?) ON CONFLICT(plugin, name) DO UPDATE SET succeeded = excluded.succeeded",
+                    plugin,
+                    task.key,
+                    now,
+                )
+            tx.executemany(
+                "INSERT INTO activity(at, plugin, did, text, place, about, item, project) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (now, plugin, one.did, one.text, one.where, one.about, one.item, task.project_number)
+                    for one in outcome.notices
+                ],
+            )
+            tx.execute("DELETE FROM task WHERE number = ?", task.number)
+        case Later():
+            tries = task.tries + 1
+            after = postpone(outcome, tries, task.prompts, now)
+            if outcome.blame == "work":
+                tx.executemany(
+                    "UPDATE prompt_task SET tries = tries + 1, reason = ? WHERE plugin = ? AND prompt = ?",
+                    [(outcome.reason, plugin, number) for number in numbers],
+                )
+            finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
+            tx.execute(
+                "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ? WHERE number = ?",
+                tries,
+                after.due,
+                outcome.reason,
+                outcome.hint,
+                task.number,
+            )
+        case Rejected():
+            finish_prompts(tx, plugin, numbers, now, state="rejected", reason=outcome.reason)
+            tx.execute("DELETE FROM task WHERE number = ?", task.number)

@@ -1,0 +1,191 @@
+"""Faults of plugins, file systems and the process: what is lost is nothing, and what stops is only what must."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_waiting import PATIENCE
+from support_work import Toy, WorkBench
+from tacitd.contract import Batch, Done, Tx
+from tacitd.events import NoProject, Project
+from tacitd.plugin import TimedJob
+
+
+class Crash(BaseException):
+    """The process ended here."""
+
+
+def count_into(table: str) -> Callable[[Batch, Tx], None]:
+    """An observer that stores what it got."""
+
+    def observe(batch: Batch, tx: Tx) -> None:
+        tx.execute(f"CREATE TABLE IF NOT EXISTS {table}(start INTEGER PRIMARY KEY, text TEXT)")
+        for record in batch.records:
+            text = record.text or "; ".join(one.text for one in record.prompts)
+            tx.execute(f"INSERT INTO {table} VALUES(?, ?)", record.start, text)
+
+    return observe
+
+
+ERRORS: list[Exception] = [
+    RuntimeError("no"),
+    KeyError("x"),
+    sqlite3.OperationalError("no such table: toy"),
+    sqlite3.IntegrityError("UNIQUE constraint failed"),
+    OSError(5, "Input/output error"),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=[type(one).__name__ for one in ERRORS])
+def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
+    tmp_path: Path, error: Exception
+) -> None:
+    """DESIGN "The way of a prompt": `behind`. The others go on, the fault is named, and nothing is folded twice or lost."""
+    broken = True
+    inner = count_into("toy_records")
+
+    def observe(batch: Batch, tx: Tx) -> None:
+        inner(batch, tx)
+        if broken:
+            raise error
+
+    toy, other = Toy("toy", observe=observe), Toy("other", observe=count_into("other_records"))
+    bench = WorkBench(tmp_path, toy, other)
+    bench.say("I run npm.").type("use pnpm").advance().type("use ruff").advance()
+    assert [text for (text,) in bench.rows("SELECT text FROM other_records ORDER BY start")] == [
+        "I run npm.",
+        "use pnpm",
+        "use ruff",
+    ]
+    ((plugin, reason),) = bench.rows("SELECT plugin, reason FROM behind")
+    assert plugin == "toy" and reason.startswith(type(error).__name__)
+    broken = False
+    bench.crash()
+    for _ in range(4):
+        bench.advance(120)
+    assert bench.rows("SELECT start, text FROM toy_records ORDER BY start") == bench.rows(
+        "SELECT start, text FROM other_records ORDER BY start"
+    )
+    assert bench.rows("SELECT * FROM behind") == []
+    bench.leave()
+    assert toy.texts() == other.texts() == [["use pnpm", "use ruff"]]
+
+
+def test_a_plugin_whose_task_raises_stops_no_other(tmp_path: Path) -> None:
+    """P-31: one broken plugin stops no other, and what it could not do is kept as rejected with the reason."""
+
+    def fail(task: object) -> Done:
+        raise ValueError("broken")
+
+    toy, other = Toy("toy", outcome=fail), Toy("other")
+    bench = WorkBench(tmp_path, toy, other)
+    bench.type("use pnpm").leave()
+    for _ in range(5):
+        bench.advance(60)
+    assert other.texts() == [["use pnpm"]]
+    assert bench.rows("SELECT plugin, state, reason FROM prompt_task ORDER BY plugin") == [
+        ("other", "done", ""),
+        ("toy", "rejected", "toy failed: ValueError: broken"),
+    ]
+
+
+def test_a_project_on_a_mount_that_stalls_stops_nothing_else(tmp_path: Path) -> None:
+    """RELIABILITY 20b: `find` of one project hangs; another's prompts are handled, and its own are once the mount returns."""
+    returned = threading.Event()
+    stalled = tmp_path.resolve() / "home" / "work" / "mount"
+
+    def find(cwd: str) -> Project | NoProject:
+        if Path(cwd) == stalled:
+            returned.wait(PATIENCE)
+        return Project(Path(cwd), git=True)
+
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy, find=find, threads=True)
+    bench.type("on the mount", session="s2", cwd=stalled).type("use pnpm").leave()
+    assert toy.texts() == [["use pnpm"]]
+    assert bench.lookup.list_stuck() == [str(stalled)]
+    returned.set()
+    bench.lookup._asked[str(stalled)].answered.wait(PATIENCE)
+    bench.advance(61)
+    bench.leave()
+    assert toy.texts() == [["use pnpm"], ["on the mount"]]
+
+
+def test_a_job_runs_once_in_its_interval_whatever_the_clock_does(tmp_path: Path) -> None:
+    """RELIABILITY 12: at most once in an interval, at least once within it and a minute, under jumps of the clock."""
+    toy = Toy(jobs=[TimedJob("decay", 3600.0)])
+    bench = WorkBench(tmp_path, toy)
+    bench.advance()
+    assert toy.kinds() == ["job"]
+    bench.advance(3500)
+    assert toy.kinds() == ["job"]
+    bench.advance(101)
+    assert toy.kinds() == ["job"] * 2
+    bench.clock.jump(-365 * 86_400.0)
+    bench.advance(60)
+    assert toy.kinds() == ["job"] * 2
+    bench.clock.jump(366 * 86_400.0)
+    bench.advance(60)
+    assert toy.kinds() == ["job"] * 3
+
+
+def _story(bench: WorkBench) -> None:
+    bench.say("I run npm.").type("use pnpm", "use ruff").advance()
+    bench.type("keep it short", session="s2").leave()
+    bench.type("use uv", session="s2").leave()
+
+
+def test_a_crash_at_any_durable_step_loses_and_repeats_nothing(tmp_path: Path) -> None:
+    """RELIABILITY 2: before and after each commit the process ends; every prompt takes effect exactly once, in order."""
+    steps = 0
+
+    def count(step: str) -> None:
+        nonlocal steps
+        steps += 1
+
+    facts = count_into("toy_records")
+    _story(WorkBench(tmp_path / "whole", Toy(observe=facts), on_step=count))
+    assert steps > 20
+    wanted = ["use pnpm", "use ruff", "keep it short", "use uv"]
+    for at in range(1, steps + 1):
+        left = at
+
+        def crash(step: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Crash(step)
+
+        def apply_of(task: object) -> Done:
+            texts = [one.text for one in task.prompts]  # type: ignore[attr-defined]
+
+            def apply(tx: Tx) -> None:
+                tx.execute("CREATE TABLE IF NOT EXISTS toy_fact(text TEXT)")
+                tx.executemany("INSERT INTO toy_fact VALUES(?)", [(text,) for text in texts])
+
+            return Done(apply)
+
+        toy = Toy(observe=facts, outcome=apply_of)
+        where = tmp_path / str(at)
+        try:
+            bench = WorkBench(where, toy, on_step=crash)
+            _story(bench)
+        except Crash:
+            bench = WorkBench(where, toy)
+            bench.serial = 1000
+            bench.leave()
+            written = "".join(path.read_text() for path in bench.client_home.rglob("*.jsonl"))
+            missing = [text for text in wanted if f'"content": "{text}"' not in written]
+            for text in missing:
+                bench.type(text, session="s2" if text in wanted[2:] else "s1")
+            bench.leave()
+        found = [text for (text,) in bench.rows("SELECT text FROM toy_fact")]
+        assert sorted(found) == sorted(wanted), f"step {at}"
+        assert bench.rows("PRAGMA integrity_check") == [("ok",)]
+        bench.store.close()

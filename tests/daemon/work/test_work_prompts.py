@@ -1,0 +1,219 @@
+"""The way of a prompt through the new core: read, stored once, gathered, done."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from support_work import Toy, WorkBench
+from tacitd.contract import Done, Later, Outcome, Rejected, Task
+from tacitd.plugin import GatherRule
+
+
+def test_prompts_are_gathered_until_it_is_quiet(tmp_path: Path) -> None:
+    """S-20: ten quiet minutes, and all that was typed in a session is one task."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.say("I run npm.").type("use pnpm", "and no default exports").advance()
+    assert toy.texts() == []
+    bench.advance(601)
+    assert toy.texts() == [["use pnpm", "and no default exports"]]
+    assert toy.tasks[-1].prompts[0].context == "I run npm."
+    assert set(bench.states().values()) == {"done"}
+
+
+def test_many_prompts_are_not_waited_for(tmp_path: Path) -> None:
+    """S-20: ten prompts are due at once, in tasks that keep the limit, in order."""
+    toy = Toy(rule=GatherRule(prompts=3))
+    bench = WorkBench(tmp_path, toy)
+    bench.type("one", "two", "three", "four").advance()
+    assert toy.texts() == [["one", "two", "three"]]
+    bench.advance(asked=True)
+    assert toy.texts()[1:] == [["four"]]
+
+
+def test_a_session_end_comes_after_its_prompts(tmp_path: Path) -> None:
+    """S-20: the end of a session makes its prompts due, and is a task after them."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.type("use pnpm").advance()
+    bench.leave()
+    assert toy.kinds() == ["session-started", "prompts", "session-ended"]
+
+
+def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
+    """S-52: a session that is resumed after its end has another end, with its new prompts before it."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.type("use pnpm").leave()
+    bench.type("use ruff").leave()
+    assert toy.kinds()[1:] == ["prompts", "session-ended", "prompts", "session-ended"]
+    assert toy.texts() == [["use pnpm"], ["use ruff"]]
+
+
+def test_a_fork_is_not_paid_again(tmp_path: Path) -> None:
+    """CLAUDE_CODE fact 13: a fork copies the records, with ids, into another transcript; nothing in it is new."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.type("use pnpm").leave()
+    copy = bench.transcript().with_name("s2.jsonl")
+    copy.write_bytes(bench.transcript().read_bytes().replace(b'"sessionId": "s1"', b'"sessionId": "s2"'))
+    bench.type("and ruff", session="s2").leave()
+    assert toy.texts() == [["use pnpm"], ["and ruff"]]
+
+
+def test_a_fork_of_a_queued_message_is_not_paid_again(tmp_path: Path) -> None:
+    """CLAUDE_CODE fact 13: a message without an id is known by its text and time, whatever session it is copied into."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    said = {"role": "user", "content": "begin"}
+    bench.record(type="user", message=said, version="2.0.76")
+    stamp = "2026-11-20T10:00:00.000Z"
+    lines = [
+        {"type": "queue-operation", "operation": "enqueue", "timestamp": stamp, "content": "never use npm"},
+        {"type": "queue-operation", "operation": "remove", "timestamp": stamp},
+    ]
+
+    def append(session: str) -> None:
+        with bench.client_home.joinpath("projects", "demo", f"{session}.jsonl").open("ab") as file:
+            file.write(b"".join(json.dumps({**one, "sessionId": session}).encode() + b"\n" for one in lines))
+
+    append("s1")
+    bench.leave()
+    assert toy.texts() == [["begin", "never use npm"]]
+    bench.record("s2", type="user", message=said | {"content": "go on"}, version="2.0.76")
+    append("s2")
+    bench.leave()
+    assert toy.texts()[1:] == [["go on"]]
+
+
+def test_a_rewritten_transcript_gives_no_prompt_twice(tmp_path: Path) -> None:
+    """RELIABILITY 8: a file that is shorter or another one is read from its beginning, and only what is new counts."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.type("use pnpm").leave()
+    path = bench.transcript()
+    text = path.read_bytes()
+    path.write_bytes(text[: len(text) // 2].rpartition(b"\n")[0] + b"\n")
+    bench.advance(5)
+    path.write_bytes(text)
+    bench.type("use ruff").leave()
+    assert toy.texts() == [["use pnpm"], ["use ruff"]]
+
+
+def test_what_exists_at_the_first_start_counts_as_read(tmp_path: Path) -> None:
+    """S-50: nothing from before the first start is read, and what is typed from then on is, also after a restart."""
+    first = WorkBench(tmp_path)
+    first.type("long ago")
+    first.store.close()
+    shutil.rmtree(first.state)
+    first.state.mkdir(mode=0o700)
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.serial = 100
+    bench.advance()
+    bench.crash()
+    bench.type("use pnpm").leave()
+    assert toy.texts() == [["use pnpm"]]
+
+
+def test_secrets_are_blanked_before_they_are_stored(tmp_path: Path) -> None:
+    """S-67: no secret reaches the store, neither of a prompt nor of the words before it."""
+    key = "sk-ant-api03-" + "x1Y2z3" * 15
+    bench = WorkBench(tmp_path)
+    bench.say(f"Your key is {key}.").type(f"use the key {key} here").advance()
+    ((text, context),) = bench.rows("SELECT text, context FROM prompt")
+    assert key not in text and key not in context and "use the key" in text
+
+
+@pytest.mark.parametrize("scope", ["all", "project", "session"])
+def test_what_is_typed_while_paused_is_passed_over(tmp_path: Path, scope: str) -> None:
+    """Pause is privacy: of what is typed meanwhile only a digest is kept, also after the pause and a restart."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    name = {"all": "", "project": str(bench.project), "session": "s1"}[scope]
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO choice VALUES(?, ?, 'pause', '', 0)", scope, name)
+    bench.type("private words").advance()
+    bench.crash()
+    with bench.store.write() as tx:
+        tx.execute("DELETE FROM choice")
+    bench.type("use pnpm").leave()
+    assert toy.texts() == [["use pnpm"]]
+    assert bench.rows("SELECT text, context, passed FROM prompt ORDER BY number")[0] == (None, None, "paused")
+
+
+def test_an_excluded_project_and_no_project_leave_no_text(tmp_path: Path) -> None:
+    """DESIGN "The way of a prompt": a prompt of an excluded project, or of none, leaves its digest only."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO choice VALUES('project', ?, 'exclude', '', 0)", str(bench.project))
+    bench.type("secret plans").advance().type("at home", session="s2", cwd=bench.home).leave()
+    assert toy.texts() == []
+    assert bench.rows("SELECT text, passed FROM prompt ORDER BY number") == [
+        (None, "excluded"),
+        (None, "no project"),
+    ]
+
+
+def test_words_typed_in_a_directory_that_is_not_here_wait_for_it(tmp_path: Path) -> None:
+    """A container's directory in a shared home: its words wait, and are handled once the directory is there."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    away = bench.home / "work" / "later"
+    bench.type("use pnpm", cwd=away).leave()
+    assert toy.texts() == []
+    bench.new_project("later")
+    bench.advance(120).advance(601)
+    assert toy.texts() == [["use pnpm"]] and str(toy.tasks[-1].project).count("later") == 1
+
+
+def test_a_prompt_that_no_answer_fits_goes_alone_and_costs_the_others_nothing(tmp_path: Path) -> None:
+    """RELIABILITY 16: after one failure each prompt goes alone, and the one that fails again is rejected."""
+
+    def outcome(task: Task) -> Outcome:
+        if any(one.text == "poison" for one in task.prompts):
+            return Later("the answer cannot be used", blame="work")
+        return Done()
+
+    toy = Toy(outcome=outcome)
+    bench = WorkBench(tmp_path, toy)
+    bench.type("one", "poison", "two").leave()
+    for _ in range(6):
+        bench.advance(60)
+    texts = toy.texts()
+    assert texts == [["one", "poison", "two"], ["one"], ["poison"], ["two"]]
+    assert bench.states() == {"one": "done", "poison": "rejected", "two": "done"}
+    assert toy.kinds()[-1] == "session-ended"
+
+
+def test_work_that_waits_for_the_world_is_tried_without_end(tmp_path: Path) -> None:
+    """P-30: no model is no fault of the prompts: they wait, with the reason, and are handled in the end."""
+    answers: list[Outcome] = [Later("claude is absent", "install it")] * 6
+    toy = Toy(outcome=lambda task: answers.pop() if answers and task.kind == "prompts" else Done())
+    bench = WorkBench(tmp_path, toy)
+    bench.type("use pnpm").leave()
+    assert bench.rows("SELECT reason, hint FROM task WHERE kind = 'prompts'") == [
+        ("claude is absent", "install it")
+    ]
+    for _ in range(8):
+        bench.advance(6 * 3600)
+    assert bench.states() == {"use pnpm": "done"}
+
+
+def test_a_rejected_prompt_keeps_its_whole_text(tmp_path: Path) -> None:
+    """DESIGN "The store": words that wait or were rejected are kept whole; handled ones are cut and go after 90 days."""
+    long = "use pnpm, " * 60
+    toy = Toy(outcome=lambda task: Rejected("no") if task.session == "s2" else Done())
+    bench = WorkBench(tmp_path, toy)
+    bench.type(long + "two", session="s2").advance().type(long + "one").leave()
+    assert [len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [603, 200]
+    bench.advance(91 * 86_400)
+    assert [text and len(text) for (text,) in bench.rows("SELECT text FROM prompt ORDER BY number")] == [
+        603,
+        None,
+    ]
