@@ -65,6 +65,32 @@ def add_json_value(text: str, path: Sequence[str], value: Any) -> str:
     return _append(text, container, depth + 1, value, None)
 
 
+def put_json_value(text: str, path: Sequence[str], value: Any) -> str:
+    """Set the member at `path` (keys from the top), in its place if it is there, otherwise at the end of its object; objects that
+    are missing are made.
+
+    `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if a value that is no object is in
+    the way.
+    """
+    place = _skip_space(text, 0)
+    for depth, key in enumerate(path, 1):
+        if not text.startswith("{", place):
+            raise ValueError(f"{'.'.join(path[: depth - 1]) or 'the document'} is not an object")
+        container = _scan(text, place)
+        found = next((one for one in container.members if one.step == key), None)
+        if found is None:
+            made: Any = value
+            for missing in reversed(path[depth:]):
+                made = {missing: made}
+            return _append(text, container, depth, made, key)
+        if depth == len(path):
+            lead = text[text.rfind("\n", 0, found.start) + 1 : found.start]
+            lead = f"\n{lead}" if "\n" in text and not lead.strip() else ""
+            return text[: found.value] + _render(text, value, None, lead) + text[found.end :]
+        place = found.value
+    raise ValueError("the path is empty")
+
+
 def remove_json_value(text: str, path: Sequence[Step]) -> str:
     """Remove the value at `path` (keys and indexes from the top), and each container that is empty then, except the top.
 

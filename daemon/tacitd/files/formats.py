@@ -1,0 +1,238 @@
+"""The formats of files that people edit too: which leaves a file has, and how one of them is changed. Pure.
+
+Each keeps every byte that no change names: newlines, byte order mark, comments, order, indentation, and whatever it does not
+understand. A plan stores the name of its format, so a name is never changed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tacitd.contract import Format, Leaf
+from tacitd.errors import FileRefusedError
+from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
+from tacitd.text.markdown import lines_of, put_lines, swap_line, take_lines
+
+SEVERAL = 3
+"""So many leaves must be missing before a file counts as cut."""
+
+
+def bullet(heading: str, text: str) -> Leaf:
+    """The leaf of a line under a heading."""
+    return f"{heading}\n{text}"
+
+
+def split_bullet(leaf: Leaf) -> tuple[str, str]:
+    """The heading and the text of a line's leaf."""
+    heading, _, text = leaf.partition("\n")
+    return heading, text
+
+
+def _is_mostly_gone(base: Mapping[Leaf, str], now: Mapping[Leaf, str]) -> bool:
+    missing = sum(1 for leaf in base if leaf not in now)
+    return missing >= SEVERAL and 2 * missing > len(base)
+
+
+class Bullets:
+    """Markdown: a leaf is a list item, named by its heading and text; its value is its text.
+
+    A leaf that gets another text is reworded in its place; its name then has the new text.
+    """
+
+    name = "bullets"
+
+    def __init__(self, title: str = "", first: str = "", last: str = "") -> None:
+        """`title`: of a file that is made. `first`, `last`: the lines between which a generated file stands, if it has such."""
+        self.title = title
+        self._ends = tuple(line.encode() for line in (first, last) if line)
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """See `Format`. Of a line that stands there twice, both are one leaf."""
+        return {bullet(heading, text): text for heading, text in lines_of(data)}
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`."""
+        now = self.read_leaves(data) if data else {}
+        gone = [split_bullet(leaf) for leaf, value in changes.items() if value is None and leaf in now]
+        new = [(split_bullet(leaf)[0], value) for leaf, value in changes.items() if value and leaf not in now]
+        for leaf, value in changes.items():
+            if value is not None and leaf in now and now[leaf] != value:
+                data, _ = swap_line(data or b"", now[leaf], value)
+        if gone:
+            data, _ = take_lines(data or b"", [text for _, text in gone], [heading for heading, _ in gone])
+        if new:
+            data, _ = put_lines(data, new, self.title)
+        return data or b""
+
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """See `Format`. A line with the same text under another heading was moved; otherwise, lines that are gone and lines that are
+        new are paired if they stand between the same neighbours, as many of one as of the other."""
+        gone, new = _differences(base, now)
+        by_text = {split_bullet(leaf)[1]: leaf for leaf in new}
+        pairs = {leaf: by_text[text] for leaf in gone if (text := split_bullet(leaf)[1]) in by_text}
+        left = [leaf for leaf in base if leaf not in pairs]
+        fresh = [leaf for leaf in now if leaf not in set(pairs.values())]
+        return pairs | _pair_by_place(left, fresh)
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """See `Format`: more than half of several lines are gone, or a generated file lacks its first or last line."""
+        lines = [line.rstrip() for line in data.splitlines()]
+        return any(end not in lines for end in self._ends) or _is_mostly_gone(base, self.read_leaves(data))
+
+
+class Lines:
+    """Text of lines: a leaf is a line; its value is the line. A line that stands there twice is one leaf."""
+
+    name = "lines"
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """See `Format`. Lines without text are no leaves."""
+        return {line: line for line in _decode(data).splitlines() if line.strip()}
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`."""
+        text = _decode(data or b"")
+        newline = "\r\n" if "\r\n" in text else "\n"
+        kept = list[str]()
+        there = set[Leaf]()
+        for line in text.splitlines(keepends=True):
+            words = line.rstrip("\r\n")
+            there.add(words)
+            if words not in changes or changes[words] == words:
+                kept.append(line)
+            elif (value := changes[words]) is not None:
+                kept.append(value + line[len(words) :])
+        added = [value for leaf, value in changes.items() if value is not None and leaf not in there]
+        if added and kept and not kept[-1].endswith(("\n", "\r")):
+            kept[-1] += newline
+        return "".join([*kept, *(line + newline for line in added)]).encode()
+
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """See `Format`: by their place between lines that stayed."""
+        return _pair_by_place(base, now)
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """See `Format`."""
+        return _is_mostly_gone(base, self.read_leaves(data))
+
+
+class JsonLeaves:
+    """A JSON object: a leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
+    its own, with the element as last member. Its value is JSON."""
+
+    name = "json-leaves"
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """See `Format`."""
+        found: dict[Leaf, str] = {}
+        _collect(_parse(data), [], found)
+        return found
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`. Objects that a new leaf needs are made; one that is left empty stays."""
+        bom = b"\xef\xbb\xbf" if (data or b"").startswith(b"\xef\xbb\xbf") else b""
+        text = _decode((data or b"")[len(bom) :]) or "{}\n"
+        document = _parse(text.encode())
+        for leaf, value in changes.items():
+            path = json.loads(leaf)
+            text = _change_leaf(text, document, path, value)
+            document = _parse(text.encode())
+        return bom + text.encode()
+
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """See `Format`. A leaf keeps its name when its value changes."""
+        return {}
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """See `Format`. A truncated document does not parse, and is refused by `read_leaves`."""
+        return False
+
+
+def _collect(value: Any, path: list[Any], found: dict[Leaf, str]) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _collect(item, [*path, key], found)
+    elif isinstance(value, list) and all(not isinstance(item, dict | list) for item in value):
+        for item in value:
+            found[json.dumps([*path, [item]], ensure_ascii=False)] = json.dumps(item, ensure_ascii=False)
+    elif path:
+        found[json.dumps(path, ensure_ascii=False)] = json.dumps(value, ensure_ascii=False)
+
+
+def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -> str:
+    """Put, replace or remove one leaf."""
+    *keys, last = path
+    parent = document
+    for key in keys:
+        parent = parent.get(key) if isinstance(parent, dict) else None
+    if isinstance(last, list):
+        items = parent if isinstance(parent, list) else []
+        at = next(
+            (i for i, item in enumerate(items) if item == last[0] and type(item) is type(last[0])), None
+        )
+        if value is None:
+            return text if at is None else remove_json_value(text, [*keys, at])
+        if at is not None:
+            return text
+        return add_json_value(text, keys, json.loads(value))
+    if value is not None:
+        return put_json_value(text, path, json.loads(value))
+    return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
+
+
+def _parse(data: bytes) -> dict[str, Any]:
+    try:
+        found = json.loads(_decode(data.removeprefix(b"\xef\xbb\xbf")) or "{}")
+    except ValueError as error:
+        raise FileRefusedError(f"it is not JSON: {error}", "correct it, or move it away") from error
+    if not isinstance(found, dict):
+        raise FileRefusedError("it is not a JSON object", "correct it, or move it away")
+    return found
+
+
+def _decode(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise FileRefusedError("it is not UTF-8", "save it as UTF-8") from error
+
+
+def _differences(base: Iterable[Leaf], now: Iterable[Leaf]) -> tuple[list[Leaf], list[Leaf]]:
+    before, after = dict.fromkeys(base), dict.fromkeys(now)
+    return [one for one in before if one not in after], [one for one in after if one not in before]
+
+
+def _pair_by_place(base: Sequence[Leaf], now: Sequence[Leaf]) -> dict[Leaf, Leaf]:
+    """Leaves that are gone and leaves that are new, between the same two that stayed, if there are as many of one as of the other.
+
+    No general comparison is used, because it takes quadratic time.
+    """
+    gone, new = _differences(base, now)
+    olds, news = _group_by_place(base, set(gone)), _group_by_place(now, set(new))
+    return {
+        old: other
+        for place, some in olds.items()
+        if len(some) == len(news.get(place, ()))
+        for old, other in zip(some, news[place], strict=True)
+    }
+
+
+def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Leaf, Leaf], list[Leaf]]:
+    """The changed leaves by those around them that are not; "" is an end. A place that is there twice is left out."""
+    found: dict[tuple[Leaf, Leaf], list[Leaf]] = {}
+    twice, previous, run = set[tuple[Leaf, Leaf]](), "", list[Leaf]()
+    for leaf in [*leaves, ""]:
+        if leaf in changed:
+            run.append(leaf)
+            continue
+        if run:
+            twice |= {(previous, leaf)} & found.keys()
+            found[previous, leaf] = run
+        previous, run = leaf, []
+    return {place: some for place, some in found.items() if place not in twice}
+
+
+FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines(), JsonLeaves())}
+"""By name, for plans that are finished without the plugin that made them."""

@@ -1,0 +1,354 @@
+"""Files that people edit too: one way to look at them and to change them, for tasks and for commands.
+
+A change is decided from what stands in the file, and committed as rows of `plan` together with what decided it. Then the
+file is swapped, and what was written is committed as the new base, with the history. A crash at any point leaves a plan that is
+finished leaf by leaf, without the code that made it: a leaf that still equals what was expected gets the new value, any other
+is the person's.
+
+The base is what tacitd wrote last, never what it saw. A person's edits are what differs from it. A removal is not concluded
+while it is in doubt: git may have made it, the file may have been cut off, or an editor may be saving it right now.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from tacitd.clock import Clock
+from tacitd.contract import Cause, Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
+from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.files import git
+from tacitd.files.disk import Disk, RealDisk
+from tacitd.files.formats import FORMATS
+from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
+from tacitd.files.temporary import read_snapshot
+
+TWO_LOOKS = 2.0
+"""Seconds between two looks that must agree before a removal counts."""
+ID_BYTES = 4
+
+
+class Planned(Struct, frozen=True):
+    """A change that was decided and is not committed yet."""
+
+    change: FileChange
+    leaves: Mapping[Leaf, tuple[str | None, str | None]]
+    """By leaf: what was expected there, and what is put; None: absent."""
+    project: int | None
+
+
+class _Look(NamedTuple):
+    view: View
+    head: str
+    doubt: str | None
+    doubt_of: bytes | None
+
+
+class SharedFiles:
+    """Looks at shared files and changes them. Any thread; one change at a time for each path."""
+
+    def __init__(
+        self,
+        store: Database,
+        clock: Clock,
+        *,
+        formats: Mapping[str, Format] = FORMATS,
+        disk: Disk | None = None,
+        guards: EditGuards = UNGUARDED,
+        on_step: Callable[[str], None] = lambda step: None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._formats = formats
+        self._disk = disk or RealDisk()
+        self._guards = guards
+        self._on_step = on_step
+        self._process = f"{os.getpid()} {_start_of(os.getpid())}"
+        self._decided: dict[tuple[str, int], list[Planned]] = {}
+
+    # --- looking
+
+    def look(self, path: Path, format: Format) -> View:
+        """Read a file and say what a person changed. Nothing is stored. Raises FileBusyError, FileRefusedError, OSError."""
+        return self._look(path, format).view
+
+    def _look(self, path: Path, format: Format) -> _Look:
+        rows = self._store.rows(
+            "SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", str(path)
+        )
+        base: dict[Leaf, str] = dict(rows)
+        stored = self._store.rows(
+            "SELECT head, doubt, doubt_of, doubt_since FROM shared_file WHERE path = ?", str(path)
+        )
+        head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, None, None)
+        root = git.find_project_root(path.parent)
+        if git.in_progress(root):
+            raise FileBusyError(
+                f"a merge or rebase is under way in {root}", "finish or abort it", seconds=60.0
+            )
+        snapshot = read_snapshot(self._disk.resolve(path), self._disk)
+        head = git.read_head(root)
+        if snapshot is None:
+            return _Look(
+                View({}, Edits({}, {}, frozenset()), exists=False), head, "missing" if base else None, None
+            )
+        now = format.read_leaves(snapshot.data)
+        if base and head != head_then and git.is_tracked(root, path):
+            # What differs is git's: it becomes the base, and what it took away may be learned again.
+            return _Look(View(now, Edits({}, {}, frozenset()), exists=True), head, None, None)
+        edits = find_edits(base, now, format)
+        if not edits.removed:
+            return _Look(View(now, edits, exists=True), head, None, None)
+        if format.is_cut(snapshot.data, base):
+            return _Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
+        seen = _digest(edits.removed)
+        agrees = doubt_then == "removed once" and doubt_of == seen and head == head_then
+        if agrees and self._clock.now() - (since or 0.0) >= TWO_LOOKS:
+            return _Look(View(now, edits, exists=True), head, None, None)
+        return _Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", seen)
+
+    def note_look(self, path: Path, plugin: str, format: Format, project: int | None = None) -> View:
+        """Look, and store what is in doubt, so that the next look can confirm it. Of edits that are certain, the base forgets what is
+        the person's now: call it in the worker that passes them on."""
+        found = self._look(path, format)
+        with self._store.write() as tx:
+            self._note(tx, path, plugin, format, project, found)
+        return found.view
+
+    def _note(
+        self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: _Look
+    ) -> None:
+        now = self._clock.now()
+        tx.execute(
+            "INSERT INTO shared_file(path, plugin, format, project, head, doubt, doubt_of, doubt_since) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(path) DO UPDATE SET head = excluded.head, "
+            "doubt_since = CASE WHEN doubt IS excluded.doubt AND doubt_of IS excluded.doubt_of THEN doubt_since "
+            "ELSE excluded.doubt_since END, doubt = excluded.doubt, doubt_of = excluded.doubt_of",
+            str(path),
+            plugin,
+            format.name,
+            project,
+            found.head,
+            found.doubt,
+            found.doubt_of,
+            now if found.doubt else None,
+        )
+        if found.doubt == "cut":
+            return
+        gone = {*found.view.edits.removed, *found.view.edits.changed}
+        if found.doubt is None and found.view.exists:
+            # After git changed the file, what is not there any more is no base either.
+            known = {leaf for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))}
+            gone |= {leaf for leaf in known if leaf not in found.view.now}
+        tx.executemany(
+            "DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", [(str(path), leaf) for leaf in gone]
+        )
+
+    # --- deciding and planning (FileSteps)
+
+    def read(self, plugin: str, task: Task, done: Done) -> None:
+        """Read the files of an outcome and decide their changes. Raises FileBusyError, FileRefusedError, OSError."""
+        self._decided[plugin, task.number] = [
+            self._decide(plugin, change, task.project_number) for change in done.files
+        ]
+
+    def _decide(self, plugin: str, change: FileChange, project: int | None) -> Planned:
+        view = self.look(change.path, change.format)
+        wanted = change.decide(view.now, view.edits)
+        leaves = {
+            leaf: (view.now.get(leaf), value) for leaf, value in wanted.items() if view.now.get(leaf) != value
+        }
+        return Planned(change, leaves, project)
+
+    def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
+        """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
+        for planned in self._decided.get((plugin, task.number), ()):
+            self._plan(tx, plugin, planned)
+
+    def _plan(self, tx: Tx, plugin: str, planned: Planned) -> None:
+        change, path = planned.change, str(planned.change.path)
+        cause = change.cause
+        if not planned.leaves or tx.rows("SELECT 1 FROM change WHERE key = ?", f"{cause.key} {path}"):
+            return
+        for (process,) in tx.rows("SELECT DISTINCT process FROM plan WHERE path = ?", path):
+            raise FileBusyError(f"{path} is being changed by the process {process}", seconds=1.0)
+        number = self._store_change(tx, plugin, planned, cause)
+        tx.executemany(
+            "INSERT INTO plan(path, leaf, format, expected, put, change, process) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            [
+                (path, leaf, change.format.name, expected, put, number, self._process)
+                for leaf, (expected, put) in planned.leaves.items()
+            ],
+        )
+        tx.execute(
+            "INSERT OR IGNORE INTO shared_file(path, plugin, format, project) VALUES(?, ?, ?, ?)",
+            path,
+            plugin,
+            change.format.name,
+            planned.project,
+        )
+
+    def _store_change(self, tx: Tx, plugin: str, planned: Planned, cause: Cause) -> int:
+        id = os.urandom(ID_BYTES).hex()
+        done = tx.execute(
+            "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            id,
+            f"{cause.key} {planned.change.path}",
+            self._clock.now(),
+            plugin,
+            planned.project,
+            cause.by,
+            cause.what,
+            cause.session,
+            cause.undoes,
+        )
+        tx.executemany(
+            "INSERT OR IGNORE INTO change_prompt(change, prompt) VALUES(?, ?)",
+            [(done.row, prompt) for prompt in cause.prompts],
+        )
+        return done.row
+
+    # --- swapping
+
+    def swap(self, plugin: str, task: Task) -> None:
+        """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
+        for planned in self._decided.pop((plugin, task.number), ()):
+            self.finish_path(planned.change.path)
+
+    def change_now(self, plugin: str, changes: Sequence[FileChange], project: int | None = None) -> None:
+        """Change files for a command: decide, plan and swap. Raises FileBusyError, FileRefusedError, OSError, UnwritableError."""
+        planned = [self._decide(plugin, change, project) for change in changes]
+        with self._store.write() as tx:
+            for one in planned:
+                self._plan(tx, plugin, one)
+        for one in planned:
+            self.finish_path(one.change.path, must=True)
+
+    def list_unfinished(self) -> list[Path]:
+        """The paths with a plan of a process that is gone, or of this one."""
+        found = self._store.rows("SELECT DISTINCT path, process FROM plan")
+        return [Path(path) for path, process in found if process == self._process or not _is_alive(process)]
+
+    def finish_path(self, path: Path, *, must: bool = False) -> bool:
+        """Apply the plan of a path and commit what was written. False if the file cannot be changed now; the plan stays then.
+
+        `must`: raise FileBusyError, FileRefusedError or OSError instead.
+        """
+        rows = self._store.rows(
+            "SELECT leaf, format, expected, put, change FROM plan WHERE path = ?", str(path)
+        )
+        if not rows:
+            return True
+        format = self._formats[rows[0][1]]
+        plan = {leaf: (expected, put) for leaf, _, expected, put, _ in rows}
+        written: dict[Leaf, str | None] = {}
+
+        def change(data: bytes | None) -> bytes | None:
+            now = format.read_leaves(data) if data else {}
+            changes = {
+                leaf: put
+                for leaf, (expected, put) in plan.items()
+                if now.get(leaf) == expected and put != expected
+            }
+            written.clear()
+            written.update(changes)
+            # After a crash between the swap and the commit, the leaf stands there already.
+            written.update({leaf: put for leaf, (_, put) in plan.items() if now.get(leaf) == put})
+            return format.splice(data, changes) if changes else data
+
+        self._on_step("before swap")
+        try:
+            edit_file(path, change, disk=self._disk, guards=self._guards)
+        except (FileBusyError, FileRefusedError, OSError):
+            if must:
+                raise
+            return False
+        self._on_step("swapped")
+        self._commit_written(path, format, plan, written, {number for *_, number in rows})
+        return True
+
+    def _commit_written(
+        self,
+        path: Path,
+        format: Format,
+        plan: Mapping[Leaf, tuple[str | None, str | None]],
+        written: Mapping[Leaf, str | None],
+        numbers: set[int],
+    ) -> None:
+        snapshot = read_snapshot(self._disk.resolve(path), self._disk)
+        now = format.read_leaves(snapshot.data) if snapshot is not None else {}
+        places = {leaf: place for place, leaf in enumerate(now)}
+        by_text = {value: leaf for leaf, value in now.items()}
+        head = git.read_head(git.find_project_root(path.parent))
+        number = max(numbers)
+        with self._store.write() as tx:
+            tx.execute("UPDATE shared_file SET head = ?, doubt = NULL WHERE path = ?", head, str(path))
+            for at, (leaf, put) in enumerate(written.items()):
+                tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
+                stands = leaf if leaf in now else by_text.get(put or "")
+                if put is not None and stands is not None:
+                    tx.execute(
+                        "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)",
+                        str(path),
+                        stands,
+                        put,
+                        places.get(stands, len(places)),
+                    )
+                heading = leaf.partition("\n")[0] if "\n" in leaf else ""
+                tx.execute(
+                    "INSERT OR IGNORE INTO change_line(change, number, path, leaf, heading, taken, put) "
+                    "VALUES(?, ?, ?, ?, ?, ?, ?)",
+                    number,
+                    at,
+                    str(path),
+                    leaf,
+                    heading,
+                    plan[leaf][0],
+                    put,
+                )
+            tx.execute("DELETE FROM plan WHERE path = ?", str(path))
+            tx.executemany("UPDATE change SET state = 'done' WHERE number = ?", [(one,) for one in numbers])
+
+    def finish_all(self) -> list[Path]:
+        """Finish what processes that are gone had planned; return the paths that cannot be changed now."""
+        return [path for path in self.list_unfinished() if not self.finish_path(path)]
+
+
+def find_edits(base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format) -> Edits:
+    """Given what tacitd wrote and what stands there, return a person's edits. Pure."""
+    pairs = format.pair_reworded(list(base), list(now)) if base else {}
+    changed = {leaf: (leaf, now[leaf]) for leaf, value in base.items() if leaf in now and now[leaf] != value}
+    changed |= {leaf: (other, now[other]) for leaf, other in pairs.items()}
+    new = set(pairs.values())
+    added = {leaf: value for leaf, value in now.items() if leaf not in base and leaf not in new}
+    removed = frozenset(leaf for leaf in base if leaf not in now and leaf not in pairs)
+    return Edits(added, changed, removed)
+
+
+def _digest(leaves: frozenset[Leaf]) -> bytes:
+    return blake2b("\0".join(sorted(leaves)).encode(errors="replace"), digest_size=16).digest()
+
+
+def _start_of(pid: int) -> str:
+    """When a process began, in the system's ticks; "" where that is not known. A pid is used again, its start is not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""
+
+
+def _is_alive(process: str) -> bool:
+    """Whether a process that planned a change still runs."""
+    pid, _, start = process.partition(" ")
+    try:
+        os.kill(int(pid), 0)
+    except (ValueError, ProcessLookupError):
+        return False
+    except PermissionError:
+        pass
+    return _start_of(int(pid)) == start

@@ -1,0 +1,214 @@
+"""The one rule for files that people edit too: what a person changed is found, kept and reported; a crash loses nothing."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from tacitd.contract import Cause, Edits, FileChange, Leaf
+from tacitd.errors import FileBusyError
+from tacitd.files.formats import Bullets, bullet
+from tacitd.files.shared_files import SharedFiles
+from tacitd.store import Store
+from tacitd.testing import FakeClock
+
+LINES = Bullets("Learned")
+A, B, C, D = (bullet("Coding", f"Use {name}") for name in ("pnpm", "ruff", "uv", "mypy"))
+Changes = Mapping[Leaf, str | None]
+
+
+class Crash(BaseException):
+    """The process ended here."""
+
+
+class Person:
+    """A project's file, tacitd that changes it, and a person who edits it."""
+
+    def __init__(self, tmp: Path, on_step: Callable[[str], None] = lambda step: None) -> None:
+        self.root = tmp / "app"
+        self.path = self.root / "LEARNED.md"
+        self.clock = FakeClock()
+        self.state = tmp / "state"
+        self.on_step = on_step
+        self.serial = 0
+        if not self.root.exists():
+            self.root.mkdir()
+            self.state.mkdir(mode=0o700)
+            self.git("init", "-q", "-b", "main")
+        self.store = Store.open(self.state, self.clock, on_step=on_step)
+        self.files = SharedFiles(self.store, self.clock, on_step=on_step)
+
+    def git(self, *arguments: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=dev", "-c", "user.email=dev@example.org", *arguments],
+            cwd=self.root,
+            check=True,
+            capture_output=True,
+        )
+
+    def change(self, changes: Changes, key: str = "") -> None:
+        self.serial += 1
+        cause = Cause(key or f"{self.serial} {self.clock.now()}", "prompt")
+        self.files.change_now("toy", [FileChange(self.path, LINES, lambda now, edits: changes, cause)])
+
+    def edit(self, *, add: str = "", remove: str = "", replace: tuple[str, str] = ("", "")) -> None:
+        text = self.path.read_text()
+        text = text.replace(*replace) if replace[0] else text
+        kept = [line for line in text.splitlines() if not remove or remove not in line]
+        self.path.write_text("\n".join([*kept, *([f"- {add}"] if add else [])]) + "\n")
+
+    def look_twice(self) -> Edits:
+        """Two looks, three seconds apart, as the daemon takes them."""
+        first = self.files.note_look(self.path, "toy", LINES)
+        if any(first.edits):
+            return first.edits
+        self.clock.advance(3)
+        return self.files.note_look(self.path, "toy", LINES).edits
+
+    def lines(self) -> list[str]:
+        return [line[2:] for line in self.path.read_text().splitlines() if line.startswith("- ")]
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Iterator[Person]:
+    one = Person(tmp_path)
+    yield one
+    one.store.close()
+
+
+def test_what_tacitd_wrote_is_no_edit(person: Person) -> None:
+    """DESIGN "Files that people edit too": the base is what was written; nothing of it is reported."""
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    assert person.lines() == ["Use pnpm", "Use ruff"]
+    assert person.look_twice() == Edits({}, {}, frozenset())
+    person.change({A: None, B: "Use ruff, always"})
+    assert person.lines() == ["Use ruff, always"]
+    assert person.look_twice() == Edits({}, {}, frozenset())
+
+
+def test_a_person_s_edits_are_reported_once(person: Person) -> None:
+    """X-07: what a person adds, rewords and removes is found, each once, and is the person's then."""
+    person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv"})
+    person.edit(add="Be brief", replace=("Use ruff", "Use ruff and mypy"))
+    edits = person.look_twice()
+    assert edits.changed == {B: (bullet("Coding", "Use ruff and mypy"), "Use ruff and mypy")}
+    assert edits.added == {bullet("Coding", "Be brief"): "Be brief"}
+    assert not edits.removed
+    again = person.look_twice()
+    assert not again.changed and set(again.added.values()) == {"Be brief", "Use ruff and mypy"}
+
+
+def test_a_removal_counts_when_two_looks_agree(person: Person) -> None:
+    """S-28: an editor that saves in two steps is not taken for a person who removed a line."""
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    whole = person.path.read_text()
+    person.edit(remove="Use ruff")
+    assert not person.files.note_look(person.path, "toy", LINES).edits.removed
+    person.path.write_text(whole)
+    person.clock.advance(3)
+    assert not person.files.note_look(person.path, "toy", LINES).edits.removed
+    person.edit(remove="Use ruff")
+    assert person.look_twice().removed == {B}
+
+
+def test_a_cut_file_removes_nothing_and_a_missing_one_neither(person: Person) -> None:
+    """DESIGN "Doubt": a truncated file's additions count, its removals do not; a missing file is never a deletion of lines."""
+    person.change({A: "Use pnpm", B: "Use ruff", C: "Use uv", D: "Use mypy"})
+    person.path.write_text("# Learned\n\n## Coding\n- Use pnpm\n- Be brief\n")
+    edits = person.look_twice()
+    assert not edits.removed and set(edits.added.values()) == {"Be brief"}
+    person.path.unlink()
+    assert person.look_twice() == Edits({}, {}, frozenset())
+
+
+def test_what_git_took_away_is_not_a_person_s_removal(person: Person) -> None:
+    """S-28: a checkout of a branch without the lines makes what stands there the base."""
+    person.path.write_text("# Learned\n")
+    person.git("add", "-f", "LEARNED.md")
+    person.git("commit", "-q", "-m", "one")
+    person.git("checkout", "-q", "-b", "other")
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    person.git("commit", "-q", "-a", "-m", "two")
+    person.files.note_look(person.path, "toy", LINES)
+    person.git("checkout", "-q", "main")
+    assert person.look_twice() == Edits({}, {}, frozenset())
+    person.change({A: "Use pnpm"})
+    assert person.lines() == ["Use pnpm"]
+
+
+def test_nothing_is_concluded_during_a_merge(person: Person) -> None:
+    """DESIGN "Doubt": while git merges, the file is looked at again later."""
+    person.change({A: "Use pnpm"})
+    (person.root / ".git" / "MERGE_HEAD").write_text("0" * 40 + "\n")
+    with pytest.raises(FileBusyError):
+        person.files.look(person.path, LINES)
+
+
+def test_a_decision_is_carried_out_once(person: Person) -> None:
+    """DESIGN "Commit": the same cause again changes nothing, also after the person removed what it put."""
+    person.change({A: "Use pnpm"}, key="k")
+    person.edit(remove="Use pnpm")
+    person.change({A: "Use pnpm"}, key="k")
+    assert person.lines() == []
+
+
+def test_a_save_during_the_swap_is_kept(tmp_path: Path) -> None:
+    """RELIABILITY 11: what a person saves between the decision and the swap stays, and a leaf that they changed is theirs."""
+
+    def save(step: str) -> None:
+        if step == "before swap":
+            someone.edit(add="Be brief", replace=("Use ruff", "Use ruff and mypy"))
+
+    someone = Person(tmp_path)
+    someone.change({A: "Use pnpm", B: "Use ruff"})
+    someone.files = SharedFiles(someone.store, someone.clock, on_step=save)
+    someone.change({B: "Use ruff, always", C: "Use uv"})
+    assert sorted(someone.lines()) == ["Be brief", "Use pnpm", "Use ruff and mypy", "Use uv"]
+    someone.store.close()
+
+
+def test_a_crash_at_any_step_leaves_a_change_finished_or_absent(tmp_path: Path) -> None:
+    """RELIABILITY 2: the process ends at each durable step; afterwards the change is there whole, or not at all."""
+
+    def story(person: Person) -> None:
+        person.change({A: "Use pnpm", B: "Use ruff"}, key="one")
+        person.change({A: None, C: "Use uv"}, key="two")
+
+    steps: list[str] = []
+    (tmp_path / "whole").mkdir()
+    whole = Person(tmp_path / "whole", steps.append)
+    story(whole)
+    whole.store.close()
+    assert len(steps) > 10
+    for at in range(1, len(steps) + 1):
+        left = at
+
+        def crash(step: str) -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                raise Crash(step)
+
+        where = tmp_path / str(at)
+        where.mkdir()
+        try:
+            person = Person(where, crash)
+            story(person)
+        except Crash:
+            pass
+        person = Person(where)
+        rows = person.store.rows
+        with person.store.write() as tx:
+            tx.execute("UPDATE plan SET process = '0 0'")  # it is gone
+        assert person.files.finish_all() == []
+        lines = person.lines() if person.path.exists() else []
+        assert lines in ([], ["Use pnpm", "Use ruff"], ["Use ruff", "Use uv"]), f"step {at}"
+        assert not any(person.look_twice()), f"step {at}"
+        story(person)
+        assert person.lines() == ["Use ruff", "Use uv"], f"step {at}"
+        assert rows("SELECT count(*) FROM change WHERE state = 'done'") == [(2,)]
+        assert rows("SELECT * FROM plan") == []
+        person.store.close()
