@@ -16,7 +16,6 @@ from tacitd_handlers.lessons.load_output import FIRM, Rows, render_lessons
 from tacitd_handlers.lessons.loaded_lines import drop_loaded, read_loaded_lines
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, ProjectScope, find_project_scope
 from tacitd_handlers.lessons.scopes import GLOBAL
-from tacitd_handlers.lessons.selection import drop_overruled
 
 LINES = 15
 
@@ -55,7 +54,7 @@ def select_for_project(index: LessonIndex, project: ProjectScope) -> dict[str, R
     own = [(scope, row) for scope in project.list_scopes() for row in index.rows_of_scope(scope)]
     rows = sorted((row for scope, row in own if project.holds(row[0], scope)), key=lambda row: int(row[0]))
     name = project.name or project.here.scopes[0]
-    return drop_overruled({GLOBAL: index.rows_of_scope(GLOBAL), **({name: rows} if rows else {})})
+    return {GLOBAL: index.rows_of_scope(GLOBAL), **({name: rows} if rows else {})}
 
 
 def _note_project(project: ProjectScope) -> None:

@@ -47,7 +47,7 @@ def select_rows(
         from tacitd_handlers.lessons.relevance import for_phase
 
         found = {s: [row for row in rows if for_phase(wanted.phase, row[1])] for s, rows in found.items()}
-    return drop_overruled(found)
+    return found
 
 
 def _on_topic(index: LessonIndex, wanted: LoadRequest, rows_of: Callable[[str], Rows]) -> dict[str, Rows]:
@@ -60,27 +60,3 @@ def _on_topic(index: LessonIndex, wanted: LoadRequest, rows_of: Callable[[str], 
     named = scopes_in(topic, index.list_scopes())
     scopes = dict.fromkeys([GLOBAL, wanted.scope or GLOBAL, *sorted(named)])
     return {scope: [row for row in rows_of(scope) if on_topic(topic, scope, row[1])] for scope in scopes}
-
-
-def drop_overruled(groups: dict[str, Rows]) -> dict[str, Rows]:
-    """Leave out each global row that a row of another scope contradicts: the narrower one holds (SPEC E-12)."""
-    narrower = {_turn(line) for scope, rows in groups.items() if scope != GLOBAL for _, line in rows}
-    if not narrower:
-        return groups
-    return {
-        scope: [row for row in rows if scope != GLOBAL or _subject(row[1]) not in narrower]
-        for scope, rows in groups.items()
-    }
-
-
-def _subject(line: str) -> str:
-    """A row without its reason: its case and its action, folded."""
-    return line.rsplit(" -> BECAUSE ", 1)[0].casefold()
-
-
-def _turn(line: str) -> str:
-    """The subject of a row with the opposite action."""
-    subject = _subject(line)
-    if " -> do not " in subject:
-        return subject.replace(" -> do not ", " -> do ", 1)
-    return subject.replace(" -> do ", " -> do not ", 1)

@@ -53,8 +53,7 @@ def judge_overs(
 def find_contradicted(parts: Pattern, scope: str, folded: FoldedLessons, holds: Holds) -> list[Lesson]:
     """The lessons of ours that hold in the project and that a new lesson contradicts and covers.
 
-    A lesson for a tool or a project does not cover a global one: that one still holds elsewhere, and a load leaves it out
-    beside the narrower one.
+    A lesson for a tool or a project does not cover a global one: that one still holds elsewhere.
     """
     return [
         one

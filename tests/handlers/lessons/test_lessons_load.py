@@ -11,10 +11,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_lessons_project_scopes import project
 
 from support_examples import examples
 from support_lessons import Lessons
+from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.lessons import fast_path, lesson_index, load_counts
+from tacitd_handlers.lessons.context import build_section
 from tacitd_handlers.lessons.lesson_fold import FoldedLessons
 from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
 from tacitd_handlers.lessons.relevance import (
@@ -306,3 +309,24 @@ def test_nobody_listens(lessons: Lessons) -> None:
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+FIRM = "WHEN committing -> DO ask first -> BECAUSE user said so"
+OPPOSITE = "WHEN committing -> DO NOT ask first -> BECAUSE noise"
+
+
+def test_a_lesson_of_an_agent_hides_none_of_a_person(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC E-12, seed "firm: won't be questioned": a contradiction in a narrower scope is loaded beside it, and `add`
+    warns of it.
+    """
+    root = project(lessons.home / "app")
+    monkeypatch.chdir(root)
+    lessons.out("add", "--firm", FIRM)
+    said = lessons.run("add", "--scope=tmux", OPPOSITE)
+    assert f"lesson 001 (global) says the opposite: {FIRM}" in said.err
+    loaded = lessons.out("load", "--scope=tmux")
+    assert loaded == (f"## Lessons (2 active)\n\n### Global\n- {FIRM} [firm]\n\n### tmux\n- {OPPOSITE}\n")
+    lessons.out("add", "--scope=app", OPPOSITE)
+    assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
