@@ -13,7 +13,6 @@ from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.lessons import lesson_paths, load_counts
 from tacitd_handlers.lessons.lesson_index import LessonIndex
 from tacitd_handlers.lessons.load_output import FIRM, Rows, render_lessons
-from tacitd_handlers.lessons.loaded_lines import drop_loaded, read_loaded_lines
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, ProjectScope, find_project_scope
 from tacitd_handlers.lessons.scopes import GLOBAL
 
@@ -23,7 +22,7 @@ LINES = 15
 def build_section(request: ContextRequest) -> str:
     """The lessons of the directory's project and the global ones; "" if there are none.
 
-    What the session loads in another file is left out, also in other words.
+    A lesson that stands word for word in a file that the session loads is left out.
     """
     index = _index()
     if index is None:
@@ -35,8 +34,6 @@ def build_section(request: ContextRequest) -> str:
         scope: [row for row in rows if not request.is_loaded(row[1].removesuffix(FIRM))]
         for scope, rows in found.items()
     }
-    if request.occasion != "agent":  # a sub-agent may load none of these files
-        wanted, _ = drop_loaded(wanted, read_loaded_lines(os.fspath(request.cwd.resolve())))
     if not any(wanted.values()):
         return ""
     # The budget is in characters and `render` counts lines, so try fewer lines until the text fits.

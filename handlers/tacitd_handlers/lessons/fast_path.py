@@ -5,9 +5,6 @@ options are parsed. For anything else, and if the index does not match the log, 
 `read_commands.load_` prints the same text.
 """
 
-# Importing pathlib takes longer than loading the lessons.
-# ruff: noqa: PTH109
-
 from __future__ import annotations
 
 import os
@@ -16,7 +13,6 @@ import time
 
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
 from tacitd_handlers.lessons.load_output import LINES, render_lessons
-from tacitd_handlers.lessons.loaded_lines import drop_loaded, read_loaded_lines
 from tacitd_handlers.lessons.named_scopes import rows_of_name
 from tacitd_handlers.lessons.scopes import normalise_scope
 from tacitd_handlers.lessons.selection import LoadRequest, select_rows
@@ -52,25 +48,14 @@ def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
         return None
     if found is None:
         return None
-    text, ids = render_lessons(*select_for_load(found, wanted, env))
+    text, ids = render_lessons(select_for_load(found, wanted, env), wanted.lines)
     load_counts.record_load(lesson_paths.hits_path(env), time.time(), ids, wanted.phase or "load")
     return text
 
 
-def select_for_load(
-    index: LessonIndex, wanted: LoadRequest, env: Mapping[str, str]
-) -> tuple[dict[str, Rows], int, int]:
-    """The rows that a load prints, the maximum of lines, and the number of lessons that the session has already.
-
-    Raises OSError.
-    """
-    rows = select_rows(index, wanted, lambda name: rows_of_name(index, name, env))
-    try:
-        loaded = read_loaded_lines(os.getcwd())
-    except OSError:  # the directory was removed
-        loaded = []
-    kept, left_out = drop_loaded(rows, loaded)
-    return kept, wanted.lines, left_out
+def select_for_load(index: LessonIndex, wanted: LoadRequest, env: Mapping[str, str]) -> dict[str, Rows]:
+    """The rows that a load prints. Raises OSError."""
+    return select_rows(index, wanted, lambda name: rows_of_name(index, name, env))
 
 
 def parse_load_args(args: list[str]) -> LoadRequest | None:

@@ -21,11 +21,12 @@ def line_of(text: str, *, firm: bool) -> str:
     return f"- {text}{FIRM}" if firm else f"- {text}"
 
 
-def render_lessons(groups: dict[str, Rows], lines: int, loaded: int = 0) -> tuple[str, list[str]]:
+def render_lessons(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:
     """The text of these rows, and the ids that it contains.
 
     `groups` are rows by scope, global first; `lines` is the maximum, 0 for no limit. If there are more lines, rows
-    are left out and the last line gives their number. `loaded`: lessons that the session has in another file. Lessons stated by people are kept first, then those of scopes
+    are left out and the last line gives their number.
+    Lessons stated by people are kept first, then those of scopes
     other than global, then newer ones.
     """
     kept = {scope: rows for scope, rows in groups.items() if rows}
@@ -37,8 +38,6 @@ def render_lessons(groups: dict[str, Rows], lines: int, loaded: int = 0) -> tupl
     ids = [id for rows in shown.values() for id, _ in rows]
     if len(ids) < total:
         parts.append(f"({total - len(ids)} more are left out: lesson load --lines 0)")
-    if loaded:
-        parts.append(f"({loaded} more: LEARNED.md or AGENTS.md says the same)")
     return "\n".join(parts) + "\n", ids
 
 

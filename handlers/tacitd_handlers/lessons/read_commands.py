@@ -137,8 +137,8 @@ def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_j
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = open_store()
     wanted = LoadRequest(scope, path, query, phase or "", lines)
-    found, _, loaded = select_for_load(at.load_index(), wanted, os.environ)
-    text, ids = render_lessons(found, lines, loaded)
+    found = select_for_load(at.load_index(), wanted, os.environ)
+    text, ids = render_lessons(found, lines)
     load_counts.record_load(str(at.state_dir / lesson_paths.HITS), time.time(), ids, phase or "load")
     if as_json:
         rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]

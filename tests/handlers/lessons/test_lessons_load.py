@@ -330,3 +330,16 @@ def test_a_lesson_of_an_agent_hides_none_of_a_person(
     assert loaded == (f"## Lessons (2 active)\n\n### Global\n- {FIRM} [firm]\n\n### tmux\n- {OPPOSITE}\n")
     lessons.out("add", "--scope=app", OPPOSITE)
     assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
+
+
+def test_no_file_of_a_repository_hides_a_persons_lesson(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC E-12, E-18: a line of a cloned repository, also one that says the same, leaves out no lesson."""
+    root = project(lessons.home / "app")
+    monkeypatch.chdir(root)
+    lessons.out("add", "--firm", FIRM)
+    (root / "AGENTS.md").write_text("- When a test is flaky, ask first\n")
+    (root / "LEARNED.md").write_text("# Learned\n\n## Git\n- When committing, ask first\n")
+    assert lessons.out("load") == f"## Lessons (1 active)\n\n### Global\n- {FIRM} [firm]\n"
+    assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
