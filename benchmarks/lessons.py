@@ -87,7 +87,6 @@ def loading(count: int, runs: int) -> bool:
                 "lesson load": [*PROGRAM, "load"],
                 "lesson load --lines 0": [*PROGRAM, "load", "--lines", "0"],
                 "lesson load --scope=tool4": [*PROGRAM, "load", "--scope=tool4"],
-                "lesson load --query tool4": [*PROGRAM, "load", "--query", "tool4"],
             },
             env,
             runs,

@@ -287,9 +287,8 @@ def _find_circle(graph: dict[str, set[str]]) -> list[str]:
 
 LAZY = {
     ("tacitd.cli.common", "tacitd.cli.in_process"),
-    ("tacitd_handlers.lessons.read_commands", "tacitd_handlers.lessons.command_group"),
 }
-"""Imports inside a function: the fast commands must not load the engine, and `lesson completion` lists its own group."""
+"""Imports inside a function: the fast commands must not load the engine."""
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -97,7 +97,7 @@ def test_a_lesson_is_added_found_and_marked_wrong(offer: Offer, monkeypatch: pyt
     )
     assert (made["from"], made["status"]) == ("ai", "active")
     assert "WHEN the tests fail" in ask(offer, "load_lessons")
-    assert json.loads(ask(offer, "match_lessons", error="3 tests failed"))["lessons"][0]["id"] == made["id"]
+    assert json.loads(ask(offer, "search_lessons", query="tests"))["lessons"][0]["id"] == made["id"]
     assert json.loads(ask(offer, "explain_line", text="the tests fail"))[0]["sessions"] == ["s-1"]
     ask(offer, "mark_lesson_wrong", id=made["id"], reason="no", confirm=True)
     assert "WHEN" not in ask(offer, "load_lessons")

@@ -18,13 +18,8 @@ _TABLE = (
     write_commands.promote_,
     read_commands.search_,
     read_commands.load_,
-    read_commands.match_,
-    write_commands.edit_,
     read_commands.stats_,
     read_commands.stale_,
-    read_commands.export_,
-    write_commands.import_,
-    read_commands.completion_,
 )
 """The seed's commands first, in the seed's order."""
 

@@ -72,13 +72,6 @@ class ScopeType(click.ParamType[str]):
             )
         return scope
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """The existing scopes."""
-        from click.shell_completion import CompletionItem
-
-        known = dict.fromkeys(["global", *open_store().load_index().list_scopes()])
-        return [CompletionItem(scope) for scope in known if scope.startswith(incomplete)]
-
 
 class LessonIdType(click.ParamType[str]):
     """A lesson's id: `2` or `002` (SPEC E-19)."""
@@ -91,16 +84,6 @@ class LessonIdType(click.ParamType[str]):
             shown = show_argument(value)
             self.fail(f"“{shown}” is not a lesson's id: an id is a number, 2 or 002", param, ctx)
         return value
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        """The active lessons."""
-        from click.shell_completion import CompletionItem
-
-        return [
-            CompletionItem(one.id, help=one.text)
-            for one in open_store().read_lessons().list_active()
-            if one.id.startswith(incomplete)
-        ]
 
 
 SCOPE, ID = ScopeType(), LessonIdType()

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 
 from tacitd.session_context.context_request import FailedCall
+from tacitd_handlers.lessons.error_match import score_match
 from tacitd_handlers.lessons.lesson_reader import LessonReader
 from tacitd_handlers.lessons.load_output import line_of
 from tacitd_handlers.lessons.project_scopes import find_project_scope
-from tacitd_handlers.lessons.relevance import score_match
 from tacitd_handlers.lessons.scopes import GLOBAL
 
 

@@ -14,8 +14,7 @@ import time
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
 from tacitd_handlers.lessons.load_output import LINES, render_lessons
 from tacitd_handlers.lessons.named_scopes import rows_of_name
-from tacitd_handlers.lessons.scopes import normalise_scope
-from tacitd_handlers.lessons.selection import LoadRequest, select_rows
+from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,14 +23,10 @@ if TYPE_CHECKING:
     from tacitd_handlers.lessons.lesson_index import LessonIndex
     from tacitd_handlers.lessons.load_output import Rows
 
-PHASES = ("validate", "execute")
 LOST = "the output could not be written"
 _NAMES = {
     "-s": "scope",
     "--scope": "scope",
-    "--path": "path",
-    "--query": "query",
-    "--phase": "phase",
     "--lines": "lines",
 }
 
@@ -41,6 +36,7 @@ def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
     wanted = parse_load_args(args)
     if wanted is None:
         return None
+    scope, lines = wanted
     log = lesson_paths.log_path(env)
     try:
         found = lesson_index.read_index(log, lesson_paths.index_path(env)) or lesson_index.read_missing(log)
@@ -48,18 +44,18 @@ def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
         return None
     if found is None:
         return None
-    text, ids = render_lessons(select_for_load(found, wanted, env), wanted.lines)
-    load_counts.record_load(lesson_paths.hits_path(env), time.time(), ids, wanted.phase or "load")
+    text, ids = render_lessons(select_for_load(found, scope, env), lines)
+    load_counts.record_load(lesson_paths.hits_path(env), time.time(), ids, "load")
     return text
 
 
-def select_for_load(index: LessonIndex, wanted: LoadRequest, env: Mapping[str, str]) -> dict[str, Rows]:
-    """The rows that a load prints. Raises OSError."""
-    return select_rows(index, wanted, lambda name: rows_of_name(index, name, env))
+def select_for_load(index: LessonIndex, scope: str, env: Mapping[str, str]) -> dict[str, Rows]:
+    """The rows by scope that a load prints, global first and only once (SPEC E-18). Raises OSError."""
+    return {name: rows_of_name(index, name, env) for name in dict.fromkeys([GLOBAL, scope])}
 
 
-def parse_load_args(args: list[str]) -> LoadRequest | None:
-    """The options in their plain forms `--name value`, `--name=value`, `-s value`; None for anything else."""
+def parse_load_args(args: list[str]) -> tuple[str, int] | None:
+    """The scope and the maximum of lines, from options in their plain forms `--name value`, `--name=value`, `-s value`; None for anything else."""
     given: dict[str, str] = {}
     rest = iter(args)
     for word in rest:
@@ -71,13 +67,11 @@ def parse_load_args(args: list[str]) -> LoadRequest | None:
         given[_NAMES[name]] = value
     scope = normalise_scope(given.get("scope", "global"))
     lines = given.get("lines", str(LINES))
-    if scope is None or given.get("phase", PHASES[0]) not in PHASES or "" in given.values():
+    if scope is None or "" in given.values():
         return None
     if not (lines.isascii() and lines.isdigit() and len(lines) < 10):
         return None
-    return LoadRequest(
-        scope, given.get("path", ""), given.get("query", ""), given.get("phase", ""), int(lines)
-    )
+    return scope, int(lines)
 
 
 def print_text(text: str) -> int:

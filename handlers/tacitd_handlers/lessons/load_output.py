@@ -1,8 +1,7 @@
 """The text of `lesson load`: which lessons, within how many lines, in which format (SPEC E-18).
 
 Pure, with few imports. A row is (id, line); the line is printed as it is, `- WHEN … [firm]`. Rows are ordered by id
-alone, so that a prompt cache stays valid; the budget only decides which rows are included. The selection by scope and
-topic is in `selection.py`.
+alone, so that a prompt cache stays valid; the budget only decides which rows are included.
 """
 
 from __future__ import annotations

@@ -15,21 +15,7 @@ LESSONS = AgentInterface(
             "The lessons to heed before you judge a plan or act: the global ones and those of a scope. Call it once "
             "before you work with a tool or skill for the first time in a session.",
             ("lesson", "load"),
-            (
-                SCOPE,
-                ToolParameter("path", "Only lessons that concern this file."),
-                ToolParameter("query", "Only lessons that concern these words."),
-                ToolParameter("phase", "`validate` before you judge, `execute` before you act."),
-            ),
-        ),
-        AgentTool(
-            "match_lessons",
-            "The lessons whose WHEN matches an error. Call it when a command or a test failed, before you try again.",
-            ("lesson", "match", "--json"),
-            (
-                ToolParameter("error", "The error's text."),
-                ToolParameter("scope", "Only of this scope and global."),
-            ),
+            (SCOPE,),
         ),
         AgentTool(
             "search_lessons",

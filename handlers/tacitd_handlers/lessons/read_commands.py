@@ -1,13 +1,11 @@
-"""The commands of `lesson` that change no lesson: list, show, search, load, match, stats, stale, export, completion.
+"""The commands of `lesson` that change no lesson: list, show, search, load, stats, stale.
 
 Options and output only.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import sys
 import time
 from collections.abc import Iterable
 from typing import Any
@@ -29,14 +27,13 @@ from tacitd_handlers.lessons.command_support import (
     print_text,
 )
 from tacitd_handlers.lessons.evidence import EvidenceLog, LessonUsage
-from tacitd_handlers.lessons.fast_path import PHASES, select_for_load
+from tacitd_handlers.lessons.fast_path import select_for_load
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.load_output import FIRM, LINES, render_lessons
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, show_scopes
 from tacitd_handlers.lessons.render import build_document as as_document
 from tacitd_handlers.lessons.render import format_lesson, format_list, format_rows
-from tacitd_handlers.lessons.selection import LoadRequest
 from tacitd_handlers.lessons.store import LessonStore
 
 UNKNOWN = "unknown"
@@ -118,13 +115,8 @@ def show_(id: str, as_json: bool) -> None:
         print_text(format_lesson(_show(at, [lesson])[1][0], origin))
 
 
-@click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux --path ~/.tmux.conf")
+@click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux")
 @click.option("-s", "--scope", type=SCOPE, default="global", help="Also lessons of this scope.")
-@click.option("--path", default="", help="Only lessons related to this path.")
-@click.option("--query", default="", help="Only lessons related to these words.")
-@click.option(
-    "--phase", type=click.Choice(PHASES), help="The phase of IVDX: before judging, or before acting."
-)
 @click.option(
     "--lines",
     type=click.IntRange(0),
@@ -133,13 +125,12 @@ def show_(id: str, as_json: bool) -> None:
     help="Maximum number of lines; 0: no limit.",
 )
 @json_option
-def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_json: bool) -> None:
+def load_(scope: str, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = open_store()
-    wanted = LoadRequest(scope, path, query, phase or "", lines)
-    found = select_for_load(at.load_index(), wanted, os.environ)
+    found = select_for_load(at.load_index(), scope, os.environ)
     text, ids = render_lessons(found, lines)
-    load_counts.record_load(str(at.state_dir / lesson_paths.HITS), time.time(), ids, phase or "load")
+    load_counts.record_load(str(at.state_dir / lesson_paths.HITS), time.time(), ids, "load")
     if as_json:
         rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]
         print_document({"active": sum(map(len, found.values())), "lessons": rows})
@@ -150,24 +141,6 @@ def load_(scope: str, path: str, query: str, phase: str | None, lines: int, as_j
 def _row(scope: str, id: str, line: str) -> dict[str, Any]:
     firm = line.endswith(FIRM)
     return {"id": id, "scope": scope, "firm": firm, "pattern": line[2 : -len(FIRM) if firm else None]}
-
-
-@click.command(
-    "match", cls=Command, epilog='\b\nExample: lesson match "SyntaxError: invalid syntax in config.toml"'
-)
-@click.argument("error")
-@click.option("-s", "--scope", type=SCOPE, help="Only of this scope and global.")
-@json_option
-def match_(error: str, scope: str | None, as_json: bool) -> None:
-    """Find the lessons whose WHEN matches an error (`-`: read it from stdin), best match first."""
-    from tacitd_handlers.lessons.relevance import score_match
-
-    text = sys.stdin.buffer.read().decode("utf-8", "replace") if error == "-" else error
-    at = open_store()
-    scored = [(score_match(x.parts.when, text[-100_000:]), x) for x in at.read_lessons().list_active()]
-    best = sorted((one for one in scored if one[0]), key=lambda one: -one[0])
-    found = [x for _, x in best if scope in (None, x.scope) or x.scope == "global"]
-    _listed(at, found, every=False, as_json=as_json)
 
 
 @click.command("stats", cls=Command, epilog="\b\nExample: lesson stats --json")
@@ -260,41 +233,3 @@ def _cells(record: LessonUsage) -> tuple[str, ...]:
 def _stale_cells(record: LessonUsage) -> tuple[str, ...]:
     lesson = record.lesson
     return lesson.id, lesson.scope, lesson.source, lesson.created, record.last or "never", lesson.text
-
-
-@click.command("export", cls=Command, epilog="\b\nExample: lesson export > lessons.jsonl")
-@click.option("-s", "--scope", type=SCOPE, help="Of this scope only.")
-@click.option(
-    "--all",
-    "every",
-    is_flag=True,
-    help="Also deleted and promoted ones, so that they are not added elsewhere.",
-)
-@json_option
-def export_(scope: str | None, every: bool, as_json: bool) -> None:
-    """Print lessons as JSON lines, in the format of lessons.jsonl; `lesson import` reads them."""
-    from tacitd_handlers.lessons.import_export import export_records
-
-    records = export_records(open_store().read_lessons(), scope, every=every)
-    if as_json:
-        print_document({"lessons": records})
-        return
-    for record in records:
-        print_text(json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n")
-
-
-@click.command("completion", cls=Command, epilog='\b\nExample: eval "$(lesson completion bash)"')
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@json_option
-def completion_(shell: str, as_json: bool) -> None:
-    """Print a shell script that completes commands, scopes and ids."""
-    from click.shell_completion import get_completion_class
-
-    from tacitd_handlers.lessons.command_group import lesson
-
-    found = get_completion_class(shell)
-    source = found(lesson, {}, "lesson", "_LESSON_COMPLETE").source() if found is not None else ""
-    if as_json:
-        print_document({"shell": shell, "source": source})
-    else:
-        print_text(source + "\n")

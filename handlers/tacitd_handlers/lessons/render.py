@@ -89,8 +89,8 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
         yield f"{status['active']} active{by_people or (', stated by a person' if status['user'] else '')}"
     for id in status["ambiguous"]:
         yield (
-            f"! lesson {id}: several projects have the name of its scope, so no session loads it; in its project run "
-            f"`lesson edit {id} --scope NAME`"
+            f"! lesson {id}: several projects have the name of its scope, so no session loads it; mark it "
+            f"wrong, and add it in its project: `lesson add --scope NAME`"
         )
     if status["refused"]:
         number = status["refused"]

@@ -11,8 +11,8 @@ import re
 from msgspec.structs import replace
 
 from tacitd_handlers.lessons import pattern
+from tacitd_handlers.lessons.error_match import GENERIC, SMALL, stem_word
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.relevance import GENERIC, SMALL, stem_word
 from tacitd_handlers.shared.equality import normalise_text, same_fact
 
 ENOUGH = 0.75

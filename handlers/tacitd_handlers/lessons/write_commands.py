@@ -1,4 +1,4 @@
-"""`lesson add`, `edit`, `wrong`, `promote`, `import`: the commands that change lessons.
+"""`lesson add`, `wrong`, `promote`: the commands that change lessons.
 
 Options and output only; wrong use writes nothing.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import click
 
@@ -115,43 +115,6 @@ def _report_known(lesson: Lesson, as_json: bool) -> None:
     _report_change(lesson, f"lesson {lesson.id} already says that", as_json, changed=False)
 
 
-@click.command("edit", cls=Command, epilog='\b\nExample: lesson edit 005 --do "wait 2s"')
-@click.argument("id", type=ID)
-@click.argument("text", metavar="[PATTERN]", required=False)
-@click.option("-w", "--when", help="The new case.")
-@click.option("-d", "--do", "do", help="The new action.")
-@click.option("--dont", help="The new action, as something not to do.")
-@click.option("-b", "--because", help="The new reason.")
-@click.option("-s", "--scope", type=SCOPE, help="The new scope.")
-@click.option("--firm", is_flag=True, help="Mark it as stated by a person.")
-@click.option("--force", is_flag=True, help="Change it even if another lesson says the same.")
-@json_option
-def edit_(
-    id: str, text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
-    scope: str | None, firm: bool, force: bool, as_json: bool,
-) -> None:  # fmt: skip
-    """Change an active lesson. Parts that are not given stay; without any option your editor opens."""
-    require_person(os.environ, "changing a lesson")
-    at = open_store()
-    old = lesson_operations.get_active(at.read_lessons(), id)
-    if all(given is None for given in (text, when, do, dont, because, scope)) and not firm:
-        text = _edited(old)
-    parts = _parts(text, when, do, dont, because, old)
-    scope = resolve_scope(scope) if scope is not None else None
-    new, changed = lesson_operations.edit_lesson(at, id, parts, scope, "user" if firm else None, force=force)
-    _report_change(
-        new,
-        f"Changed lesson {new.id}" if changed else f"lesson {new.id} is unchanged",
-        as_json,
-        changed=changed,
-    )
-
-
-def _edited(old: Lesson) -> str:
-    text = click.edit(old.text + "\n")
-    return old.text if text is None else text
-
-
 @click.command("wrong", cls=Command, epilog='\b\nExample: lesson wrong 002 --reason "too specific"')
 @click.argument("id", type=ID)
 @click.option("--reason", default="", help="The reason; it is stored.")
@@ -203,39 +166,14 @@ def _directories() -> tuple[Path, Path]:
     return Path(named[0] or root / "skills"), Path(named[1] or root / "tools")
 
 
-@click.command("import", cls=Command, epilog="\b\nExample: lesson import lessons.jsonl --dry-run")
-@click.argument("file", type=click.File("rb"))
-@click.option("--dry-run", "dry", is_flag=True, help="Print what would be added, and write nothing.")
-@json_option
-def import_(file: BinaryIO, dry: bool, as_json: bool) -> None:
-    """Add the lessons of an export (`-`: from stdin). They get new ids. Lessons that exist here, or are marked wrong
-    here, are left out. If a line is not a lesson, nothing is added.
-    """
-    from tacitd_handlers.lessons.import_export import import_lessons, parse_export
-
-    require_person(os.environ, "importing lessons")
-    lessons, bad = parse_export(file.read())
-    if bad:
-        listed = "\n".join(f"line {one.line}: {one.why}" for one in bad[:20])
-        raise UsageError(f"{len(bad)} lines of {file.name} are not lessons:\n{listed}", "nothing was added")
-    done = import_lessons(open_store(), lessons, dry=dry)
-    if as_json:
-        print_document({"dry_run": dry, "added": done.added, "known": done.known, "marked_wrong": done.wrong})
-        return
-    echo_error(f"{'would add' if dry else 'added'} {len(done.added)}, already known {len(done.known)}")
-    if done.wrong:
-        echo_error(f"left out, marked wrong here: {', '.join(done.wrong)}")
-
-
 def _parts(
     text: str | None,
     when: str | None,
     do: str | None,
     dont: str | None,
     because: str | None,
-    old: Lesson | None = None,
 ) -> Pattern | None:
-    """The pattern given as text or as options (SPEC E-10), merged into that of `old`; None if neither is given.
+    """The pattern given as text or as options (SPEC E-10); None if neither is given.
 
     Raises UsageError.
     """
@@ -249,15 +187,11 @@ def _parts(
         return pattern.parse_pattern(text)
     if not given:
         return None
-    if old is None and len(given) < len(flags):
+    if len(given) < len(flags):
         missing = ", ".join(name for name in flags if name not in given)
         raise UsageError(f"a part of the lesson is missing: {missing}")
-    base = old.parts if old is not None else Pattern("", "do", "", "")
-    action: Literal["do", "dont"] = "do" if do is not None else "dont" if dont is not None else base.action
-    what = do if do is not None else dont if dont is not None else base.do
-    return pattern.build_pattern(
-        base.when if when is None else when, action, what, base.because if because is None else because
-    )
+    action: Literal["do", "dont"] = "do" if do is not None else "dont"
+    return pattern.build_pattern(when or "", action, (do if do is not None else dont) or "", because or "")
 
 
 def _report_change(lesson: Lesson, message: str, as_json: bool, *, changed: bool) -> None:

@@ -1,4 +1,4 @@
-"""Loading: budget and order, relevance, phases, load counts, and equal output of the fast and the full path."""
+"""Loading: budget and order, load counts, lessons for an error, and equal output of the fast and the full path."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from support_lessons import Lessons
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.lessons import fast_path, lesson_index, load_counts
 from tacitd_handlers.lessons.context import build_section
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons
-from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
-from tacitd_handlers.lessons.relevance import (
+from tacitd_handlers.lessons.error_match import (
     extract_terms,
-    for_phase,
-    on_topic,
     score_match,
     stem_word,
-    topic_of_path,
-    topic_of_query,
 )
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons
+from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
 
@@ -76,52 +72,11 @@ def test_odd_ranges_are_nothing(text: str) -> None:
     assert parse_ranges(text) == []
 
 
-LESSONS = {
-    "editing tmux.conf": "tmux", "page slow": "browser", "writing Python": "python", "changing a file": "global",
-    "config syntax error": "global", "running database migrations": "global",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    "topic, expected",
-    [
-        (
-            topic_of_query("please fix the tmux config"),
-            {"editing tmux.conf", "config syntax error", "changing a file"},
-        ),
-        (topic_of_query("the browser hangs"), {"page slow", "changing a file"}),
-        (topic_of_query("migrate the Databases"), {"running database migrations", "changing a file"}),
-        (topic_of_path("/home/u/work/app/main.py"), {"writing Python", "changing a file"}),
-        (topic_of_path("~/.tmux.conf"), {"editing tmux.conf", "changing a file"}),
-        (topic_of_path("app/config/settings.toml"), {"config syntax error", "changing a file"}),
-        (topic_of_query("knitting"), {"changing a file"}),
-    ],
-)
-def test_what_is_off_topic_stays_out(topic: frozenset[str], expected: set[str]) -> None:
-    """`--path`, `--query`: by significant words; a WHEN without a subject applies to every subject."""
-    found = {
-        w
-        for w, s in LESSONS.items()
-        if on_topic(topic, s, f"- WHEN {w} -> DO it well -> BECAUSE tmux page knit")
-    }
-    assert found == expected
-
-
 @examples(100)
 @given(st.text(max_size=20))
 def test_a_stem_is_a_beginning(word: str) -> None:
     """Because of this, most lines are excluded by a substring test."""
     assert word.startswith(stem_word(word)) and extract_terms(word) == extract_terms(word)
-
-
-def test_phases() -> None:
-    """SPEC E-31, IVDX: before judging every lesson applies; before acting, lessons about judging are left out."""
-    judging, acting = (
-        "- WHEN reviewing a diff -> DO x -> BECAUSE y",
-        "- WHEN editing config -> DO x -> BECAUSE y",
-    )
-    assert [for_phase("validate", judging), for_phase("validate", acting)] == [True, True]
-    assert [for_phase("execute", judging), for_phase("execute", acting)] == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -137,14 +92,13 @@ def test_phases() -> None:
     ],
 )
 def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
-    """`lesson match`: most words of WHEN are in the error; "it failed" alone matches nothing."""
+    """SPEC E-31: most words of WHEN are in the error; "it failed" alone matches nothing."""
     assert (score_match(when, error) > 0) is fits
 
 
 FLAGS = [
-    [], ["--scope=tmux"], ["-s", "TMUX"], ["--query", "tmux"], ["--path", "x/tmux.conf"], ["--lines=4"],
-    ["--lines", "0", "--scope", "browser"], ["--phase=execute"], ["--query=navigation", "--phase", "validate"],
-    ["--scope", "nothing"],
+    [], ["--scope=tmux"], ["-s", "TMUX"], ["--lines=4"],
+    ["--lines", "0", "--scope", "browser"], ["--scope", "nothing"],
 ]  # fmt: skip
 
 
@@ -161,7 +115,7 @@ def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: l
 @pytest.mark.parametrize(
     "arguments",
     [["--json"], ["-stmux"], ["--help"], ["--scope"], ["--scope="], ["--lines", "-1"], ["--lines", "²"], ["x"], ["--",],
-     ["--phase", "x"], ["--scope", "a b"], ["--scope=tmux", "--", "x"]],
+     ["--query", "x"], ["--scope", "a b"], ["--scope=tmux", "--", "x"]],
 )  # fmt: skip
 def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
     """Other forms of options are parsed or refused by click."""
@@ -182,11 +136,11 @@ def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
     """One line for each load, in the state directory; the log is unchanged."""
     before = lessons.given("load").log.read_bytes()
     lessons.out("load", "--scope=tmux")
-    lessons.out("load", "--phase=execute")
+    lessons.out("load")
     lines = (lessons.store.state_dir / "hits.jsonl").read_text().splitlines()
     assert [(json.loads(x)["via"], json.loads(x)["ids"]) for x in lines] == [
         ("load", "1-2,4"),
-        ("execute", "1"),
+        ("load", "1"),
     ]
     assert lessons.log.read_bytes() == before
 

@@ -85,11 +85,9 @@ def test_an_agents_lesson_for_its_project_belongs_to_it(
     lessons.out("add", "-s", "app", TESTING)
     lessons.out("add", "-s", "tmux", DEPLOYING)
     assert [one["scope"] for one in lessons.records()] == [identify_project(mine).scopes[0], "tmux"]
-    lessons.out("edit", "2", "--scope", "app")
-    assert lessons.json("show", "2")["scope"] == identify_project(mine).scopes[0]
     monkeypatch.chdir(lessons.home)
-    lessons.out("edit", "2", "--scope", "app")
-    assert lessons.json("show", "2")["scope"] == "app"
+    lessons.out("add", "-s", "app", DEPLOYING)
+    assert lessons.json("show", "3")["scope"] == "app"
 
 
 def test_a_lesson_with_a_plain_name_goes_to_the_only_project_that_fits(
@@ -114,7 +112,8 @@ def test_a_lesson_with_a_plain_name_goes_to_the_only_project_that_fits(
     assert handler.status()["ambiguous"] == ["001"]
     assert any("lesson 001: several projects" in line for line in format_status_lines(handler.status()))
     monkeypatch.chdir(mine)
-    lessons.out("edit", "1", "--scope", "app")
+    lessons.out("wrong", "1")
+    lessons.out("add", "--firm", "--scope", "app", TESTING)
     assert (
         TESTING in build_section(ContextRequest(mine, 9000))
         and build_section(ContextRequest(other, 9000)) == ""

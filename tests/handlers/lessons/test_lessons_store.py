@@ -184,7 +184,6 @@ LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
 def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
     from tacitd_handlers.lessons.load_output import LINES, render_lessons
-    from tacitd_handlers.lessons.selection import LoadRequest, select_rows
 
     record = {
         "scope": "global",
@@ -197,7 +196,7 @@ def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     found = fold_lessons({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, LESSONS + 1))
     assert (len(found.lessons), found.last) == (LESSONS, LESSONS)
     made = lesson_index.build_index(found, 0)
-    text, ids = render_lessons(select_rows(made, LoadRequest()), LINES)
+    text, ids = render_lessons({"global": made.rows_of_scope("global")}, LINES)
     assert text.count("\n") == LINES and ids[-1] == str(LESSONS)
     assert text.endswith("more are left out: lesson load --lines 0)\n")
     assert made.bind_to_log(tmp_path.stat()) is not None, (

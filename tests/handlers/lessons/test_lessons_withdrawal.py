@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from test_lessons_handler import Said
 from test_lessons_project_scopes import project
 
@@ -14,6 +15,7 @@ from tacitd.handler import Done
 from tacitd.testing import START
 from tacitd_handlers.lessons import draft_extension
 from tacitd_handlers.lessons.handler import LessonsHandler
+from tacitd_handlers.lessons.lesson_operations import edit_lesson
 
 READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 LINE = "Always open tmux.conf and read it"
@@ -48,7 +50,8 @@ def test_other_lessons_stay(lessons: Lessons, root: Path) -> None:
     """A line about something else, another project's line, and a lesson that a person stated or changed."""
     remove(root, "Use tabs", "Do not read the file first when editing tmux.conf")
     remove(project(lessons.home / "other"), LINE)
-    lessons.out("edit", "1", "--because", "it was wrong before")
+    edited = replace(lessons.store.read_lessons().lessons["001"].parts, because="it was wrong before")
+    edit_lesson(lessons.store, "1", edited, None, None)
     lessons.out("add", "--firm", READ.replace("tmux.conf", "vimrc"))
     remove(root, LINE, "Read the file first when editing vimrc")
     assert [lessons.json("show", id)["status"] for id in ("1", "2")] == ["active", "active"]
