@@ -80,7 +80,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     daemon = make(
         [
             CORRECTED,
-            {"match": f"(?s){SYNTHESIS}.*reviews need", "reply": f"LESSON: {steps}\nSCOPE: app\nOVER: 001"},
+            {"match": f"(?s){SYNTHESIS}.*reviews need", "reply": f"LESSON: {steps}\nSCOPE: app"},
             {
                 "match": SYNTHESIS,
                 "reply": f"FILE: LEARNED.md\nFACT: {line}\nFROM: 1\n\nLESSON: {squash}\nSCOPE: app",
@@ -107,9 +107,12 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
         mine,
     )
     assert daemon.synthesize(mine) == []
-    old = shown(daemon, "001")
-    assert (old["status"], old["reason"]) == ("superseded", "superseded by 002")
+    assert shown(daemon, "001")["status"] == "active"
     assert steps in daemon.cli("context", str(mine)).stdout
+    asked = json.loads(daemon.cli("review", str(mine), "--json").stdout)
+    assert {one["id"]: one["review"] for one in asked}[
+        "001"
+    ] == f"lesson 002 ({shown(daemon, '002')['scope']}) says the opposite: {steps}"
 
     other_line = other / "LEARNED.md"
     daemon.type_("s3", said, other)

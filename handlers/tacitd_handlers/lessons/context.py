@@ -22,7 +22,7 @@ LINES = 15
 def build_section(request: ContextRequest) -> str:
     """The lessons of the directory's project and the global ones; "" if there are none.
 
-    A lesson that stands word for word in a file that the session loads is left out.
+    What the session loads in another file is left out.
     """
     index = _index()
     if index is None:
@@ -31,8 +31,7 @@ def build_section(request: ContextRequest) -> str:
     _note_project(project)
     found = select_for_project(index, project)
     wanted = {
-        scope: [row for row in rows if not request.is_loaded(row[1].removesuffix(FIRM))]
-        for scope, rows in found.items()
+        scope: [row for row in rows if not _is_given(row, request, project)] for scope, rows in found.items()
     }
     if not any(wanted.values()):
         return ""
@@ -44,6 +43,13 @@ def build_section(request: ContextRequest) -> str:
             request.notes.append(partial(load_counts.record_load, path, time.time(), ids, "context"))
             return text
     return ""
+
+
+def _is_given(row: tuple[str, str], request: ContextRequest, project: ProjectScope) -> bool:
+    """Whether the client loads the lesson word for word, or the line that was made of the same facts as its draft (SPEC E-30)."""
+    id, line = row
+    made_of = () if line.endswith(FIRM) else project.origins.get(int(id), {}).get("lines", ())
+    return any(request.is_loaded(str(each)) for each in (line.removesuffix(FIRM), *made_of))
 
 
 def select_for_project(index: LessonIndex, project: ProjectScope) -> dict[str, Rows]:

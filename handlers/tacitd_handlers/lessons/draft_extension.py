@@ -21,12 +21,10 @@ from tacitd_handlers.lessons.drafts import (
     find_fault,
     parse_again,
     parse_drafts,
-    parse_overs,
     prompt_addition,
     record_corrections,
     store_drafts,
 )
-from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import format_pattern, parse_pattern
 from tacitd_handlers.lessons.project_scopes import (
@@ -73,26 +71,21 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
     Never None: that a session was examined makes "not corrected again" a known fact.
     """
     drafts, rest = parse_drafts(answer)
-    found: dict[str, Any] = {
-        "drafts": [[draft.text, draft.scope, list(draft.over)] for draft in drafts],
-        "again": list(parse_again(answer)),
-    }
-    if overs := parse_overs(answer):
-        found["over"] = list(overs)
+    found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
     return found, rest
 
 
 def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
     """The findings without the drafts that are invalid or that the facts do not support (SPEC S-67)."""
     drafts, refused = list[list[Any]](), list[RefusedPart]()
-    for text, scope, *over in found.get("drafts", ()):
+    for text, scope, *_ in found.get("drafts", ()):
         fault = find_fault(Draft(text, scope))
         verdict = _judge_parts(text, sources)
         if fault:
             refused.append(RefusedPart("lesson", text, fault))
         elif isinstance(verdict, Grounded):
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
-            drafts.append([format_pattern(parse_pattern(text)), scope, *over])
+            drafts.append([format_pattern(parse_pattern(text)), scope])
         else:
             refused.append(
                 RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))
@@ -132,31 +125,16 @@ def store_finding(
         is_correction = bool(corrections) or "corrected" not in message
         given = found.get("drafts", ()) if is_correction else ()
         drafts = [_read_draft(one, here) for one in given]
-        made = store_drafts(
-            store,
-            drafts,
-            Provenance(sessions[-1], at, project, prompts, words or tuple(facts), lines),
-            overs=[str(id) for id in found.get("over", ())] if is_correction else (),
-            holds=(lambda one: here.holds(one.id, one.scope)) if here is not None else _is_global,
-        )
+        provenance = Provenance(sessions[-1], at, project, prompts, words or tuple(facts), lines)
+        made = store_drafts(store, drafts, provenance)
         added += made.added
         for reason in made.refused:
             logger.info("a drafted lesson was refused: {}", reason)
-        for over in made.refused_overs:
-            logger.info("OVER of lesson {} was refused: {}", over.id, over.reason)
     return tuple(added)
 
 
 def _read_draft(given: Sequence[Any], here: ProjectScope | None) -> Draft:
-    """A draft from a message: `[text, scope, ids of OVER]`; messages of older versions have no ids."""
-    text, scope, *over = given
+    """A draft from a message: `[text, scope]`; what messages of older versions have besides is left out."""
+    text, scope, *_ = given
     name = normalise_scope(str(scope)) or str(scope)
-    return Draft(
-        str(text),
-        here.resolve(name) if here is not None else name,
-        tuple(map(str, over[0])) if over else (),
-    )
-
-
-def _is_global(lesson: Lesson) -> bool:
-    return lesson.scope == GLOBAL
+    return Draft(str(text), here.resolve(name) if here is not None else name)

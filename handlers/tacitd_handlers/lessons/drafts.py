@@ -19,21 +19,20 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import DELETED, SUPERSEDED, WAITING, FoldedLessons, Lesson
+from tacitd_handlers.lessons.lesson_fold import DELETED, WAITING, FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.similarity import is_same_lesson, shares_words
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
-from tacitd_handlers.lessons.supersession import Holds, RefusedOver, find_contradicted, judge_overs
 
 LONGEST = 400
 """Maximum characters of a draft. It is short because every session reads it."""
 SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 _KEY = compile_lazily(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|OVER|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
 _OF_FACT = compile_lazily(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
 """Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
@@ -53,8 +52,6 @@ class Draft(Struct, frozen=True):
 
     text: str
     scope: str = scopes.GLOBAL
-    over: tuple[str, ...] = ()
-    """Ids of the lessons whose place it takes, unchecked."""
 
 
 class Duplicate(Struct, frozen=True):
@@ -89,9 +86,6 @@ class StoredDrafts(Struct, frozen=True):
     """Ids of lessons marked wrong that were drafted again."""
     refused: tuple[str, ...] = ()
     """The reasons why drafts were refused."""
-    superseded: tuple[str, ...] = ()
-    """Ids of lessons whose place a new one took."""
-    refused_overs: tuple[RefusedOver, ...] = ()
 
 
 @cache
@@ -126,7 +120,7 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     """The drafts in an answer, and the answer without their lines."""
     drafts: list[Draft] = []
     rest: list[str] = []
-    # The key of the previous line. SCOPE and OVER lines belong only to a LESSON directly above them, and a wrapped lesson
+    # The key of the previous line. A SCOPE line belongs only to a LESSON directly above it, and a wrapped lesson
     # continues on a line that starts with an arrow. Blank lines between them are ignored.
     last = ""
     is_below = False
@@ -149,19 +143,12 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
             is_below = True
         elif last == "SCOPE":
             drafts[-1] = replace(drafts[-1], scope=value)
-        elif last == "OVER" and is_below:
-            drafts[-1] = replace(drafts[-1], over=(*drafts[-1].over, *_read_ids(value)))
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
 def parse_again(answer: str) -> tuple[str, ...]:
     """The ids that the answer's REPEATED lines list as corrected once more. Earlier prompts asked for AGAIN."""
     return _list_ids(answer, ("REPEATED", "AGAIN"))
-
-
-def parse_overs(answer: str) -> tuple[str, ...]:
-    """The ids of all OVER lines of the answer: also of those that belong to no lesson."""
-    return _list_ids(answer, ("OVER",))
 
 
 def _list_ids(answer: str, keys: tuple[str, ...]) -> tuple[str, ...]:
@@ -187,11 +174,10 @@ def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
         if lesson.status == DELETED:
             return MarkedWrong(lesson.id)
     for lesson in twins:
-        # What was superseded holds again if the person says it again.
         is_near = lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope)
-        if is_near and lesson.status not in (SUPERSEDED, WAITING):
+        if is_near and lesson.status != WAITING:
             return Duplicate(lesson.id)
-    return Draft(pattern.format_pattern(parts), scope, draft.over)
+    return Draft(pattern.format_pattern(parts), scope)
 
 
 def find_fault(draft: Draft) -> str:
@@ -200,19 +186,8 @@ def find_fault(draft: Draft) -> str:
     return checked.reason if isinstance(checked, Invalid) else ""
 
 
-def store_drafts(
-    store: LessonStore,
-    drafts: Sequence[Draft],
-    provenance: Provenance,
-    *,
-    overs: Sequence[str] = (),
-    holds: Holds = lambda lesson: lesson.scope == scopes.GLOBAL,
-) -> StoredDrafts:
-    """Add the new drafts with their origin, and supersede what they contradict. Repeating it with the same drafts adds
-    nothing.
-
-    `overs`: ids that the answer names as contradicted without a lesson in their place. `holds`: whether a lesson holds in
-    the project of the synthesis.
+def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Provenance) -> StoredDrafts:
+    """Add the new drafts with their origin. Repeating it with the same drafts adds nothing.
 
     Raises OSError, LogDamagedError. Lessons added before the error stay, and are recognised in the next call.
     """
@@ -220,45 +195,25 @@ def store_drafts(
     known: list[str] = []
     wrong: list[str] = []
     refused: list[str] = []
-    superseded: list[str] = []
-    refused_overs: list[RefusedOver] = []
     origins, evidence = LessonOrigins(store.state_dir), EvidenceLog(store.state_dir)
     with store.begin_change() as change:
         now = change.folded
-
-        def supersede(ids: Sequence[str], by: str, more: Sequence[Lesson] = ()) -> None:
-            nonlocal now
-            found, bad = judge_overs(ids, now, holds, by)
-            refused_overs.extend(bad)
-            for lesson in {one.id: one for one in (*found, *more)}.values():
-                made = lesson_operations.supersede_lesson(change, lesson, by, store.today)
-                now = now.with_records([made.to_record()])
-                superseded.append(lesson.id)
-
         for draft in drafts:
             match decide_draft(draft, now):
                 case Draft() as sound:
                     lesson = _written(change, sound, store.today)
                     own = tuple(line for line in provenance.lines if shares_words(lesson.parts, line))
                     origins.add(lesson.id, replace(provenance, lines=own))
-                    contradicted = find_contradicted(lesson.parts, lesson.scope, now, holds)
                     now = now.with_records([lesson.to_record()])
                     added.append(lesson.id)
-                    supersede(draft.over, lesson.id, contradicted)
                 case Duplicate(id):
                     known.append(id)
-                    supersede(draft.over, id)
                     _note_repeated(now.lessons[id], draft, provenance, origins, evidence)
                 case MarkedWrong(id):
                     wrong.append(id)
                 case Invalid(reason):
                     refused.append(reason)
-        supersede([id for id in overs if id not in {over for one in drafts for over in one.over}], "")
-    for one in refused_overs:
-        evidence.record_refusal(one.id, provenance.at, provenance.session, one.reason)
-    return StoredDrafts(
-        tuple(added), tuple(known), tuple(wrong), tuple(refused), tuple(superseded), tuple(refused_overs)
-    )
+    return StoredDrafts(tuple(added), tuple(known), tuple(wrong), tuple(refused))
 
 
 def record_corrections(

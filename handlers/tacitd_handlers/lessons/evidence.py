@@ -22,7 +22,7 @@ from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LONGEST
 
-AGAIN, EXAMINED, REFUSED = "again", "looked", "refused"
+AGAIN, EXAMINED = "again", "looked"
 
 
 class EvidenceLog:
@@ -48,14 +48,6 @@ class EvidenceLog:
         """
         self._log.append_and_close({"at": int(at), "kind": EXAMINED, "session": session})
 
-    def record_refusal(self, lesson_id: str, at: float, session: str, reason: str) -> None:
-        """Note an `OVER:` of the model that was not followed.
-
-        `at`: seconds since 1970, UTC. Repeated for one session it counts once. Raises OSError.
-        """
-        record = {"at": int(at), "kind": REFUSED, "id": lesson_id, "session": session, "why": reason}
-        self._log.append_and_close(record)
-
     def list_words(self, lesson_id: str) -> list[str]:
         """The person's words with which a lesson was corrected again. Raises OSError."""
         mine = (one for one in self._log.read() if number_of(one.get("id")) == number_of(lesson_id))
@@ -75,27 +67,21 @@ class FoldedEvidence(Struct, frozen=True):
     """By session: the last date on which it was examined."""
     dates: tuple[str, ...] = ()
     """The dates of `examined`, sorted."""
-    refused: frozenset[tuple[str, str]] = frozenset()
-    """(id, session) of each `OVER:` that was not followed."""
 
 
 def fold_evidence(records: Iterable[Mapping[str, Any]]) -> FoldedEvidence:
     """Fold the records of evidence.jsonl, oldest first. Foreign and malformed ones are skipped."""
     again: dict[int, dict[str, str]] = {}
     examined: dict[str, str] = {}
-    refused: set[tuple[str, str]] = set()
     for record in records:
         at, session = record.get("at"), record.get("session")
         if not isinstance(at, int | float) or not isinstance(session, str):
-            continue
-        if record.get("kind") == REFUSED:
-            refused.add((str(record.get("id")), session))
             continue
         number = number_of(record.get("id"))
         if record.get("kind") == AGAIN and number is not None:
             again.setdefault(number, {}).setdefault(session, local_date(at))
         examined[session] = max(local_date(at), examined.get(session, ""))
-    return FoldedEvidence(again, examined, tuple(sorted(examined.values())), frozenset(refused))
+    return FoldedEvidence(again, examined, tuple(sorted(examined.values())))
 
 
 class LessonUsage(Struct, frozen=True):

@@ -19,7 +19,6 @@ from tacitd.files.log import Log
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
 from tacitd_handlers.lessons.draft_extension import store_finding
-from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_notices import describe_commit
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, list_ambiguous
@@ -86,16 +85,15 @@ class LessonsHandler(BaseHandler):
         return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}, **self._list_questions()}
 
     def _list_questions(self) -> dict[str, Any]:
-        """`refused`: number of `OVER:` that were not followed. `ambiguous`: ids of lessons that fit several projects."""
+        """`ambiguous`: ids of lessons that fit several projects."""
         store = LessonStore.from_environ(self._env)
         try:
             known = ProjectRegistry(store.state_dir).read_all()
             origins = LessonOrigins(store.state_dir).read_all()
-            refused = len(EvidenceLog(store.state_dir).read().refused)
             several = list_ambiguous(store.read_lessons(), known, origins)
         except OSError:
-            return {"refused": 0, "ambiguous": []}
-        return {"refused": refused, "ambiguous": [one.id for one in several]}
+            return {"ambiguous": []}
+        return {"ambiguous": [one.id for one in several]}
 
     def _tidy(self, tools: Tools) -> None:
         """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""

@@ -15,10 +15,10 @@ from tacitd.files.log import BLANK
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.evidence import EvidenceLog
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, SUPERSEDED, WAITING, Lesson
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.purged_lessons import list_wordings
+from tacitd_handlers.lessons.purged_lessons import DIGESTS, list_wordings
 from tacitd_handlers.lessons.store import LessonStore
 
 REASON = "forgotten with tacitd forget"
@@ -45,7 +45,10 @@ def decide_lesson(handler: Handler, tools: Tools, decision: Decision) -> Decided
             lesson, _ = edit_lesson(store, decision.id, pattern.parse_pattern(decision.text), None, None)
             return Decided(f"lesson {lesson.id} is changed")
         case "keep":
-            return Decided(f"lesson {get_lesson(store.read_lessons(), decision.id).id} stays")
+            lesson = get_lesson(store.read_lessons(), decision.id)
+            if lesson.is_active:  # who confirms a lesson has stated it, so `review` does not ask again
+                lesson, _ = edit_lesson(store, lesson.id, None, None, "user", force=True)
+            return Decided(f"lesson {lesson.id} stays")
 
 
 def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
@@ -68,15 +71,18 @@ def _accept(store: LessonStore, decision: Decision) -> Lesson:
 
 
 def _restore(store: LessonStore, id: str) -> Lesson:
-    """Make a lesson active or promoted again that was marked wrong or superseded. Raises UsageError if it was not.
+    """Make a lesson active or promoted again that was marked wrong. Raises UsageError if it was not.
 
-    The words of a purged one are gone, so it may only be drafted again.
+    The words of a purged one are gone, so only its digests are removed: it may be drafted again.
     """
     with store.begin_change() as change:
         old = get_lesson(change.folded, id)
-        if old.status not in (DELETED, SUPERSEDED):
+        if old.status != DELETED:
             raise UsageError(f"lesson {old.id} is not marked wrong")
         before = PROMOTED if old.promoted_to else ACTIVE
-        new = replace(old, status=SUPERSEDED if old.is_purged else before, updated=store.today)
+        if old.is_purged:
+            new = replace(old, updated=store.today, extra={**old.extra, DIGESTS: []})
+        else:
+            new = replace(old, status=before, updated=store.today)
         change.append(new.to_record())
         return new

@@ -24,8 +24,6 @@ KEYS = (
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
 WAITING = "waiting"
 """An agent added it and it may not be loaded unless a person accepts it: `reason` says why."""
-SUPERSEDED = "superseded"
-"""A lesson of ours that a later correction contradicts. It is kept with its date, and can be drafted again."""
 
 
 class Lesson(Struct, frozen=True):
@@ -60,7 +58,7 @@ class Lesson(Struct, frozen=True):
 
     @property
     def is_ours(self) -> bool:
-        """Whether an agent or the daemon made it and nobody changed it since. Only such a lesson is superseded."""
+        """Whether an agent or the daemon made it and nobody changed it since."""
         return not self.is_firm and not self.updated
 
     @property

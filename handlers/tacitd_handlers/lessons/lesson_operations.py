@@ -13,15 +13,7 @@ from msgspec.structs import replace
 
 from tacitd.errors import TacitdError, UsageError
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_fold import (
-    ACTIVE,
-    DELETED,
-    PROMOTED,
-    SUPERSEDED,
-    WAITING,
-    FoldedLessons,
-    Lesson,
-)
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, WAITING, FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
@@ -108,17 +100,6 @@ def find_opposites(folded: FoldedLessons, parts: Pattern, scope: str) -> tuple[L
     return tuple(sorted(found, key=lambda lesson: lesson.scope != scope))
 
 
-def supersede_lesson(change: LessonChange, lesson: Lesson, by: str, today: str) -> Lesson:
-    """Append the record that a later correction contradicts a lesson. `by`: the id of the new one, "" if there is none.
-
-    `today`: the local ISO date. Raises OSError, LogDamagedError.
-    """
-    reason = f"superseded by {by}" if by else "superseded by a correction"
-    new = replace(lesson, status=SUPERSEDED, updated=today, reason=reason)
-    change.append(_status(new))
-    return new
-
-
 def append_lesson(
     change: LessonChange,
     parts: Pattern,
@@ -171,7 +152,7 @@ def mark_wrong(
 ) -> tuple[Lesson, bool]:
     """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was not until now.
 
-    One that was superseded is not drafted again then. A promoted one stays in its target's file. Raises UsageError, or
+    A promoted one stays in its target's file. Raises UsageError, or
     TacitdError if it does not exist, or was promoted and `is_promoted_too` is not set; OSError, LogDamagedError.
     """
     get_lesson(store.read_lessons(), id)  # checked before the directory is created
@@ -179,7 +160,7 @@ def mark_wrong(
         old = get_lesson(change.folded, id)
         if old.status == DELETED:
             return old, False
-        if old.status not in (SUPERSEDED, WAITING) and not (is_promoted_too and old.status == PROMOTED):
+        if old.status != WAITING and not (is_promoted_too and old.status == PROMOTED):
             get_active(change.folded, id)
         new = replace(old, status=DELETED, updated=store.today, reason=pattern.tidy_part(reason))
         change.append(_status(new))
@@ -214,10 +195,6 @@ def get_active(folded: FoldedLessons, id: str) -> Lesson:
         raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file by hand")
     if lesson.status == DELETED:
         raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the correct one: lesson add --firm")
-    if lesson.status == SUPERSEDED:
-        raise TacitdError(
-            f"lesson {lesson.id} is {lesson.reason or SUPERSEDED}", "add it again: lesson add --firm"
-        )
     if not lesson.is_active:
         hint = f"a person accepts it: `tacitd accept {lesson.id}`" if lesson.status == WAITING else ""
         raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}", hint)

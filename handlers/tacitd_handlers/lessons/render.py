@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd.text.plurals import count_noun
 from tacitd.text.text_table import format_table
 from tacitd_handlers.lessons.lesson_fold import Lesson
 
@@ -92,8 +91,3 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
             f"! lesson {id}: several projects have the name of its scope, so no session loads it; mark it "
             f"wrong, and add it in its project: `lesson add --scope NAME`"
         )
-    if status["refused"]:
-        number = status["refused"]
-        verb = "was" if number == 1 else "were"
-        theirs = "its" if number == 1 else "theirs"
-        yield f"{count_noun(number, 'answer')} {verb} to replace a lesson that is not {theirs} to replace (OVER): refused"

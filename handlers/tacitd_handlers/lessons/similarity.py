@@ -7,6 +7,7 @@ statements is `shared/equality.py`; no other module of lessons uses it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
@@ -82,6 +83,26 @@ def shares_words(lesson: Pattern, line: str) -> bool:
 def is_opposite(one: Pattern, other: Pattern) -> bool:
     """Whether two lessons have the same case and opposite actions, in whatever words. Symmetric."""
     return one.action != other.action and is_same_lesson(one, replace(other, action=one.action))
+
+
+def find_contradictions(lessons: Mapping[str, Pattern]) -> dict[str, str]:
+    """Given lessons by id, return for each that contradicts another one the first such id.
+
+    Only lessons whose actions share a word are compared, so that thousands of lessons take no pairs of all of them.
+    """
+    words = {id: _content(normalise_text(one.do).split()) for id, one in lessons.items()}
+    words = {id: found - GENERIC or found for id, found in words.items()}
+    users: dict[str, list[str]] = {}
+    for id, found in words.items():
+        for word in found:
+            users.setdefault(word, []).append(id)
+    opposites: dict[str, str] = {}
+    for id, one in lessons.items():
+        near = dict.fromkeys(other for word in words[id] for other in users[word])
+        against = next((other for other in near if is_opposite(one, lessons[other])), None)
+        if against is not None:
+            opposites[id] = against
+    return opposites
 
 
 def _action_text(lesson: Pattern) -> str:

@@ -21,7 +21,7 @@ from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_changes import list_changes
 from tacitd_handlers.lessons.lesson_decisions import decide_lesson
 from tacitd_handlers.lessons.lesson_items import list_items
-from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson, supersede_lesson
+from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern
 from tacitd_handlers.lessons.promote import parse_target, promote_lesson
@@ -142,24 +142,6 @@ def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonS
     assert "drafted again" in decide("restore", "001").what
     assert isinstance(decide_draft(Draft(ONE), store.read_lessons()), Draft)
     assert items(tmp_path) == {"002": ("stored", True)}
-
-
-def test_a_superseded_lesson_can_be_purged(store: LessonStore, tmp_path: Path) -> None:
-    """Its words are in the log although another lesson took its place; that one stays."""
-    with store.begin_change() as change:
-        supersede_lesson(change, change.folded.lessons["001"], "002", store.today)
-    assert items(tmp_path)["001"] == ("forgotten", False)
-    purge("001")
-    assert find_words(tmp_path, "WHEN one", '"one"', "no, do it") == []
-    assert store.read_lessons().lessons["002"].text == TWO
-
-
-def test_a_superseded_lesson_is_brought_back(store: LessonStore, tmp_path: Path) -> None:
-    """`forget --undo` makes it active again, as one that was marked wrong."""
-    with store.begin_change() as change:
-        supersede_lesson(change, change.folded.lessons["001"], "002", store.today)
-    decide("restore", "001")
-    assert items(tmp_path)["001"] == ("stored", False)
 
 
 def test_the_purge_of_another_item_leaves_lessons(store: LessonStore) -> None:

@@ -77,7 +77,7 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     assert handler.status()["index"] == "stale"
     handler.handle(Due(TIDY), Said().tools())
     assert handler.status() == {
-        "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "refused": 0, "ambiguous": [],
+        "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "ambiguous": [],
     }  # fmt: skip
     assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
 
@@ -255,8 +255,7 @@ def test_what_is_noted_of_projects_and_lessons_leaves_no_file_open(lessons: Less
     evidence, origins, registry = EvidenceLog(state), LessonOrigins(state), ProjectRegistry(state)
     evidence.record_correction("001", 1.0, "s", "use pnpm")
     evidence.record_session(1.0, "s")
-    evidence.record_refusal("001", 1.0, "s", "it is global")
     origins.add("001", Provenance("s", 1.0, "/p", ("u1",), ("no",)))
     registry.add_if_new(identify_project(tmp_path))
     assert len(os.listdir("/dev/fd")) == before
-    assert len(registry.read_all()) == len(origins.read_all()) == len(evidence.read().refused) == 1
+    assert len(registry.read_all()) == len(origins.read_all()) == len(evidence.read().again) == 1

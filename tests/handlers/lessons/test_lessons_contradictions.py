@@ -1,0 +1,113 @@
+"""A lesson that contradicts another one: nothing hides it, `add` warns, and `review` asks (SPEC E-12)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from test_lessons_project_scopes import project
+
+from support_lessons import Lessons
+from tacitd.handler import Decision, Handler, Tools
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.testing import START, FakeClock
+from tacitd_handlers.lessons import draft_extension
+from tacitd_handlers.lessons.context import build_section
+from tacitd_handlers.lessons.lesson_decisions import decide_lesson
+from tacitd_handlers.lessons.lesson_items import list_items
+from tacitd_handlers.lessons.pattern import parse_pattern
+from tacitd_handlers.lessons.similarity import find_contradictions
+
+OLD = "WHEN committing -> DO squash first -> BECAUSE the history stays short"
+TURNED = "WHEN you commit -> DO NOT squash first -> BECAUSE reviews need the steps"
+
+
+def tell(lessons: Lessons, root: Path, *drafts: Any, session: str = "s2") -> tuple[str, ...]:
+    told = {"found": [{"drafts": list(drafts)}], "corrected": ["keep each step"], "words": ["no"]}
+    return draft_extension.store_finding(lessons.store, told, session, START, str(root))
+
+
+def decide(choice: Any, id: str) -> None:
+    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
+    decide_lesson(cast("Handler", None), tools, Decision(id, choice))
+
+
+def questions() -> dict[str, str]:
+    """What `review` asks, by id."""
+    return {one.id: one.review for one in list_items(os.environ, None) if one.review}
+
+
+@pytest.fixture
+def root(lessons: Lessons) -> Path:
+    """A project with lesson 001, drafted there."""
+    made = project(lessons.home / "app")
+    assert tell(lessons, made, [OLD, "app"], session="s1") == ("001",)
+    return made
+
+
+def test_both_are_loaded_and_asked_about(lessons: Lessons, root: Path) -> None:
+    """A later correction in other words: the statuses stay the seed's three, and the person decides."""
+    for _ in range(2):
+        tell(lessons, root, [TURNED, "app"])
+    text = build_section(ContextRequest(root, 9000))
+    assert OLD in text and TURNED in text
+    assert [one["status"] for one in lessons.records()] == ["active", "active"]
+    asked = questions()
+    assert set(asked) == {"001", "002"} and asked["001"].endswith(f"says the opposite: {TURNED}")
+    decide("drop", "001")
+    assert questions() == {} and OLD not in build_section(ContextRequest(root, 9000))
+
+
+def test_a_lesson_that_is_kept_is_the_persons(lessons: Lessons, root: Path) -> None:
+    """`keep` answers the question for good; the other one is still asked about."""
+    tell(lessons, root, [TURNED, "app"])
+    decide("keep", "001")
+    assert lessons.json("show", "1")["from"] == "user" and set(questions()) == {"002"}
+
+
+def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
+    """Who states both has an exception in mind; of an agent's and a person's only the agent's is asked about."""
+    lessons.out("add", "--firm", OLD)
+    lessons.out("add", "-s", "tmux", TURNED)
+    assert set(questions()) == {"002"}
+    lessons.out("wrong", "2")
+    lessons.out("add", "--firm", "-s", "tmux", TURNED)
+    assert questions() == {}
+
+
+def test_adding_by_command_warns_across_scopes(lessons: Lessons) -> None:
+    """A person or an agent decides at once."""
+    lessons.out("add", "-s", "tmux", OLD)
+    said = lessons.run("add", "-s", "screen", OLD.replace("DO squash", "DO NOT squash"))
+    assert said.code == 0 and "warning: lesson 001 (tmux) says the opposite" in said.err
+
+
+def test_messages_of_older_versions_are_read(lessons: Lessons, root: Path) -> None:
+    """They name a third part for each draft, which is left out."""
+    assert tell(lessons, root, [TURNED, "app", ["001"]]) == ("002",)
+    assert lessons.json("show", "1")["status"] == "active"
+
+
+def test_thousands_of_lessons_are_compared_by_their_words() -> None:
+    """Only lessons whose actions share a word are compared."""
+    many = {f"{n:03d}": parse_pattern(f"WHEN case{n} -> DO act{n} -> BECAUSE c") for n in range(1, 3000)}
+    many["4000"] = parse_pattern("WHEN case7 -> DO NOT act7 -> BECAUSE d")
+    assert find_contradictions(many) == {"007": "4000", "4000": "007"}
+
+
+def test_a_lesson_is_printed_once_with_the_line_of_the_same_words(lessons: Lessons) -> None:
+    """SPEC E-30: a draft knows its line; where the client loads that, the session text leaves the draft out."""
+    made = project(lessons.home / "app")
+    told = {
+        "found": [{"drafts": [[OLD, "app"]]}], "corrected": ["x"], "words": ["no"],
+        "lines": ["When committing, squash first"],
+    }  # fmt: skip
+    draft_extension.store_finding(lessons.store, told, "s1", START, str(made))
+    loaded = frozenset({"When committing, squash first"})
+    assert OLD in build_section(ContextRequest(made))
+    assert build_section(ContextRequest(made, loaded=loaded)) == ""
+    lessons.out("add", "--firm", "-s", "global", OLD)
+    assert OLD in build_section(ContextRequest(made, loaded=loaded))
