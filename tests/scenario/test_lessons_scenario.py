@@ -57,20 +57,6 @@ def test_a_correction_becomes_a_lesson_and_a_wrong_one_stays_away(make: MakeDaem
     assert json.loads(daemon.cli("lesson", "list", "--all", "--json").stdout)["lessons"][1:] == []
 
 
-def test_a_correction_that_had_to_be_repeated_is_counted(make: MakeDaemon) -> None:
-    """Evidence: a second session with the same correction counts against the lesson; before, it was unknown."""
-    daemon = make(DRAFTS)
-    daemon.start()
-    daemon.type_("s1", WORDS)
-    daemon.synthesize()
-    (first,) = json.loads(daemon.cli("lesson", "stats", "--json").stdout)["lessons"]
-    assert first["corrected_again"] is None
-    daemon.type_("s2", WORDS + ", as I said")
-    daemon.synthesize()
-    (second,) = json.loads(daemon.cli("lesson", "stats", "--json").stdout)["lessons"]
-    assert (second["corrected_again"], second["sessions_looked_at"]) == (1, 1)
-
-
 def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     """SPEC E-12, E-30, E-32: scope, context, contradiction and a line deleted by hand, with two folders of one name."""
     squash = "WHEN committing in billing -> DO squash the commits first -> BECAUSE the history stays short"

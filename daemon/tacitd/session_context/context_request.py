@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 __all__ = ["ContextFile", "ContextRequest", "FailedCall"]
 
@@ -48,9 +48,6 @@ class ContextRequest(Struct, frozen=True):
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
-    notes: list[Callable[[], object]] = field(default_factory=list)
-    """What plugins write once all sections are made, such as counts of what was shown; they raise nothing. The daemon may decline
-    the context half way, and the caller's process then makes it again."""
     explain: bool = False
     """Whether a person asks why files are not loaded. A session does not, and `ContextFile.why` may then be left empty."""
 

@@ -89,8 +89,6 @@ def collect_sections(plugins: Sequence[SectionHooks], request: ContextRequest) -
         if text := cut_text(_clean_section(text), room):
             texts[one.name] = text
             left -= measure_text(text) + 2
-    for note in request.notes:
-        note()
     return Sections(texts, request, tuple(troubles))
 
 

@@ -48,7 +48,6 @@ def make_plugin() -> Plugin:
         decide=f"{here}.lesson_decisions:decide_lesson",
         purge=f"{here}.purged_lessons:purge_words",
         changes=f"{here}.lesson_changes:list_changes",
-        report=f"{here}.usage_report:build_sections",
         status_lines=f"{here}.render:format_status_lines",
         mcp=f"{here}.mcp_tools:LESSONS",
         activity=f"{here}.lesson_notices:describe_commit",

@@ -18,8 +18,6 @@ _TABLE = (
     write_commands.promote_,
     read_commands.search_,
     read_commands.load_,
-    read_commands.stats_,
-    read_commands.stale_,
 )
 """The seed's commands first, in the seed's order."""
 

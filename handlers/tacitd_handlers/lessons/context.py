@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from tacitd.errors import LogDamagedError
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.lessons import lesson_paths, load_counts
+from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.lesson_index import LessonIndex
 from tacitd_handlers.lessons.load_output import FIRM, Rows, render_lessons
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, ProjectScope, find_project_scope
@@ -39,8 +37,6 @@ def build_section(request: ContextRequest) -> str:
     for lines in range(LINES, 3, -1):
         text, ids = render_lessons(wanted, lines)
         if ids and len(text) <= request.budget:
-            path = lesson_paths.hits_path(os.environ)
-            request.notes.append(partial(load_counts.record_load, path, time.time(), ids, "context"))
             return text
     return ""
 

@@ -19,10 +19,8 @@ from tacitd.errors import LogDamagedError
 from tacitd_handlers.lessons.drafts import (
     Draft,
     find_fault,
-    parse_again,
     parse_drafts,
     prompt_addition,
-    record_corrections,
     store_drafts,
 )
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
@@ -66,13 +64,9 @@ def render_addition(project: str) -> str:
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
-    """The drafts and the ids of lessons corrected again, and the answer without their lines.
-
-    Never None: that a session was examined makes "not corrected again" a known fact.
-    """
+    """The drafts, and the answer without their lines."""
     drafts, rest = parse_drafts(answer)
-    found = {"drafts": [[draft.text, draft.scope] for draft in drafts], "again": list(parse_again(answer))}
-    return found, rest
+    return {"drafts": [[draft.text, draft.scope] for draft in drafts]} if drafts else None, rest
 
 
 def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
@@ -119,8 +113,6 @@ def store_finding(
         here = ProjectScope(here.here, ProjectRegistry(beside).read_all(), LessonOrigins(beside).read_all())
     lines = tuple(map(str, message.get("lines", ())))
     for found in message.get("found", ()):
-        again = [str(id) for id in found.get("again", ())]
-        record_corrections(store, corrections, again, sessions[-1], at)
         # A lesson is made of a correction only (SPEC E-30). What somebody likes or a thing is becomes a line.
         is_correction = bool(corrections) or "corrected" not in message
         given = found.get("drafts", ()) if is_correction else ()

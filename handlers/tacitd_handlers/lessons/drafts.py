@@ -8,7 +8,7 @@ drafts is in `draft_extension.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -18,9 +18,7 @@ from msgspec.structs import replace
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern, scopes
-from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_fold import DELETED, WAITING, FoldedLessons, Lesson
-from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
@@ -32,7 +30,7 @@ LONGEST = 400
 SHOWN = 60
 """Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
 _KEY = compile_lazily(
-    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE|REPEATED|AGAIN)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
 )
 _OF_FACT = compile_lazily(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
 """Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
@@ -81,7 +79,7 @@ class StoredDrafts(Struct, frozen=True):
     added: tuple[str, ...] = ()
     """Ids of new lessons."""
     known: tuple[str, ...] = ()
-    """Ids of lessons that say the same. If they came from another session, they count as corrected again."""
+    """Ids of lessons that say the same."""
     wrong: tuple[str, ...] = ()
     """Ids of lessons marked wrong that were drafted again."""
     refused: tuple[str, ...] = ()
@@ -146,21 +144,6 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
-def parse_again(answer: str) -> tuple[str, ...]:
-    """The ids that the answer's REPEATED lines list as corrected once more. Earlier prompts asked for AGAIN."""
-    return _list_ids(answer, ("REPEATED", "AGAIN"))
-
-
-def _list_ids(answer: str, keys: tuple[str, ...]) -> tuple[str, ...]:
-    matches = (match for line in answer.splitlines() if (match := _KEY.match(line)))
-    found = (id for match in matches if match[1] in keys for id in _read_ids(match[2]))
-    return tuple(dict.fromkeys(found))
-
-
-def _read_ids(text: str) -> tuple[str, ...]:
-    return tuple(id for id in re.findall(r"\d+", text) if number_of(id) is not None)
-
-
 def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
     """Decide about a draft, given all lessons. A person's mark takes precedence (SPEC E-32)."""
     checked = _checked(draft)
@@ -195,7 +178,7 @@ def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Proven
     known: list[str] = []
     wrong: list[str] = []
     refused: list[str] = []
-    origins, evidence = LessonOrigins(store.state_dir), EvidenceLog(store.state_dir)
+    origins = LessonOrigins(store.state_dir)
     with store.begin_change() as change:
         now = change.folded
         for draft in drafts:
@@ -208,41 +191,12 @@ def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Proven
                     added.append(lesson.id)
                 case Duplicate(id):
                     known.append(id)
-                    _note_repeated(now.lessons[id], draft, provenance, origins, evidence)
+                    _complete_origin(now.lessons[id], draft, provenance, origins)
                 case MarkedWrong(id):
                     wrong.append(id)
                 case Invalid(reason):
                     refused.append(reason)
     return StoredDrafts(tuple(added), tuple(known), tuple(wrong), tuple(refused))
-
-
-def record_corrections(
-    store: LessonStore, facts: Iterable[str], again: Iterable[str], session: str, at: float
-) -> tuple[str, ...]:
-    """Store the evidence of one session about active lessons, and return the ids of those corrected again.
-
-    `facts` are the session's synthesised facts, `again` the ids of the answer's REPEATED lines, `at` seconds since 1970,
-    UTC. Call it once for each session, before `take`: it also notes that the session was examined, which makes "not
-    corrected again" a known fact. Raises OSError, LogDamagedError.
-    """
-    from tacitd_handlers.lessons.similarity import repeats_lesson
-
-    evidence, folded, given = EvidenceLog(store.state_dir), store.read_lessons(), list(facts)
-    origins = LessonOrigins(store.state_dir).read_all()
-    found: dict[str, str] = {}
-    for lesson in folded.list_active():
-        if str(origins.get(int(lesson.id), {}).get("session", "")) != session:
-            repeated = next((fact for fact in given if repeats_lesson(fact, lesson.parts)), None)
-            if repeated is not None:
-                found[lesson.id] = repeated
-    for id in again:
-        named = folded.get(id)
-        if named is not None and named.is_active:
-            found.setdefault(named.id, "")
-    for id, words in found.items():
-        evidence.record_correction(id, at, session, words)
-    evidence.record_session(at, session)
-    return tuple(found)
 
 
 def _written(change: LessonChange, draft: Draft, today: str) -> Lesson:
@@ -251,22 +205,16 @@ def _written(change: LessonChange, draft: Draft, today: str) -> Lesson:
     )
 
 
-def _note_repeated(
-    lesson: Lesson, draft: Draft, provenance: Provenance, origins: LessonOrigins, evidence: EvidenceLog
-) -> None:
-    """Handle a draft that is known: the same session drafts it again, or another one had to repeat the correction."""
+def _complete_origin(lesson: Lesson, draft: Draft, provenance: Provenance, origins: LessonOrigins) -> None:
+    """Note the origin of a known lesson if it has none that is complete."""
     origin = origins.find_origin(lesson.id)
     own = origin is not None and origin["session"] == provenance.session
     # The origin has no words if an agent added the lesson by command in this session. It is missing if a crash came
-    # between the lesson and its origin. In both cases this draft completes it, and nothing was corrected again.
+    # between the lesson and its origin. In both cases this draft completes it.
     wordless = own and not (origin or {}).get("words")
     cut_short = origin is None and lesson.source == "ai" and lesson.text == _canonical(draft)
     if wordless or cut_short:
         origins.add(lesson.id, provenance)
-    elif lesson.is_active and not own:
-        evidence.record_correction(
-            lesson.id, provenance.at, provenance.session, " ".join(provenance.words[:1])
-        )
 
 
 def _canonical(draft: Draft) -> str:

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 
-from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
+from tacitd_handlers.lessons import lesson_index, lesson_paths
 from tacitd_handlers.lessons.load_output import LINES, render_lessons
 from tacitd_handlers.lessons.named_scopes import rows_of_name
 from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
@@ -44,8 +43,7 @@ def answer_load(args: list[str], env: Mapping[str, str]) -> str | None:
         return None
     if found is None:
         return None
-    text, ids = render_lessons(select_for_load(found, scope, env), lines)
-    load_counts.record_load(lesson_paths.hits_path(env), time.time(), ids, "load")
+    text, _ = render_lessons(select_for_load(found, scope, env), lines)
     return text
 
 

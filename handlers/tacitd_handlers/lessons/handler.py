@@ -1,4 +1,4 @@
-"""The handler of lessons in the daemon: stores drafts, maintains the index and the load counts, reports the status.
+"""The handler of lessons in the daemon: stores drafts, maintains the index, reports the status.
 
 Drafts come from the synthesis, through `draft_extension.py`. All other features work without the daemon.
 """
@@ -15,9 +15,8 @@ from loguru import logger
 
 from tacitd.errors import LogDamagedError, describe_failure
 from tacitd.events import Due, Event, Message, Project, SessionStarted
-from tacitd.files.log import Log
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.lessons import lesson_index, lesson_paths, load_counts
+from tacitd_handlers.lessons import lesson_index, lesson_paths
 from tacitd_handlers.lessons.draft_extension import store_finding
 from tacitd_handlers.lessons.lesson_notices import describe_commit
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
@@ -53,8 +52,7 @@ class LessonsHandler(BaseHandler):
             registry.add_if_new(identify_project(project.root))
 
     def _store_findings(self, event: Message, tools: Tools) -> Outcome:
-        """Store the drafts and the repeated corrections of a synthesis, and withdraw the lessons of deleted lines
-        (SPEC E-30, E-32)."""
+        """Store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
         store = LessonStore.from_environ(self._env, tools.clock)
         root = str(event.project.root) if isinstance(event.project, Project) else ""
         try:
@@ -96,14 +94,10 @@ class LessonsHandler(BaseHandler):
         return {"ambiguous": [one.id for one in several]}
 
     def _tidy(self, tools: Tools) -> None:
-        """Rebuild a stale index, compact the load counts, and report damaged lines of the log."""
+        """Rebuild a stale index, and report damaged lines of the log."""
         store = LessonStore.from_environ(self._env, tools.clock)
         try:
             bad = store.load_index().read_counts()["bad"]
-            loads = Log(store.state_dir / lesson_paths.HITS)
-            if loads.size > load_counts.COMPACT_AT:
-                loads.compact(load_counts.compact_loads(loads.read()))
-                loads.close()
         except (OSError, LogDamagedError) as error:
             what, hint = describe_failure(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))

@@ -14,7 +14,6 @@ from tacitd.errors import UsageError
 from tacitd.files.log import BLANK
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
@@ -56,7 +55,6 @@ def _list_texts(store: LessonStore, id: str) -> Iterator[str]:
     yield from (one.text for one in list_wordings(store.log.read(), id))
     origin = LessonOrigins(store.state_dir).find_origin(id) or {}
     yield from (str(words) for words in origin.get("words", ()) if words != BLANK)
-    yield from EvidenceLog(store.state_dir).list_words(id)
 
 
 def _accept(store: LessonStore, decision: Decision) -> Lesson:

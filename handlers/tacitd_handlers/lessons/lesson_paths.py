@@ -2,9 +2,9 @@
 
 Strings without pathlib, for a fast start; a test compares them with `tacitd.state.paths`.
 
-`~/.claude/lessons/` contains only what the seed defines: the log, the index, promoted/. Data about lessons (hits,
-origins, evidence) is in tacitd's state directory, in one folder for each lessons directory, because people keep
-`~/.claude` under git, and neither counts nor their own words belong there.
+`~/.claude/lessons/` contains only what the seed defines: the log, the index, promoted/. Data about lessons
+(origins, projects) is in tacitd's state directory, in one folder for each lessons directory, because people keep
+`~/.claude` under git, and their own words do not belong there.
 """
 
 # Importing pathlib takes longer than loading the lessons.
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 LOG, INDEX, PROMOTED = "lessons.jsonl", "index.json", "promoted"
-HITS, ORIGINS, EVIDENCE = "hits.jsonl", "origins.jsonl", "evidence.jsonl"
-PROJECTS = "projects.jsonl"
+ORIGINS, PROJECTS = "origins.jsonl", "projects.jsonl"
 
 
 def lessons_dir(env: Mapping[str, str]) -> str:
@@ -42,10 +41,6 @@ def log_path(env: Mapping[str, str]) -> str:
 
 def index_path(env: Mapping[str, str]) -> str:
     return os.path.join(lessons_dir(env), INDEX)
-
-
-def hits_path(env: Mapping[str, str]) -> str:
-    return os.path.join(lessons_state_dir(env), HITS)
 
 
 def _state(env: Mapping[str, str]) -> str:

@@ -40,36 +40,6 @@ def render_lessons(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]
     return "\n".join(parts) + "\n", ids
 
 
-def format_ranges(ids: list[str]) -> str:
-    """Ids in compact form: `1-200,305`."""
-    parts: list[str] = []
-    numbers = sorted(map(int, ids))
-    at = 0
-    while at < len(numbers):
-        end = at
-        while end + 1 < len(numbers) and numbers[end + 1] == numbers[end] + 1:
-            end += 1
-        parts.append(f"{numbers[at]}-{numbers[end]}" if end > at else str(numbers[at]))
-        at = end + 1
-    return ",".join(parts)
-
-
-def parse_ranges(text: str) -> list[int]:
-    """The numbers of a text that `format_ranges` wrote; [] for anything else."""
-    found: list[int] = []
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        last = last or first
-        if not (
-            first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and len(last) <= 12
-        ):
-            return []
-        if int(last) - int(first) > 10_000_000:
-            return []
-        found += range(int(first), int(last) + 1)
-    return found
-
-
 def _within(groups: dict[str, Rows], total: int, lines: int) -> dict[str, Rows]:
     if not lines or 1 + 2 * len(groups) + total <= lines:
         return groups

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class LessonsSettings(BaseModel):
-    """`lessons`: where lessons are promoted to, and when a lesson is stale."""
+    """`lessons`: where lessons are promoted to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -17,7 +17,4 @@ class LessonsSettings(BaseModel):
     tools: str = Field(
         default="",
         description="Directory of the tool files that lessons are promoted to. Empty: `tools` in Claude Code's directory.",
-    )
-    stale: int = Field(
-        default=90, ge=1, le=3650, description="Days without a load after which a lesson is listed as stale."
     )

@@ -35,25 +35,17 @@ def is_same_lesson(one: Pattern, other: Pattern) -> bool:
     return _shared(_content(words), _content(others)) >= ENOUGH and _acts(one, other)
 
 
-def repeats_lesson(fact: str, lesson: Pattern) -> bool:
-    """Whether a newly learned fact repeats what a lesson says, so that the person had to correct it again.
-
-    The fact must contain most words of the action and at least one of the case, with the same negation and numbers.
-    """
-    return _repeats(fact, lesson)
-
-
-def _repeats(fact: str, lesson: Pattern, without: frozenset[str] = frozenset()) -> bool:
-    """See `repeats_lesson`. `without`: stems that do not count as words of the action beside others."""
-    words, wanted = normalise_text(fact).split(), normalise_text(_action_text(lesson)).split()
-    if same_fact(fact, _action_text(lesson)):
+def _repeats(line: str, lesson: Pattern) -> bool:
+    """Whether a line has most words of the action and at least one of the case, with the same negation and numbers."""
+    words, wanted = normalise_text(line).split(), normalise_text(_action_text(lesson)).split()
+    if same_fact(line, _action_text(lesson)):
         return True
     if words.count(_NOT) % 2 != wanted.count(_NOT) % 2 or _CONTRAST in words or _CONTRAST in wanted:
         return False
     if not _numbers(wanted) <= _numbers(words):
         return False
     stated, action, case = _content(words), _content(wanted), _content(normalise_text(lesson.when).split())
-    action = action - without or action
+    action = action - _ORDER or action
     share = len(action & stated) / len(action) if action else 0.0
     return share >= ENOUGH and bool(case & stated)
 
@@ -66,7 +58,7 @@ def is_said_by(lesson: Pattern, line: str) -> bool:
     if line.strip().removeprefix("- ") == pattern.format_pattern(lesson):
         return True
     case = _content(normalise_text(lesson.when).split()) - GENERIC
-    if _repeats(line, lesson, _ORDER) and (not case or case & _content(normalise_text(line).split())):
+    if _repeats(line, lesson) and (not case or case & _content(normalise_text(line).split())):
         return True
     return any(
         same_fact(clause, _action_text(lesson)) for clause in re.split(r"[,;:]\s+", line) if clause.strip()

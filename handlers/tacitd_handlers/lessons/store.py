@@ -37,7 +37,7 @@ class LessonStore(LessonReader):
     def __init__(
         self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
     ) -> None:
-        """`beside`: the folder for hits, origins and evidence."""
+        """`beside`: the folder for origins and projects."""
         super().__init__(directory, beside, disk)
         self.clock = clock or SystemClock()
 

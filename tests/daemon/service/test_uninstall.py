@@ -63,7 +63,7 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
         (places.state_dir / name).write_text("mine")
     ours = [
         "handlers/learning/log.jsonl",
-        "handlers/lessons/1/hits.jsonl",
+        "handlers/lessons/1/origins.jsonl",
         "handlers/old/log.jsonl",
         *STATE_FILES,
     ]

@@ -17,7 +17,6 @@ from tacitd.files.purge import purge_texts
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons.drafts import Draft, MarkedWrong, decide_draft, prompt_addition
-from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.lesson_changes import list_changes
 from tacitd_handlers.lessons.lesson_decisions import decide_lesson
 from tacitd_handlers.lessons.lesson_items import list_items
@@ -124,11 +123,10 @@ def find_words(tmp_path: Path, *words: str) -> list[str]:
 def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonStore, tmp_path: Path) -> None:
     """In no record of the log, no index and no sidecar; other lessons and foreign lines stay byte for byte."""
     decide("edit", "001", "WHEN one -> DO the zebra -> BECAUSE zebras help")
-    EvidenceLog(store.state_dir).record_correction("001", 1.0, "s2", "the zebra again")
     with store.log.path.open("ab") as file:
         file.write(b"not a record\n")
     before = [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line]
-    assert set(find_words(tmp_path, "zebra", "it helps")) >= {"lessons.jsonl", "evidence.jsonl", "index.json"}
+    assert set(find_words(tmp_path, "zebra", "it helps")) >= {"lessons.jsonl", "index.json"}
     assert purge("001").texts[:2] == (ONE, "WHEN one -> DO the zebra -> BECAUSE zebras help")
     assert find_words(tmp_path, "zebra", "no, do it") == []
     assert [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line] == before

@@ -1,4 +1,4 @@
-"""The program beyond the seed's samples: `--json` on each command, stats, stale, wrong use."""
+"""The program beyond the seed's samples: `--json` on each command, wrong use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
-from tacitd_handlers.lessons.evidence import EvidenceLog
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -54,7 +53,6 @@ P = "WHEN editing config -> DO read first -> BECAUSE know it"
         ["load", "--query=x"],
         ["load", "--scope"],
         ["load", "more"],
-        ["stale", "--days=0"],
         ["nope"],
     ],
 )  # fmt: skip
@@ -243,32 +241,13 @@ def test_json_on_each_command(lessons: Lessons) -> None:
         "when": "debugging tmux", "action": "dont", "do": "kill server", "because": "destroys user sessions",
     }  # fmt: skip
     assert [x["id"] for x in lessons.json("search", "tmux")["lessons"]] == ["002", "004"]
-    stats = lessons.json("stats")["lessons"][0]
-    assert (stats["loaded"], stats["corrected_again"], stats["sessions_looked_at"]) == (None, None, 0)
     load = lessons.json("load", "--scope=tmux")
     assert load["active"] == 3 and load["lessons"][0] == {
         "id": "001", "scope": "global", "firm": True,
         "pattern": "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference",
     }  # fmt: skip
-    assert lessons.json("stale")["lessons"] == []
     assert lessons.json("wrong", "4", "--reason", "no")["reason"] == "no"
     assert lessons.json("add", P)["changed"] is True
-
-
-def test_stats_say_unknown_for_what_nobody_looked_at(lessons: Lessons) -> None:
-    """Evidence: loads are counted; a correction counts after the lesson's date; without examined sessions the result
-    is unknown.
-    """
-    lessons.given("load")
-    assert lessons.out("stats").splitlines()[1].split()[3:7] == ["unknown", "-", "unknown", "0"]
-    for _ in range(3):
-        lessons.out("load", "--scope=tmux")
-    evidence = EvidenceLog(lessons.store.state_dir)
-    evidence.record_correction("002", 1_795_149_000.0, "s1", "read it first!")
-    evidence.record_session(1_795_149_000.0, "s2")
-    rows = {line.split()[0]: line.split()[3:7] for line in lessons.out("stats").splitlines()[1:]}
-    assert [rows[id][0] for id in ("001", "002", "003", "004")] == ["3", "3", "0", "3"]
-    assert rows["002"][2:] == ["1", "2"] and rows["004"][2:] == ["0", "2"]
 
 
 def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:

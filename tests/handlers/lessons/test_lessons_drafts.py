@@ -1,4 +1,4 @@
-"""Drafts: prompt, parsing, decision and storage; marks of a person; the evidence that drafts leave."""
+"""Drafts: prompt, parsing, decision and storage; marks of a person."""
 
 from __future__ import annotations
 
@@ -18,24 +18,15 @@ from tacitd_handlers.lessons.drafts import (
     Invalid,
     MarkedWrong,
     decide_draft,
-    parse_again,
     parse_drafts,
     prompt_addition,
-    record_corrections,
     store_drafts,
-)
-from tacitd_handlers.lessons.evidence import (
-    EvidenceLog,
-    count_loads,
-    find_stale,
-    fold_evidence,
-    judge_lessons,
 )
 from tacitd_handlers.lessons.lesson_fold import FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_history import explain_lessons
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.similarity import is_same_lesson, repeats_lesson
+from tacitd_handlers.lessons.similarity import is_same_lesson
 from tacitd_handlers.lessons.store import LessonStore
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
@@ -64,7 +55,6 @@ LESSON: WHEN a
 -> DO b
 -> BECAUSE c
 SCOPE: global
-AGAIN: 002, 007
 FILE: LEARNED.md
 FACT: Uses tabs
 SECTION: Coding
@@ -87,11 +77,10 @@ def test_an_answer_is_told_apart() -> None:
         ]
         or "LESSON" not in rest
     )
-    assert "SCOPE" not in rest and "AGAIN" not in rest and "-> DO b" not in rest
+    assert "SCOPE" not in rest and "-> DO b" not in rest
     assert rest.startswith("FILE: LEARNED.md\nFACT: Prefers pnpm over npm") and rest.endswith(
         "SECTION: Coding"
     )
-    assert parse_again(ANSWER) == ("002", "007")
 
 
 @pytest.mark.parametrize(
@@ -162,10 +151,10 @@ def test_drafts_are_active_at_once_with_their_origin(store: LessonStore) -> None
 
 
 def test_the_same_draft_twice_is_one_lesson(store: LessonStore) -> None:
-    """SPEC E-12, S-29: a synthesis repeated after a crash adds nothing and counts nothing."""
+    """SPEC E-12, S-29: a synthesis repeated after a crash adds nothing."""
     for _ in range(2):
         store_drafts(store, [Draft(TMUX, "tmux"), Draft(TMUX, "tmux")], said())
-    assert len(store.read_lessons().lessons) == 1 and EvidenceLog(store.state_dir).read().again == {}
+    assert len(store.read_lessons().lessons) == 1
 
 
 def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(store: LessonStore) -> None:
@@ -253,74 +242,6 @@ def test_what_a_model_may_not_draft(store: LessonStore, draft: Draft, word: str)
     assert not store.log.path.exists()
 
 
-def test_a_correction_that_had_to_be_repeated_is_evidence(store: LessonStore) -> None:
-    """Evidence: another session with the same draft, a fact that says the same, and an AGAIN line of the model."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said("s1"))
-    assert record_corrections(store, ["Read the file first when editing tmux.conf"], [], "s1", NOW) == ()
-    store_drafts(store, [Draft(TMUX, "tmux")], said("s2"))
-    assert record_corrections(
-        store, ["Read the file first before editing tmux.conf", "Uses tabs"], [], "s3", NOW
-    ) == ("001",)
-    assert record_corrections(store, ["Uses tabs"], ["1", "99"], "s4", NOW) == ("001",)
-    assert (
-        record_corrections(store, ["Do not read the file first when editing tmux.conf"], [], "s5", NOW) == ()
-    )
-    found = EvidenceLog(store.state_dir).read().again[1]
-    assert set(found) == {"s2", "s3", "s4"}
-
-
-def record(store: LessonStore) -> tuple[int | None, int]:
-    (one,) = judge_lessons(
-        store.read_lessons().list_active(),
-        count_loads(store.state_dir),
-        EvidenceLog(store.state_dir).read(),
-        LessonOrigins(store.state_dir).read_all(),
-    )
-    return one.again, one.sessions
-
-
-def test_unknown_is_unknown(store: LessonStore) -> None:
-    """Evidence: unknown without an examined session; its own session and sessions before its date prove nothing."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said("s1"))
-    evidence = EvidenceLog(store.state_dir)
-    assert record(store) == (None, 0)
-    evidence.record_session(NOW, "s1")
-    evidence.record_session(NOW - 10 * 86_400, "s0")
-    evidence.record_correction("001", NOW - 10 * 86_400, "s0")
-    assert record(store) == (None, 0)
-    evidence.record_session(NOW + 86_400, "s2")
-    assert record(store) == (0, 1)
-    for _ in range(2):
-        evidence.record_correction("001", NOW + 86_400, "s3", "again: password=hunter2!x")
-    assert record(store) == (1, 2)
-    assert "hunter2" not in (store.state_dir / "evidence.jsonl").read_text()
-
-
-def test_odd_evidence_is_passed_over(store: LessonStore) -> None:
-    """Records that another writer added to the log."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said())
-    for name in ("evidence.jsonl", "origins.jsonl", "hits.jsonl"):
-        with (store.state_dir / name).open("a") as file:
-            file.write('{"at":"x"}\n{"id":1}\n[]\n{"at":1,"session":2,"kind":"again","id":"001"}\ntorn')
-    assert record(store) == (None, 0)
-
-
-def test_stale_is_said_only_where_loads_were_counted_long_enough() -> None:
-    """`lesson stale`: not loaded for that many days, and counted for as long; a younger lesson is not stale."""
-
-    def lesson(id: str, created: str) -> Lesson:
-        return Lesson(id, "global", "ai", "active", created, parse_pattern(TMUX))
-
-    old, used, young = lesson("001", "2026-01-01"), lesson("002", "2026-01-01"), lesson("003", "2026-11-01")
-    now, day = 1_795_149_000.0, 86_400.0  # 2026-11-20
-    counted = {2: (3, now - 5 * day)}
-    records = judge_lessons(
-        [old, used, young], (counted, now - 100 * day), EvidenceLog(Path("/nowhere")).read(), {}
-    )
-    assert [r.lesson.id for r in find_stale(records, now - 100 * day, now, 90)] == ["001"]
-    assert find_stale(records, now - 10 * day, now, 90) == [] == find_stale(records, None, now, 90)
-
-
 def test_why_tells_origin_and_history(store: LessonStore) -> None:
     """`tacitd why` on lessons: by id, or by a part of the text as it is loaded."""
     store_drafts(store, [Draft(TMUX, "tmux")], said())
@@ -333,33 +254,6 @@ def test_why_tells_origin_and_history(store: LessonStore) -> None:
         ]
     assert explain_lessons(store, "knitting") == [] == explain_lessons(store, "7")
     json.dumps(explain_lessons(store, "1"))
-
-
-def test_corrections_are_told_from_their_opposite() -> None:
-    """Evidence: negation and numbers count; a fact about another subject does not."""
-    lesson = parse_pattern("WHEN committing -> DO NOT push to main -> BECAUSE reviews")
-    assert repeats_lesson("Never push to main when committing", lesson)
-    assert not repeats_lesson("Push to main when committing", lesson)
-    assert not repeats_lesson("Never push to staging when committing", lesson)
-
-
-def test_what_was_seen_before_a_lesson_says_nothing_of_it() -> None:
-    """Evidence: its own session is subtracted only if it would count; foreign records are skipped."""
-    odd: list[dict[str, object]] = [
-        {"at": DAY, "session": 5},
-        {"at": "x", "session": "a"},
-        {"at": DAY, "kind": "again", "id": "no", "session": "b"},
-    ]
-    records: list[dict[str, object]] = [
-        {"at": 10 * DAY, "kind": "looked", "session": "s1"},
-        {"at": 40 * DAY, "kind": "looked", "session": "s2"},
-    ]
-    found = fold_evidence([*odd, *records])
-    assert set(found.examined) == {"b", "s1", "s2"}
-    for created, sessions in (("1970-01-20", 1), ("1970-01-05", 1), ("1970-03-20", 0)):
-        lesson = Lesson("001", "global", "ai", "active", created, parse_pattern(TMUX))
-        (one,) = judge_lessons([lesson], ({}, None), found, {1: {"session": "s1"}})
-        assert (one.sessions, one.again, one.loaded) == (sessions, 0 if sessions else None, None)
 
 
 def test_the_prompt_names_only_what_holds_here() -> None:

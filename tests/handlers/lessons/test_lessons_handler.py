@@ -16,11 +16,9 @@ from tacitd.events import Due, Message, NoProject
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import draft_extension, lesson_paths, load_counts
+from tacitd_handlers.lessons import draft_extension, lesson_paths
 from tacitd_handlers.lessons import make_plugin as lessons_slice
 from tacitd_handlers.lessons.context import LINES, build_section
-from tacitd_handlers.lessons.drafts import load_template, parse_again
-from tacitd_handlers.lessons.evidence import EvidenceLog
 from tacitd_handlers.lessons.failure_advice import find_lessons
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
@@ -82,22 +80,15 @@ def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None
     assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
 
 
-def test_tidying_makes_the_index_folds_the_counts_and_says_what_is_damaged(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tidying_makes_the_index_and_says_what_is_damaged(lessons: Lessons) -> None:
     """The job `tidy` is idempotent."""
-    monkeypatch.setattr(load_counts, "COMPACT_AT", 100)
     lessons.given("load")
-    for _ in range(5):
-        lessons.out("load")
     with lessons.log.open("a") as log:
         log.write("nonsense\n")
     said, handler = Said(), Handler()
     for _ in range(2):
         assert handler.handle(Due(TIDY), said.tools()) == Done()
     assert "1 lines" in said.wrong[DAMAGED].what
-    assert (lessons.store.state_dir / lesson_paths.HITS).read_text().count("\n") == 1
-    assert lessons.json("stats")["lessons"][0]["loaded"] == 5
     lessons.log.write_text(lessons.log.read_text().replace("nonsense\n", ""))
     handler.handle(Due(TIDY), said.tools())
     assert said.wrong == {}
@@ -164,17 +155,13 @@ def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:
 
 
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
-    """The session-start text: at most 15 lines, from any folder of the project; it counts as a load."""
+    """The session-start text: at most 15 lines, from any folder of the project."""
     root = project(lessons.home, "My App")
     assert build_section(ContextRequest(root, 9000)) == ""
     lessons.given("load")
     lessons.out("add", "-s", "my-app", "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    request = ContextRequest(root / "src", 9000)
-    text = build_section(request)
+    text = build_section(ContextRequest(root / "src", 9000))
     assert text.startswith("## Lessons (2 active)\n\n### Global\n") and "### my-app\n- WHEN testing" in text
-    (note,) = request.notes
-    note()
-    assert lessons.json("stats")["lessons"][0]["loaded"] == 1
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
     told = build_section(ContextRequest(root / "src" / "gone", 9000))
@@ -197,19 +184,18 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
 def test_what_an_agent_adds_in_a_session_is_of_that_session(
     lessons: Lessons, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Evidence: the correction for which a lesson was added does not count again when it is synthesised later."""
+    """The correction for which a lesson was added gives it its words when it is synthesised later."""
     text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
     lessons.out("add", text)
     assert 'origin:\n  session: "s-1"\n' in lessons.out("show", "1")
     store = lessons.store
-    for session, again in (("s-1", None), ("s-2", 1)):
+    for session in ("s-1", "s-2"):
         told = {
             "found": [{"drafts": [[text.replace("the file", "the files"), "global"]]}],
             "words": ["no, read it"],
         }
         assert draft_extension.store_finding(store, told, session, store.clock.now(), "/p") == ()
-        assert lessons.json("stats")["lessons"][0]["corrected_again"] == again
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
 
 
@@ -227,19 +213,13 @@ def test_a_lesson_is_made_of_a_correction_only(
     assert draft_extension.store_finding(lessons.store, told, "s-1", 0.0, "/p") == added
 
 
-def test_a_repeated_lesson_has_a_word_of_its_own() -> None:
-    """SPEC E-30: AGAIN means a known fact in Stage 1; answers to earlier prompts still count."""
-    assert parse_again("REPEATED: 006, 7\nAGAIN: 008") == ("006", "7", "008")
-    assert "\nREPEATED: 000\n" in load_template() and "AGAIN" not in load_template()
-
-
 def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     """DESIGN "Model", S-67: a person's words are redacted before they are cut, not after."""
     words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     store = lessons.store
     assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).to_record())
-    EvidenceLog(store.state_dir).record_correction("1", 0.0, "s", words)
-    assert "ghp_" not in (store.state_dir / lesson_paths.EVIDENCE).read_text()
+    LessonOrigins(store.state_dir).add("1", Provenance("s", 0.0, words=(words,)))
+    assert "ghp_" not in (store.state_dir / lesson_paths.ORIGINS).read_text()
 
 
 def test_every_setting_is_described() -> None:
@@ -252,10 +232,8 @@ def test_what_is_noted_of_projects_and_lessons_leaves_no_file_open(lessons: Less
     """Each event makes these anew; a daemon that runs for months would have no descriptors left."""
     state = tmp_path / "notes"
     before = len(os.listdir("/dev/fd"))
-    evidence, origins, registry = EvidenceLog(state), LessonOrigins(state), ProjectRegistry(state)
-    evidence.record_correction("001", 1.0, "s", "use pnpm")
-    evidence.record_session(1.0, "s")
+    origins, registry = LessonOrigins(state), ProjectRegistry(state)
     origins.add("001", Provenance("s", 1.0, "/p", ("u1",), ("no",)))
     registry.add_if_new(identify_project(tmp_path))
     assert len(os.listdir("/dev/fd")) == before
-    assert len(registry.read_all()) == len(origins.read_all()) == len(evidence.read().again) == 1
+    assert len(registry.read_all()) == len(origins.read_all()) == 1

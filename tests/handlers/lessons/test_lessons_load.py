@@ -1,4 +1,4 @@
-"""Loading: budget and order, load counts, lessons for an error, and equal output of the fast and the full path."""
+"""Loading: budget and order, lessons for an error, and equal output of the fast and the full path."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from test_lessons_project_scopes import project
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.lessons import fast_path, lesson_index, load_counts
+from tacitd_handlers.lessons import fast_path, lesson_index
 from tacitd_handlers.lessons.context import build_section
 from tacitd_handlers.lessons.error_match import (
     extract_terms,
@@ -24,7 +24,7 @@ from tacitd_handlers.lessons.error_match import (
     stem_word,
 )
 from tacitd_handlers.lessons.lesson_fold import FoldedLessons
-from tacitd_handlers.lessons.load_output import format_ranges, parse_ranges, render_lessons
+from tacitd_handlers.lessons.load_output import render_lessons
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
 
@@ -57,19 +57,6 @@ def test_the_budget_holds_and_the_order_is_by_id(
         assert whens == sorted(whens)
     if any(not line.endswith("[firm]") for line in shown):
         assert sum(line.endswith("[firm]") for line in shown) == sum(firm for _, firm in (*one, *other))
-
-
-@examples(100)
-@given(st.lists(st.integers(1, 3000), unique=True, max_size=60))
-def test_ids_in_few_characters(given_ids: list[int]) -> None:
-    """hits.jsonl: ranges and numbers are inverse."""
-    assert parse_ranges(format_ranges([f"{n:03d}" for n in given_ids])) == sorted(given_ids)
-
-
-@pytest.mark.parametrize("text", ["a", "-", "1--2", "2-99999999999", "1,,2", "²"])
-def test_odd_ranges_are_nothing(text: str) -> None:
-    """hits.jsonl: a line of another writer."""
-    assert parse_ranges(text) == []
 
 
 @examples(100)
@@ -130,44 +117,6 @@ def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
     said = lessons.out("load", "--scope=x")
     assert fast_path.answer_load(["--scope=x"], os.environ) == said
     assert r'- WHEN "a\b" -> DO c"] -> BECAUSE d' in said and "é編" in said
-
-
-def test_loads_are_counted_apart_from_the_log(lessons: Lessons) -> None:
-    """One line for each load, in the state directory; the log is unchanged."""
-    before = lessons.given("load").log.read_bytes()
-    lessons.out("load", "--scope=tmux")
-    lessons.out("load")
-    lines = (lessons.store.state_dir / "hits.jsonl").read_text().splitlines()
-    assert [(json.loads(x)["via"], json.loads(x)["ids"]) for x in lines] == [
-        ("load", "1-2,4"),
-        ("load", "1"),
-    ]
-    assert lessons.log.read_bytes() == before
-
-
-def test_counts_survive_a_torn_line_and_folding(tmp_path: Path) -> None:
-    """hits.jsonl: a torn line is ended, odd ones are skipped, and compaction keeps every count."""
-    path = tmp_path / "deep" / "hits.jsonl"
-    assert load_counts.record_load(str(path), 100.0, ["001", "002"], "load")
-    with path.open("a") as file:
-        file.write('{"at":1,"ids":7}\n{"at":"x","ids":"1"}\n{"at":200,"ids":"1"')
-    assert load_counts.record_load(str(path), 300.0, ["001"], "load")
-    from tacitd.files.log import Log
-
-    log = Log(path)
-    counted, since = load_counts.sum_loads(log.read())
-    assert counted == {1: (2, 300.0), 2: (1, 100.0)} and since == 1
-    log.compact(load_counts.compact_loads(log.read()))
-    assert load_counts.record_load(str(path), 400.0, ["002"], "load")
-    assert load_counts.sum_loads(log.read()) == ({1: (2, 300.0), 2: (2, 400.0)}, 1)
-
-
-def test_a_count_that_cannot_be_written_stops_nothing(lessons: Lessons) -> None:
-    """A load does not fail if its count cannot be written."""
-    (lessons.home / "state").write_text("in the way")
-    assert lessons.given("load").out("load").startswith("## Lessons (1 active)")
-    lessons.store.load_index()
-    assert fast_path.answer_load([], os.environ) is not None
 
 
 def test_no_lessons_are_loaded_from_an_index_of_none(lessons: Lessons) -> None:
