@@ -65,8 +65,8 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
     return [
         CommandCase(PLAIN, [sys.executable, "-c", "pass"], 1),
         CommandCase("tacitd statusline", [*TACITD, "statusline"], 3),
-        CommandCase("lesson load", [*LESSON, "load"], 2),
-        CommandCase("lesson load, no lessons", [*LESSON, "load"], 2, "empty"),
+        CommandCase("lesson load", [*LESSON, "load"], ASKED),
+        CommandCase("lesson load, no lessons", [*LESSON, "load"], ASKED, "empty"),
         CommandCase("tacitd --help", [*TACITD, "--help"], ASKED),
         CommandCase("tacitd context", [*TACITD, "context"], ASKED),
         CommandCase("tacitd learned", [*TACITD, "learned"], ASKED),

@@ -53,7 +53,7 @@ TACITD, LESSON = "entry_point", "lessons.cli"
     ("program", "arguments", "forbidden"),
     [
         (TACITD, "statusline", SMALL),
-        (LESSON, "load", SMALL),
+        (LESSON, "load", FORBIDDEN),
         (TACITD, "--version", FORBIDDEN | {"msgspec"}),
         (TACITD, "--help", FORBIDDEN),
         (TACITD, "config socket", FORBIDDEN | {"msgspec"}),

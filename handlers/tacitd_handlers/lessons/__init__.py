@@ -1,7 +1,7 @@
 """Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
-This module only declares the plugin. It imports nothing heavy, because agents call `lesson load` often. The rules
-(`pattern`, `scopes`, `lesson_fold`, `load_output`, `relevance`, `drafts`) are pure. `store` does the I/O, `handler` runs in
+This module only declares the plugin. The rules
+(`pattern`, `scopes`, `lesson_fold`, `load_output`, `error_match`, `drafts`) are pure. `store` does the I/O, `handler` runs in
 the daemon, and `commands` is the command line.
 """
 

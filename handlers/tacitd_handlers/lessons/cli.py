@@ -1,22 +1,11 @@
-"""The program `lesson`.
-
-Nothing heavy is imported here, because `lesson load` must be fast; all other commands go to `full_program.py`.
-"""
+"""The program `lesson`: the group of commands with a process of its own."""
 
 from __future__ import annotations
 
-import os
-import sys
+from tacitd.cli.program import run_and_exit
+from tacitd_handlers.lessons.command_group import lesson
 
 
 def main() -> None:
-    """Run the program, and end the process with its exit code."""
-    if sys.argv[1:2] == ["load"]:
-        from tacitd_handlers.lessons.fast_path import answer_load, print_text
-
-        text = answer_load(sys.argv[2:], os.environ)
-        if text is not None:
-            sys.exit(print_text(text))
-    from tacitd_handlers.lessons.full_program import run_program
-
-    run_program()
+    """Run the program, and end the process with its exit code: 0, 1 failed, 2 wrong use."""
+    run_and_exit(lesson, "lesson")

@@ -12,7 +12,6 @@ import click
 from tacitd.cli.common import show_argument
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd_handlers.lessons import scopes
-from tacitd_handlers.lessons.fast_path import LOST
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import PatternError
 from tacitd_handlers.lessons.store import LessonStore
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
     from tacitd_handlers.lessons.settings import LessonsSettings
 
+LOST = "the output could not be written"
 F = TypeVar("F", bound=Callable[..., Any])
 
 

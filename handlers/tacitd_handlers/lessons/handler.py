@@ -16,8 +16,9 @@ from loguru import logger
 from tacitd.errors import LogDamagedError, describe_failure
 from tacitd.events import Due, Event, Message, Project, SessionStarted
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.lessons import lesson_index, lesson_paths
 from tacitd_handlers.lessons.draft_extension import store_finding
+from tacitd_handlers.lessons.lesson_fold import FoldedLessons
+from tacitd_handlers.lessons.lesson_index import count_lessons
 from tacitd_handlers.lessons.lesson_notices import describe_commit
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, list_ambiguous
@@ -72,37 +73,28 @@ class LessonsHandler(BaseHandler):
             tools.announce(notice)
 
     def status(self) -> Mapping[str, Any]:
-        """The number of lessons of each kind. `index`: `fresh`, `stale` if it does not match the log, or `none`."""
-        log = lesson_paths.log_path(self._env)
-        found = lesson_index.read_index(log, lesson_paths.index_path(self._env))
-        counts = found.read_counts() if found is not None else {}
-        state = (
-            "fresh" if found is not None else "stale" if lesson_index.stat_log(log) is not None else "none"
-        )
-        kinds = ("active", "ai", "user", "deleted", "promoted")
-        return {"index": state, **{kind: counts.get(kind, 0) for kind in kinds}, **self._list_questions()}
-
-    def _list_questions(self) -> dict[str, Any]:
-        """`ambiguous`: ids of lessons that fit several projects."""
+        """The number of lessons of each kind. `ambiguous`: the ids of lessons that fit several projects."""
         store = LessonStore.from_environ(self._env)
         try:
+            lessons = store.read_lessons()
             known = ProjectRegistry(store.state_dir).read_all()
-            origins = LessonOrigins(store.state_dir).read_all()
-            several = list_ambiguous(store.read_lessons(), known, origins)
+            several = list_ambiguous(lessons, known, LessonOrigins(store.state_dir).read_all())
         except OSError:
-            return {"ambiguous": []}
-        return {"ambiguous": [one.id for one in several]}
+            lessons, several = FoldedLessons(), []
+        counts = count_lessons(lessons)
+        kinds = ("active", "ai", "user", "deleted", "promoted")
+        return {**{kind: counts[kind] for kind in kinds}, "ambiguous": [one.id for one in several]}
 
     def _tidy(self, tools: Tools) -> None:
-        """Rebuild a stale index, and report damaged lines of the log."""
+        """Make a stale index again, and report damaged lines of the log."""
         store = LessonStore.from_environ(self._env, tools.clock)
         try:
-            bad = store.load_index().read_counts()["bad"]
+            store.update_index()
         except (OSError, LogDamagedError) as error:
             what, hint = describe_failure(error)
             tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))
             return
-        if bad:
+        if bad := store.log.bad:
             what = f"{bad} lines of {store.log.path} are not records"
             tools.degrade(Degradation(DAMAGED, what, "they are skipped; correct or remove them"))
         else:

@@ -6,7 +6,6 @@ The log and promoted/ belong to the person, the lock and the index do not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from tacitd.handler import Footprint
 from tacitd_handlers.lessons import lesson_paths
@@ -18,7 +17,7 @@ def lessons_footprint(environ: Mapping[str, str]) -> Footprint:
 
     The index can be rebuilt from the log.
     """
-    place = Path(lesson_paths.lessons_dir(environ))
+    place = lesson_paths.lessons_dir(environ)
     promoted = place / lesson_paths.PROMOTED
     removed, kept = [place / LOCK, place / lesson_paths.INDEX], [place / lesson_paths.LOG, promoted]
     return Footprint(removed, kept, [place, promoted], [promoted, place])

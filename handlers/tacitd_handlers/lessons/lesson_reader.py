@@ -25,7 +25,7 @@ class LessonReader:
     @classmethod
     def from_environ(cls, env: Mapping[str, str]) -> Self:
         """The lessons of this environment."""
-        return cls(Path(lesson_paths.lessons_dir(env)), Path(lesson_paths.lessons_state_dir(env)))
+        return cls(lesson_paths.lessons_dir(env), lesson_paths.lessons_state_dir(env))
 
     def read_lessons(self) -> FoldedLessons:
         """Read and fold the log. Raises OSError."""

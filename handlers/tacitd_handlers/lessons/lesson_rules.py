@@ -26,7 +26,7 @@ class LessonRules:
 
     def list_files(self) -> Sequence[Path]:
         """The log of the lessons."""
-        return [Path(lesson_paths.log_path(self._environ))]
+        return [lesson_paths.lessons_dir(self._environ) / lesson_paths.LOG]
 
     def list_rules(self) -> Sequence[PersonRule]:
         """The active global lessons: those that a person stated first, then the newest. Raises OSError.

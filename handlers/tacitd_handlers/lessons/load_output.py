@@ -1,11 +1,12 @@
-"""The text of `lesson load`: which lessons, within how many lines, in which format (SPEC E-18).
+"""The text of `lesson load`: which lessons, within how many lines, in which format (SPEC E-18). Pure.
 
-Pure, with few imports. A row is (id, line); the line is printed as it is, `- WHEN … [firm]`. Rows are ordered by id
-alone, so that a prompt cache stays valid; the budget only decides which rows are included.
+A row is (id, line); the line is printed as it is, `- WHEN … [firm]`. Rows are ordered by id alone, so that a prompt cache
+stays valid; the budget only decides which rows are included.
 """
 
 from __future__ import annotations
 
+from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.scopes import GLOBAL
 
 LINES = 200
@@ -18,6 +19,11 @@ Rows = list[tuple[str, str]]
 def line_of(text: str, *, firm: bool) -> str:
     """The line for a lesson's canonical text."""
     return f"- {text}{FIRM}" if firm else f"- {text}"
+
+
+def make_row(lesson: Lesson) -> tuple[str, str]:
+    """The row of a lesson."""
+    return lesson.id, line_of(lesson.text, firm=lesson.is_firm)
 
 
 def render_lessons(groups: dict[str, Rows], lines: int) -> tuple[str, list[str]]:

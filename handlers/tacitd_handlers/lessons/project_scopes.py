@@ -101,7 +101,7 @@ def find_project_scope(env: Mapping[str, str], directory: Path | None = None) ->
 
     What cannot be read counts as not known.
     """
-    beside = Path(lesson_paths.lessons_state_dir(env))
+    beside = lesson_paths.lessons_state_dir(env)
     try:
         known, origins = ProjectRegistry(beside).read_all(), LessonOrigins(beside).read_all()
     except OSError:

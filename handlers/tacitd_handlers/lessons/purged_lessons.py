@@ -47,7 +47,7 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
         edit_file(
             store.log.path, lambda data: _blank_records(data or b"", int(lesson.id), digests), disk=store.disk
         )
-    store.load_index()
+    store.update_index()
     card = store.directory / PROMOTED / f"{lesson.id}.md"
     if not card.exists():
         return [store.log.path]

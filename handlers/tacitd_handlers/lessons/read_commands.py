@@ -23,10 +23,10 @@ from tacitd_handlers.lessons.command_support import (
     print_document,
     print_text,
 )
-from tacitd_handlers.lessons.fast_path import select_for_load
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.load_output import FIRM, LINES, render_lessons
+from tacitd_handlers.lessons.load_output import FIRM, LINES, make_row, render_lessons
+from tacitd_handlers.lessons.named_scopes import select_for_load
 from tacitd_handlers.lessons.project_scopes import ProjectRegistry, show_scopes
 from tacitd_handlers.lessons.render import build_document as as_document
 from tacitd_handlers.lessons.render import format_lesson, format_list
@@ -122,7 +122,8 @@ def show_(id: str, as_json: bool) -> None:
 def load_(scope: str, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = open_store()
-    found = select_for_load(at.load_index(), scope, os.environ)
+    chosen = select_for_load(at.read_lessons().list_active(), scope, os.environ)
+    found = {name: [make_row(one) for one in lessons] for name, lessons in chosen.items()}
     text, ids = render_lessons(found, lines)
     if as_json:
         rows = [_row(scope, id, line) for scope, rows in found.items() for id, line in rows if id in set(ids)]

@@ -1,4 +1,4 @@
-"""Valid scopes, and the scope of a project. Pure, with few imports, because `lesson load` uses it.
+"""Valid scopes, and the scope of a project. Pure.
 
 A scope is `global`, or the name of a tool, a skill or a project: one word in lower case. Upper case is folded (`Tmux`
 is `tmux`), so that a lesson is found however its scope is typed. Spaces are refused, because `lesson list` prints
@@ -6,6 +6,8 @@ columns.
 """
 
 from __future__ import annotations
+
+import unicodedata
 
 GLOBAL = "global"
 LONGEST = 64
@@ -16,8 +18,6 @@ def normalise_scope(scope: str) -> str | None:
     """The normalised scope, or None if the text is not a valid scope."""
     name = scope.strip()
     if not name.isascii():
-        import unicodedata
-
         name = unicodedata.normalize("NFC", name)
     name = name.lower()
     if not name or len(name) > LONGEST or not name[0].isalnum():
@@ -37,6 +37,4 @@ def scope_of_name(name: str) -> str:
 def _mark(char: str) -> bool:
     if char.isascii():
         return False
-    import unicodedata
-
     return unicodedata.category(char).startswith("M")

@@ -143,7 +143,7 @@ def test_drafts_are_active_at_once_with_their_origin(store: LessonStore) -> None
     assert taken.added == ("001",)
     lesson = store.read_lessons().lessons["001"]
     assert (lesson.source, lesson.status, lesson.scope, lesson.text) == ("ai", "active", "tmux", TMUX)
-    assert store.load_index().rows_of_scope("tmux") == [("001", f"- {TMUX}")]
+    assert [(one.scope, one.text) for one in store.read_lessons().list_active()] == [("tmux", TMUX)]
     origin = LessonOrigins(store.state_dir).find_origin("1")
     assert origin is not None and origin["session"] == "s1" and origin["prompts"] == ["u1"]
     assert origin["words"] == ["no, read it first! my token: [secret]"]

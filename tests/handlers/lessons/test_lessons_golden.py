@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from support_lessons import Lessons
 
 LIST = """\
@@ -151,12 +149,9 @@ def test_search(lessons: Lessons) -> None:
     assert [line.split()[0] for line in lessons.out("search", "first wrong").splitlines()[1:]] == ["002"]
 
 
-@pytest.mark.parametrize("again", ["first", "from the index"])
-def test_load(lessons: Lessons, again: str) -> None:
-    """SPEC E-18, seed "Loading Lessons": the sample, made from the log and made from the index."""
+def test_load(lessons: Lessons) -> None:
+    """SPEC E-18, seed "Loading Lessons": the sample."""
     lessons.given("load")
-    if again != "first":
-        lessons.store.load_index()
     assert lessons.out("load", "--scope=tmux") == LOAD
     assert lessons.out("load", "--scope", "tmux") == LOAD == lessons.out("load", "-s", "tmux")
     only = "## Lessons (1 active)\n" + "".join(LOAD.splitlines(True)[1:4])

@@ -67,15 +67,13 @@ def test_the_slice_needs_no_model() -> None:
     assert isinstance(made.make_handler(), Handler) and [job.name for job in made.jobs] == [TIDY]
 
 
-def test_status_counts_lessons_without_reading_the_log(lessons: Lessons) -> None:
-    """The counts come from the index; a stale index is reported as stale."""
+def test_status_counts_lessons(lessons: Lessons) -> None:
+    """Of each kind, as the log has them."""
     handler = Handler()
-    assert handler.status()["index"] == "none"
+    assert handler.status()["active"] == 0
     lessons.given("history")
-    assert handler.status()["index"] == "stale"
-    handler.handle(Due(TIDY), Said().tools())
     assert handler.status() == {
-        "index": "fresh", "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "ambiguous": [],
+        "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "ambiguous": [],
     }  # fmt: skip
     assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
 
@@ -115,7 +113,7 @@ def test_a_full_disk_is_said_with_its_cure(
         raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
 
     monkeypatch.setattr("tacitd_handlers.lessons.handler.store_finding", full)
-    monkeypatch.setattr("tacitd_handlers.lessons.store.LessonStore.load_index", full)
+    monkeypatch.setattr("tacitd_handlers.lessons.store.LessonStore.read_lessons", full)
     said = Said()
     outcome = Handler().handle(event, said.tools())
     found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]

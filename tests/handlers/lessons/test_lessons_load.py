@@ -1,4 +1,4 @@
-"""Loading: budget and order, lessons for an error, and equal output of the fast and the full path."""
+"""Loading: budget and order, lessons for an error, and what hides no lesson."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ from test_lessons_project_scopes import project
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.lessons import fast_path, lesson_index
 from tacitd_handlers.lessons.context import build_section
 from tacitd_handlers.lessons.error_match import (
     extract_terms,
     score_match,
     stem_word,
 )
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons
 from tacitd_handlers.lessons.load_output import render_lessons
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
@@ -62,7 +60,7 @@ def test_the_budget_holds_and_the_order_is_by_id(
 @examples(100)
 @given(st.text(max_size=20))
 def test_a_stem_is_a_beginning(word: str) -> None:
-    """Because of this, most lines are excluded by a substring test."""
+    """A text that lacks the stem lacks the word."""
     assert word.startswith(stem_word(word)) and extract_terms(word) == extract_terms(word)
 
 
@@ -83,81 +81,34 @@ def test_lessons_that_fit_an_error(when: str, error: str, fits: bool) -> None:
     assert (score_match(when, error) > 0) is fits
 
 
-FLAGS = [
-    [], ["--scope=tmux"], ["-s", "TMUX"], ["--lines=4"],
-    ["--lines", "0", "--scope", "browser"], ["--scope", "nothing"],
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("arguments", FLAGS, ids=" ".join)
-def test_the_fast_way_says_what_the_slow_one_says(lessons: Lessons, arguments: list[str]) -> None:
-    """`lesson load`: the same bytes with an index, without one, and through click."""
-    lessons.given("load")
-    slow = lessons.out("load", *arguments)
-    fast = fast_path.answer_load(arguments, os.environ)
-    assert fast == slow == lessons.out("load", *arguments)
-    assert lessons.json("load", *arguments)["active"] == int(slow.split("(")[1].split()[0])
-
-
 @pytest.mark.parametrize(
-    "arguments",
-    [["--json"], ["-stmux"], ["--help"], ["--scope"], ["--scope="], ["--lines", "-1"], ["--lines", "²"], ["x"], ["--",],
-     ["--query", "x"], ["--scope", "a b"], ["--scope=tmux", "--", "x"]],
-)  # fmt: skip
-def test_what_the_fast_way_does_not_understand_it_leaves(lessons: Lessons, arguments: list[str]) -> None:
-    """Other forms of options are parsed or refused by click."""
-    lessons.given("load").store.load_index()
-    assert fast_path.answer_load(arguments, os.environ) is None
+    "arguments", ["--json", "-stmux", "--scope=TMUX", "--lines=4", "--lines 0 --scope browser"]
+)
+def test_each_form_of_the_options_is_read(lessons: Lessons, arguments: str) -> None:
+    """`lesson load`: as click reads options."""
+    lessons.given("load")
+    assert "multiple approaches" in lessons.out("load", *arguments.split())
 
 
-def test_quotes_and_backslashes_survive_the_fast_way(lessons: Lessons) -> None:
-    """index.json is parsed as JSON only if a line contains a backslash."""
-    for text in (r'WHEN "a\b" -> DO c"] -> BECAUSE d', "WHEN é編 -> DO c -> BECAUSE “d”"):
-        lessons.out("add", "-s", "x", text)
-    said = lessons.out("load", "--scope=x")
-    assert fast_path.answer_load(["--scope=x"], os.environ) == said
-    assert r'- WHEN "a\b" -> DO c"] -> BECAUSE d' in said and "é編" in said
+def test_a_load_works_anywhere(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent's sandbox: the current directory was removed, and the state directory cannot be made."""
+    gone = lessons.home / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
+    lessons.out("add", "-s", "tmux", FIRM)
+    assert FIRM in lessons.out("load", "--scope=tmux")
 
 
-def test_no_lessons_are_loaded_from_an_index_of_none(lessons: Lessons) -> None:
-    """Without a log nothing is read: the index is the one that would be built."""
-    index = lesson_index.read_missing(str(lessons.log))
-    assert index is not None and not lessons.log.exists()
-    built = lesson_index.build_index(FoldedLessons(), 0)
-    assert index.bind_to_log(os.stat(".")) == built.bind_to_log(os.stat("."))
-    assert fast_path.answer_load([], os.environ) == lessons.out("load")
-    lessons.directory.parent.mkdir(parents=True, exist_ok=True)
-    lessons.directory.write_text("in the way")
-    assert fast_path.answer_load([], os.environ) is None
-
-
-def test_loading_imports_next_to_nothing(lessons: Lessons) -> None:
-    """The few imports keep `lesson load` as a process within five times `python3 -c pass`."""
-    lessons.given("load").store.load_index()
-    code = (
-        "import sys; before = set(sys.modules); sys.argv = ['lesson', 'load', '--scope=tmux']\n"
-        "from tacitd_handlers.lessons.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print(*sorted(set(sys.modules) - before), file=sys.stderr)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ), check=True
-    )
-    assert done.stdout.startswith("## Lessons (3 active)")
-    heavy = {
-        "click",
-        "json",
-        "re",
-        "typing",
-        "dataclasses",
-        "pathlib",
-        "msgspec",
-        "pydantic",
-        "argparse",
-        "tacitd",
-    }
-    assert {name.split(".")[0] for name in done.stderr.split()} & heavy == set()
+def test_a_load_writes_nothing(lessons: Lessons) -> None:
+    """SPEC E-18: the log is read alone, so a load works where nothing can be written, and whatever the index is."""
+    lessons.given("load")
+    (lessons.directory / "index.json").write_text("odd")
+    before = sorted(path.relative_to(lessons.home) for path in lessons.home.rglob("*"))
+    assert lessons.out("load", "--scope=tmux").startswith("## Lessons (3 active)")
+    assert sorted(path.relative_to(lessons.home) for path in lessons.home.rglob("*")) == before
+    assert (lessons.directory / "index.json").read_text() == "odd"
 
 
 def test_a_reader_that_goes_away_is_no_error(lessons: Lessons) -> None:
@@ -187,7 +138,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
     """`lesson load >file` on a full disk: exit code 1 and a sentence about the output, without a traceback."""
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
-    lessons.given("load").store.load_index()
+    lessons.given("load")
     code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     command = [sys.executable, "-c", code, *arguments.split()]
     with Path("/dev/full").open("wb") as full:
@@ -202,7 +153,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
 
 def test_nobody_listens(lessons: Lessons) -> None:
     """`lesson load >&-`: some supervisors start programs without standard output; this is not an error."""
-    lessons.given("load").store.load_index()
+    lessons.given("load")
     code = "import sys; sys.argv = ['lesson', 'load']\nfrom tacitd_handlers.lessons.cli import main\nmain()"
     done = subprocess.run(
         ["sh", "-c", f'exec "{sys.executable}" -c "{code}" >&-'],

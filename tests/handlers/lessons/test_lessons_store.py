@@ -12,9 +12,10 @@ import pytest
 
 from support_lessons import FIXTURES, Lessons
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import lesson_index, lesson_operations, lesson_paths
+from tacitd_handlers.lessons import lesson_operations, lesson_paths
 from tacitd_handlers.lessons.lesson_fold import fold_lessons
 from tacitd_handlers.lessons.lesson_operations import AddedLesson
+from tacitd_handlers.lessons.load_output import LINES, make_row, render_lessons
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonStore
 
@@ -46,66 +47,49 @@ def test_writers_at_once_give_distinct_ids_without_gaps(tmp_path: Path, writers:
     records = [json.loads(line) for line in (directory / "lessons.jsonl").read_bytes().splitlines()]
     assert [r["id"] for r in records] == [f"{n:03d}" for n in range(1, writers * each + 1)]
     assert len({r["when"] for r in records}) == writers * each
-    found = lesson_index.read_index(str(directory / "lessons.jsonl"), str(directory / "index.json"))
-    assert found is not None and len(found.rows_of_scope("global")) == writers * each
+    assert len(json.loads((directory / "index.json").read_bytes())["scopes"]["global"]) == writers * each
 
 
 def test_the_index_is_json_and_says_what_the_log_says(lessons: Lessons) -> None:
-    """SPEC E-20: derived; the log's stamp, a checksum, and the active lessons by scope."""
-    lessons.given("load").store.load_index()
+    """SPEC E-20: derived; the active lessons by scope."""
+    lessons.given("load").store.update_index()
     found = json.loads((lessons.directory / "index.json").read_bytes())
     assert list(found["scopes"]) == ["browser", "global", "tmux"]
-    assert [id for id, _ in found["scopes"]["tmux"]] == ["002", "004"]
-    assert found["counts"]["active"] == 4 and found["log"][0] == lessons.log.stat().st_size
+    assert found["scopes"]["tmux"][1] == [
+        "004", "- WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions",
+    ]  # fmt: skip
+    assert (found["counts"]["active"], found["counts"]["last"]) == (4, 4)
 
 
-def lie(lessons: Lessons, how: str) -> None:
+@pytest.mark.parametrize("how", ["missing", "cut", "of another log", "a directory", "a pipe"])
+def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
+    """SPEC E-20: if it is missing, corrupt or stale, the log wins; the daemon's hourly job and each change make it again.
+
+    What is no file stays, and stops nothing.
+    """
+    store = lessons.given("load").store
+    store.update_index()
     path = lessons.directory / "index.json"
-    text = path.read_text()
-    lies = {
-        "another word": text.replace("kill server", "burn server"),
-        "another order": json.dumps(json.loads(text), indent=1),
-        "cut": text[: len(text) // 2],
-        "empty": "",
-        "no text": "\0" * 100,
-        "a stamp of nothing": text.replace(text[: text.index("\n")], '{"version":1,"log":[0,0,0,0],'),
-    }
-    if how == "gone":
-        path.unlink()
-    elif how == "a directory":
-        path.unlink()
+    sound = path.read_bytes()
+    path.unlink()
+    if how == "a directory":
         path.mkdir()
     elif how == "a pipe":
-        path.unlink()
         os.mkfifo(path)
-    elif how == "older than the log":
-        with lessons.log.open("a") as log:
-            log.write('{"id":"002","scope":"tmux","from":"ai","status":"deleted"}\n')
-    elif how == "of a log of the same size":
-        lessons.log.write_text(lessons.log.read_text().replace("kill server", "stop server"))
-    else:
-        path.write_text(lies[how])
-
-
-LIES = [
-    "another word", "another order", "cut", "empty", "no text", "a stamp of nothing", "gone", "a directory", "a pipe",
-    "older than the log", "of a log of the same size",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("how", LIES)
-def test_an_index_that_lies_is_made_again(lessons: Lessons, how: str) -> None:
-    """SPEC E-20: if it is missing, corrupt, stale or edited, the log wins at once, and the index is correct again
-    afterwards.
-    """
-    lessons.given("load").store.load_index()
-    lie(lessons, how)
-    said = lessons.out("load", "--scope=tmux")
-    assert said.count("- WHEN") == (2 if how == "older than the log" else 3)
-    assert ("stop server" if "same size" in how else "kill server") in said and "burn" not in said
+    elif how != "missing":
+        path.write_bytes(sound[:100] if how == "cut" else sound.replace(b"kill server", b"burn server"))
+    assert "kill server" in lessons.out("load", "--scope=tmux")
+    store.update_index()
     if how not in ("a directory", "a pipe"):
-        assert lesson_index.read_index(str(lessons.log), str(lessons.directory / "index.json")) is not None
-    assert lessons.out("load", "--scope=tmux") == said
+        assert path.read_bytes() == sound
+    lessons.out("add", "WHEN one more -> DO b -> BECAUSE c")
+    assert "one more" in lessons.out("load")
+
+
+def test_an_index_without_a_log_is_not_made(lessons: Lessons) -> None:
+    """The daemon creates no directory for a person who has no lessons."""
+    lessons.store.update_index()
+    assert list(lessons.home.iterdir()) == []
 
 
 def test_what_can_be_no_lesson_is_counted() -> None:
@@ -151,7 +135,7 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
 
 
 def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
-    """SPEC E-20: the index after each change equals, byte for byte, one rebuilt from the log."""
+    """SPEC E-20: the index after each change equals, byte for byte, one made from the log."""
     store = LessonStore(tmp_path / "l", tmp_path / "b", FakeClock())
     for n in range(5):
         lesson_operations.add_lesson(
@@ -162,7 +146,7 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
     path = tmp_path / "l" / "index.json"
     kept = path.read_bytes()
     path.unlink()
-    store.load_index()
+    store.update_index()
     assert path.read_bytes() == kept
 
 
@@ -174,17 +158,16 @@ def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> 
         other.write('{"id":"009","when":"a","action":"do","do":"b","because":"c"}\n')
         other.flush()
         lesson_operations.append_lesson(change, pattern("two"), "global", "ai", "2026-01-01")
-    assert [id for id, _ in store.load_index().rows_of_scope("global")] == ["001", "002", "009"]
+    found = json.loads((tmp_path / "l" / "index.json").read_bytes())["scopes"]["global"]
+    assert [id for id, _ in found] == ["001", "002", "009"]
 
 
 LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
 """A full run has 100,000, so this one is reduced by a factor of 10."""
 
 
-def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
+def test_a_hundred_thousand_lessons() -> None:
     """Bad input: this many lessons are folded and loaded; the text stays within its lines."""
-    from tacitd_handlers.lessons.load_output import LINES, render_lessons
-
     record = {
         "scope": "global",
         "from": "ai",
@@ -195,37 +178,17 @@ def test_a_hundred_thousand_lessons(tmp_path: Path) -> None:
     }
     found = fold_lessons({**record, "id": f"{n:03d}", "when": f"case {n}"} for n in range(1, LESSONS + 1))
     assert (len(found.lessons), found.last) == (LESSONS, LESSONS)
-    made = lesson_index.build_index(found, 0)
-    text, ids = render_lessons({"global": made.rows_of_scope("global")}, LINES)
+    text, ids = render_lessons({"global": [make_row(one) for one in found.list_active()]}, LINES)
     assert text.count("\n") == LINES and ids[-1] == str(LESSONS)
     assert text.endswith("more are left out: lesson load --lines 0)\n")
-    assert made.bind_to_log(tmp_path.stat()) is not None, (
-        "it is kept: reading the log at each load takes seconds"
+
+
+def test_two_lessons_directories_have_two_folders_of_data(tmp_path: Path) -> None:
+    """DESIGN "Where it writes": in the state directory, one for each directory of lessons; a link is its target."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "link").symlink_to("a")
+    one, other, link = (
+        lesson_paths.lessons_state_dir({"HOME": "/h", "CLAUDE_CONFIG_DIR": str(tmp_path / each)})
+        for each in ("a", "b", "link")
     )
-
-
-def test_an_index_that_would_be_too_long_is_not_kept(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Above the limit the log is read instead, with the same result."""
-    monkeypatch.setattr(lesson_index, "LIMIT", 1100)
-    said = lessons.given("load").out("load", "--scope=tmux")
-    assert said.count("- WHEN") == 3 and not (lessons.directory / "index.json").exists()
-
-
-def test_places_are_those_of_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """DESIGN "Where it writes": `lesson_paths` and `tacitd.state.paths` return the same paths."""
-    from tacitd.state import paths
-
-    for env in (
-        {"HOME": "/h"},
-        {"HOME": "/h", "CLAUDE_CONFIG_DIR": "/c", "TACITD_STATE_DIR": "~/s"},
-        {"HOME": "/h", "XDG_STATE_HOME": "/x", "CLAUDE_CONFIG_DIR": "~/c/../d"},
-        {"HOME": "h", "XDG_STATE_HOME": "x", "CLAUDE_CONFIG_DIR": ""},
-    ):
-        assert lesson_paths.lessons_dir(env) == str(paths.config_dir(env) / "lessons")
-        assert (
-            Path(lesson_paths.lessons_state_dir(env)).parent == paths.state_dir(env) / "handlers" / "lessons"
-        )
-    one, other = ({"HOME": "/h", "CLAUDE_CONFIG_DIR": each} for each in ("/a", "/b"))
-    assert lesson_paths.lessons_state_dir(one) != lesson_paths.lessons_state_dir(other)
+    assert one != other and one == link and one.parent == Path("/h/.local/state/tacitd/handlers/lessons")
