@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -194,7 +194,10 @@ def _parse_reply(state: SessionState, text: str) -> SessionEvent | UnusableAnswe
 
 
 def _parse_check(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
-    return _parse_questions(text, ("mcq", "free"), CHECK_QUESTIONS)
+    made = _parse_questions(text, ("mcq", "free"), CHECK_QUESTIONS)
+    if isinstance(made, UnusableAnswer):
+        return made
+    return QuestionsMade(_keep_ids(made.questions, [one.id for one in state.plan.prerequisites]))
 
 
 def _parse_quiz(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
@@ -205,19 +208,18 @@ def _parse_test(state: SessionState, text: str) -> SessionEvent | UnusableAnswer
     made = _parse_questions(text, ("mcq", "free", "short", "paraphrase"), TEST_QUESTIONS)
     if isinstance(made, UnusableAnswer):
         return made
-    covered = set(state.covered)
-    questions = tuple(
-        replace(one, objective_ids=tuple(dict.fromkeys(id for id in one.objective_ids if id in covered)))
-        for one in made.questions
-    )
-    if len(covered) == 1:  # no id is needed to know what is tested
-        questions = tuple(
-            replace(one, objective_ids=one.objective_ids or tuple(covered)) for one in questions
-        )
+    questions = _keep_ids(made.questions, state.covered)
     missing = [id for id in state.covered if not any(id in one.objective_ids for one in questions)]
     if missing:
         return UnusableAnswer(f"no question has these objective_ids: {', '.join(missing)}")
     return QuestionsMade(questions)
+
+
+def _keep_ids(questions: Sequence[Question], known: Collection[str]) -> tuple[Question, ...]:
+    """The questions with the ids that are known, each once. If only one is known, no id is needed to name it."""
+    kept = [tuple(dict.fromkeys(id for id in one.objective_ids if id in known)) for one in questions]
+    only = tuple(known) if len(known) == 1 else ()
+    return tuple(replace(one, objective_ids=ids or only) for one, ids in zip(questions, kept, strict=True))
 
 
 def _parse_questions(text: str, kinds: Sequence[QuestionKind], most: int) -> QuestionsMade | UnusableAnswer:

@@ -82,7 +82,8 @@ def build_request(state: SessionState) -> AgentRequest:
         raise ValueError(f"the step {step} waits for no model")
     match step:
         case Step.BUILD_CHECK:
-            return _fill("prereq_builder", prerequisites=_list(state.plan.prerequisites), **_common(state))
+            prerequisites = _list(state.plan.prerequisites, ids=True)
+            return _fill("prereq_builder", prerequisites=prerequisites, **_common(state))
         case Step.BUILD_QUIZ:
             objective, explanation = _list([state.objective]), fence_text(state.explanation)
             values = {
@@ -180,7 +181,7 @@ def _build_test(state: SessionState) -> AgentRequest:
     return _fill(
         "final_test",
         objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
-        prerequisites=_list(plan.prerequisites if state.reviewed else ()),
+        prerequisites=_list(one for one in plan.prerequisites if one.id in state.reviewed),
         level=plan.level or "not known",
         mcq=str(mix.mcq),
         short=str(mix.short),

@@ -137,8 +137,8 @@ class SessionState(Struct, frozen=True):
     """Wrong micro-quiz answers in a row (SPEC T-13)."""
     covered: tuple[str, ...] = ()
     """Ids of the objectives whose explanation was given. Only these are tested."""
-    reviewed: bool = False
-    """The prerequisites were summarized or asked about."""
+    reviewed: tuple[str, ...] = ()
+    """Ids of the prerequisites that were summarized, or whose questions were answered."""
     answers: tuple[str, ...] = ()
     """The answers to the final test, "" for a blank one."""
     tested: tuple[str, ...] = ()

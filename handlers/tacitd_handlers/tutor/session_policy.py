@@ -133,7 +133,9 @@ def _speak(state: SessionState, event: Spoke) -> SessionState:
                 replace(state, step=Step.CHOOSE) if state.plan.prerequisites else _begin_objective(state, 0)
             )
         case Step.SUMMARIZE:
-            return _begin_objective(replace(state, reviewed=True), 0)
+            return _begin_objective(
+                replace(state, reviewed=tuple(one.id for one in state.plan.prerequisites)), 0
+            )
         case Step.PROBE:
             return replace(state, step=Step.PROBE_ANSWER, probe=text)
         case Step.EXPLAIN:
@@ -152,7 +154,7 @@ def _ask(state: SessionState, questions: tuple[Question, ...]) -> SessionState:
         raise WrongEventError("there are no questions")
     match state.step:
         case Step.BUILD_CHECK:
-            return replace(state, step=Step.CHECK_ANSWER, questions=questions, asked=0, reviewed=True)
+            return replace(state, step=Step.CHECK_ANSWER, questions=questions, asked=0)
         case Step.BUILD_QUIZ:
             return replace(state, step=Step.QUIZ_ANSWER, questions=questions, asked=0)
         case Step.BUILD_TEST:
@@ -172,7 +174,8 @@ def _answer(state: SessionState, text: str) -> SessionState:
         case Step.CHOOSE:
             return _choose(state, text)
         case Step.CHECK_ANSWER:
-            return replace(state, step=Step.JUDGE_CHECK, answer=text)
+            reviewed = dict.fromkeys((*state.reviewed, *state.question.objective_ids))
+            return replace(state, step=Step.JUDGE_CHECK, answer=text, reviewed=tuple(reviewed))
         case Step.PROBE_ANSWER:
             return replace(state, step=Step.JUDGE_PROBE, answer=text)
         case Step.QUIZ_ANSWER:

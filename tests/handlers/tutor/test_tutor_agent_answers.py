@@ -221,3 +221,21 @@ def test_choices_that_differ_in_case_only() -> None:
     odd = Question("Which name?", "mcq", ("head", "HEAD"), "HEAD")
     assert judge_choice(odd, "b") is True and judge_choice(odd, "a") is False
     assert find_choice(odd, "Head") is None and format_choice(odd, odd.answer) == "B) HEAD"
+
+
+def test_a_check_names_the_prerequisites_that_it_verifies() -> None:
+    """SPEC T-15: ids of other objectives are left out; with one prerequisite no id is needed."""
+    item: dict[str, Any] = {
+        "q": "P?",
+        "type": "free",
+        "answer": "so",
+        "objective_ids": ["one/p2", "zz", "o1"],
+    }
+    text = json.dumps({"questions": [item, {**item, "objective_ids": []}]})
+    several = SessionState(make_plan(prerequisites=2), step=Step.BUILD_CHECK)
+    made = parse_agent_answer(several, text)
+    assert isinstance(made, QuestionsMade)
+    assert [one.objective_ids for one in made.questions] == [("one/p2",), ()]
+    made = parse_agent_answer(SessionState(make_plan(), step=Step.BUILD_CHECK), text)
+    assert isinstance(made, QuestionsMade)
+    assert [one.objective_ids for one in made.questions] == [("one/p1",), ("one/p1",)]

@@ -10,10 +10,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from support_examples import examples
-from support_tutor import KEY, QUIZ_MARK, make_model_event, make_plan
+from support_tutor import KEY, QUIZ_MARK, choice_question, make_model_event, make_plan
 from tacitd_handlers.tutor.agent_prompts import AGENTS, Agent, build_grading, build_request, load_prompt
 from tacitd_handlers.tutor.conversation import describe_pending
-from tacitd_handlers.tutor.session_model import LEARNER_STEPS, MODEL_STEPS, Answered, SessionState, Step
+from tacitd_handlers.tutor.session_model import (
+    LEARNER_STEPS,
+    MODEL_STEPS,
+    Answered,
+    QuestionsMade,
+    SessionEvent,
+    SessionState,
+    Skipped,
+    Step,
+)
 from tacitd_handlers.tutor.session_policy import advance
 
 SEED: dict[Agent, tuple[str, ...]] = {
@@ -38,7 +47,7 @@ SEED: dict[Agent, tuple[str, ...]] = {
     ),
     "prereq_builder": (
         "You create prerequisite checks.",
-        "- Prerequisite objectives:",
+        "- Prerequisite objectives, with their ids:",
         "- Current node objectives:",
         "Choose the smallest set of questions (≤4) that best verify knowledge essential for the upcoming objectives.",
         "Prefer MCQ; use free-text only if MCQ is impossible.",
@@ -169,3 +178,33 @@ def test_a_second_try_names_the_fault() -> None:
     request = build_request(walk()[0])
     assert "it is empty" in request.with_error("it is empty").prompt
     assert load_prompt("tutor")[1].keys() >= {"introduce", "explain", "close"}
+
+
+def _find_reviewed(said: tuple[SessionEvent, ...]) -> list[str]:
+    """The prerequisites that the final test's prompt calls reviewed, after these events at the learner's steps."""
+    state, rest = SessionState(make_plan(prerequisites=3)), list(said)
+    questions = QuestionsMade((choice_question("P1?", ("one/p1",)), choice_question("P2?", ("one/p2",))))
+    while state.step is not Step.BUILD_TEST:
+        if state.step in LEARNER_STEPS:
+            event: SessionEvent = rest.pop(0) if rest else Answered("left")
+        else:
+            event = questions if state.step is Step.BUILD_CHECK else make_model_event(state)
+        state = advance(state, event)
+    text = build_request(state).prompt
+    part = text.partition("- Prereqs actually reviewed:")[2].partition("- Default plan")[0]
+    return [line.strip(" -") for line in part.strip().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("said", "reviewed"),
+    [
+        ((Answered("quiz"), Skipped()), ["(none)"]),
+        ((Answered("quiz"), Answered("left"), Skipped()), ["Prerequisite 1"]),
+        ((Answered("quiz"), Answered("left"), Answered("right")), ["Prerequisite 1", "Prerequisite 2"]),
+        ((Answered("summary"),), ["Prerequisite 1", "Prerequisite 2", "Prerequisite 3"]),
+        ((Skipped(),), ["(none)"]),
+    ],
+)
+def test_what_was_reviewed_is_what_was_answered(said: tuple[SessionEvent, ...], reviewed: list[str]) -> None:
+    """SPEC T-10, T-15, seed "Prereqs actually reviewed": those whose questions were answered, or the recap given."""
+    assert _find_reviewed(said) == reviewed
