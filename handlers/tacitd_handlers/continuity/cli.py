@@ -35,10 +35,13 @@ def open_store() -> SessionStore:
     return SessionStore.from_environ(os.environ)
 
 
+OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
+"""The variable in which Claude Code passes the session id to its children."""
 SESSION = click.option(
     "--session",
     "id",
-    help="A session's id or its beginning; the default is the newest session of this project.",
+    help="A session's id or its beginning; the default is the session of Claude Code that runs the command, otherwise the newest "
+    "of this project.",
 )
 
 
@@ -174,10 +177,20 @@ def _edit_session(id: str | None, text: str, make: Any) -> None:
 
 
 def _session(id: str | None) -> SessionFile:
-    """The session with this id, or this project's newest one. Raises UsageError if there is none, or it cannot be read."""
+    """The session with this id, that of the client which runs this process, or this project's newest one.
+
+    Raises UsageError if there is none, or it cannot be read.
+    """
     at, cwd = open_store(), resolve_directory(None)
     if id is not None:
         return at.find_session(id)
+    if own := os.environ.get(OWN_SESSION, ""):
+        if not at.session_path(own).exists():
+            raise UsageError(
+                f"this session ({own}) has no file yet",
+                "the daemon writes it; `--session ID` names another one",
+            )
+        return at.find_session(own)
     readable, unreadable = at.read_sessions()
     found = select_sessions(readable, cwd)
     last = find_unreadable_last(at, found, unreadable, cwd)

@@ -30,6 +30,7 @@ def run(world: World, monkeypatch: pytest.MonkeyPatch) -> Run:
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("tacitd_handlers.continuity.store.SystemClock", lambda: world.clock)
     monkeypatch.setattr("time.time", world.clock.now)
+    monkeypatch.delenv("CLAUDE_CODE_SESSION_ID", raising=False)
     monkeypatch.chdir(world.project)
 
     def call(*arguments: str) -> Result:
@@ -131,6 +132,29 @@ def test_a_summary_that_was_set_stays(run: Run, world: World) -> None:
     document = render_session(world.file(id), now)
     assert document["summary"] == "Its tests are left."
     assert "Summary since then: The model's own." in document["context"]
+
+
+def test_a_handoff_goes_into_the_session_that_runs_it(
+    run: Run, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC P-22: of two sessions in one project each writes into its own, although the other one is newer."""
+    mine = begin(world, "aaa")
+    world.clock.advance(60)
+    other = begin(world, "bbb")
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", mine)
+    run("summary", "The parser works.")
+    run("task", "Write its tests")
+    run("decide", "Use JWT")
+    run("note", "PostgreSQL 15")
+    assert world.file(mine)["summary"] == "The parser works." and world.file(mine)["decisions"]
+    assert "summary" not in world.file(other) and world.file(other)["decisions"] == []
+    assert json.loads(run("show", "--json").stdout)["sessionId"] == mine
+    run("note", "for the other one", "--session", other)
+    assert "for the other one" in world.file(other)["context"]
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "ccc")
+    with pytest.raises(UsageError, match="has no file yet"):
+        run("summary", "It is of no other session.")
+    assert "summary" not in world.file(other)
 
 
 def test_there_is_no_session_here(run: Run, world: World) -> None:
