@@ -138,7 +138,6 @@ RULES = frozenset(
         "tutor.graph_file",
         "tutor.mastery",
         "tutor.render",
-        "tutor.session_estimate",
         "tutor.session_model",
         "tutor.session_policy",
         "tutor.session_records",

@@ -1,4 +1,4 @@
-"""`tacitd tutor`: start, resume, end, map, history, suggest, grade, graph, demo.
+"""`tacitd tutor`: start, resume, end, map, history, suggest, grade, graph.
 
 Options and output only; what leads a session is in `session_commands`. Heavy imports are inside the commands.
 """
@@ -169,15 +169,6 @@ def grade(ctx: click.Context, session: str | None) -> None:
     from tacitd_handlers.tutor.session_commands import grade_sessions
 
     ctx.exit(grade_sessions(session))
-
-
-@tutor.command(epilog="\b\nExample: tacitd tutor demo")
-def demo() -> None:
-    """Show a whole session with a scripted model and a scripted learner. Nothing is left behind."""
-    from tacitd_handlers.tutor.tutor_demo import play_session
-
-    for line in play_session():
-        click.echo(line)
 
 
 @tutor.group()

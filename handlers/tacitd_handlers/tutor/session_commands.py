@@ -25,7 +25,6 @@ from tacitd_handlers.tutor.graph_library import find_node, list_graphs
 from tacitd_handlers.tutor.handler import refresh_overview
 from tacitd_handlers.tutor.model_access import system_access
 from tacitd_handlers.tutor.plain_screen import PlainScreen
-from tacitd_handlers.tutor.session_estimate import estimate_session
 from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, Step
 from tacitd_handlers.tutor.session_planning import describe_change, plan_session
 from tacitd_handlers.tutor.session_records import ReplayedSession
@@ -68,14 +67,13 @@ def start_session(name: str, root: Path, *, is_new: bool, plain: bool) -> int:
         project=found.file.project,
         now=store.clock.now(),
     )
-    estimate = estimate_session(plan)
     screen = make_screen(plain)
     skipped = len(found.node.objectives) - len(plan.objectives)
     if skipped:
         screen.show_note(f"{skipped} objectives are mastered already and left out.")
     screen.show_note(
-        f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. About {estimate.calls} model calls, "
-        f"${estimate.usd:.2f}; the tutor may spend ${access.usd_per_day:.2f} a day."
+        f"{plan.title}: {len(plan.objectives)} objectives, about half an hour. The tutor may spend "
+        f"${access.usd_per_day:.2f} a day."
     )
     screen.show_note(HELP)
     with store.start_session(plan) as session:

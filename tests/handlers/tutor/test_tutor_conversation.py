@@ -10,27 +10,27 @@ from threading import Event
 import pytest
 
 from support_tutor import make_plan, make_store
+from support_tutor_script import LEARNER, ScriptedAgents, ScriptedScreen, answer_by_script
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
 from tacitd_handlers.tutor.conversation import ConversationEnd, LearnerCommand, lead_conversation
+from tacitd_handlers.tutor.graph_library import find_node, list_graphs
 from tacitd_handlers.tutor.plain_screen import LONGEST_LINE, PlainScreen
 from tacitd_handlers.tutor.session_model import Step
-from tacitd_handlers.tutor.tutor_demo import ScriptedAgents, ScriptedScreen, answer_by_script, play_session
+from tacitd_handlers.tutor.session_planning import plan_session
+from tacitd_handlers.tutor.settings import TutorSettings
 
-GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "demo.txt"
+GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "session.txt"
 
 
-def test_the_demonstration_is_the_golden_transcript() -> None:
+def test_a_session_is_the_golden_transcript(tmp_path: Path) -> None:
     """Seed 002, section 3: introduction, check, two objectives, an offer, /end, test, grader, greeting."""
-    shown = "\n".join(play_session())
-    before, _, _ = shown.partition("\nThe readable log")
-    assert before + "\n" == GOLDEN.read_text(encoding="utf-8")
-
-
-def test_the_demonstration_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The temporary directory is removed."""
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    assert list(play_session()) and list(tmp_path.iterdir()) == []
+    store, screen = make_store(tmp_path), ScriptedScreen(LEARNER)
+    found = find_node(list_graphs(store.paths, None), "git-internals/refs")
+    plan = plan_session(found.graph, found.file.key, found.node, store.read_mastery(), TutorSettings())
+    with store.start_session(plan) as session:
+        lead_conversation(session, ScriptedAgents(), screen)
+    assert "\n".join(screen.shown).rstrip() + "\n" == GOLDEN.read_text(encoding="utf-8")
 
 
 Reply = Callable[[AgentRequest], Answer | NoAnswer]

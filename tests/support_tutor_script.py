@@ -1,34 +1,23 @@
-"""`tacitd tutor demo`: a whole session with a scripted model and learner, in a temporary directory.
-
-The script is also what the tests lead sessions with: `ScriptedAgents` answers every agent in its form.
-"""
+"""A scripted model and learner, with which the tests lead whole sessions of the tutor."""
 
 from __future__ import annotations
 
 import json
 import re
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from threading import Event
 from typing import TypeVar
 
-from tacitd.clock import Clock, SystemClock
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
-from tacitd_handlers.tutor.conversation import LearnerCommand, lead_conversation
-from tacitd_handlers.tutor.graph_library import find_node, list_graphs
-from tacitd_handlers.tutor.session_planning import plan_session
-from tacitd_handlers.tutor.settings import TutorSettings
-from tacitd_handlers.tutor.store import TutorStore
-from tacitd_handlers.tutor.tutor_paths import TutorPaths
+from tacitd_handlers.tutor.conversation import LearnerCommand
 
 T = TypeVar("T")
 LEARNER: tuple[str | LearnerCommand, ...] = (
     *("quiz", "a", "A name for a commit", "b", "It names another reference", "c", "yes"),
     *(LearnerCommand.END, "a", "A file that contains the id of a commit"),
 )
-"""What the learner of the demonstration types; it ends the session after two objectives."""
+"""What the learner types; it ends the session after two objectives."""
 _OBJECTIVE_ID = re.compile(r"^  - ([\w.-]+): ", re.MULTILINE)
 
 
@@ -117,24 +106,3 @@ class ScriptedScreen:
     def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
         """Run the work."""
         return work(Event())
-
-
-def play_session(clock: Clock | None = None) -> Iterator[str]:
-    """Play the demonstration; yield the lines to print. Everything is in a temporary directory that is removed."""
-    yield "A demonstration in a temporary directory. Tutor and learner are a SCRIPT, not Claude: it costs nothing."
-    with tempfile.TemporaryDirectory(prefix="tacitd-tutor-") as box:
-        directory = Path(box)
-        store = TutorStore(
-            TutorPaths(directory / "tutor", directory / "locks"), clock or SystemClock(), lambda: "0000"
-        )
-        found = find_node(list_graphs(store.paths, None), "git-internals/refs")
-        plan = plan_session(found.graph, found.file.key, found.node, store.read_mastery(), TutorSettings())
-        screen = ScriptedScreen(LEARNER)
-        with store.start_session(plan) as session:
-            lead_conversation(session, ScriptedAgents(), screen)
-            yield ""
-            yield from screen.shown
-            yield "\nThe readable log of the session begins:"
-            log = (store.paths.sessions / f"{session.state.plan.session}.md").read_text(encoding="utf-8")
-            yield from (f"    {line}" for line in log.splitlines()[:8])
-    yield "\nThe temporary directory is removed. `tacitd tutor start objects` does this with Claude."
