@@ -38,7 +38,6 @@ def make_plugin() -> Plugin:
             )
         },
         purge=f"{here}.purged_sessions:purge_words",
-        report=f"{here}.sessions_report:build_sections",
         status_lines=f"{here}.resume_text:format_status_lines",
         context=f"{here}.context:build_section",
         context_order=30,
