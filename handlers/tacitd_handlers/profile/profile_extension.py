@@ -14,7 +14,6 @@ from importlib.resources import files
 from typing import Any
 
 from tacitd_handlers.profile.fields import FIELDS
-from tacitd_handlers.profile.first_person import speaks_in_first_person
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.parse import NO_LONGER, as_partial, parse_finding
 from tacitd_handlers.shared.grounding import (
@@ -41,11 +40,6 @@ _NAMES = frozenset({"work.languages", "codePreferences.preferredStacks", "tools.
 """Fields whose values are names of tools and languages: each word in them is concrete (SPEC S-67)."""
 _ECHO = 30
 """Characters. A line of the prompt with at least this length is not part of an answer (SPEC S-35)."""
-
-
-def is_asked(texts: Sequence[str]) -> bool:
-    """Whether one of the messages speaks in the first person. Otherwise the question would only cost tokens."""
-    return speaks_in_first_person(texts)
 
 
 @cache

@@ -11,7 +11,7 @@ The prompts that can be extended are learning's: `learning:extraction`, whose in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
 from loguru import logger
@@ -30,8 +30,6 @@ class PromptExtension(Protocol):
     def render_addition(self, project: str) -> str:
         """Return the Markdown to append to the prompt; "" if there is none now. `project` is its root's path."""
         ...
-
-    # An extension may also have `is_asked(texts: Sequence[str]) -> bool`: see `select_extensions`.
 
     def extract_finding(self, answer: str) -> tuple[Any | None, str]:
         """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
@@ -77,22 +75,6 @@ def load_extensions(hooks: Iterable[str]) -> list[PromptExtension]:
         except Exception as error:  # noqa: BLE001  an import can raise anything
             logger.opt(exception=error).error("cannot import the prompt extension {}", where)
     return made
-
-
-def select_extensions(extensions: Iterable[PromptExtension], texts: Sequence[str]) -> list[PromptExtension]:
-    """Return the extensions that have a question about these texts, so that a prompt has no part without an answer.
-
-    An extension without the function `is_asked` always has one.
-    """
-    kept: list[PromptExtension] = []
-    for one in extensions:
-        try:
-            asked = getattr(one, "is_asked", None)
-            if asked is None or asked(texts):
-                kept.append(one)
-        except Exception as error:  # noqa: BLE001  a third-party extension may raise anything
-            _report_broken(one, error)
-    return kept
 
 
 def list_additions(extensions: Iterable[PromptExtension], project: str) -> list[str]:

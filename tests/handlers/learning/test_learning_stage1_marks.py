@@ -215,22 +215,6 @@ def test_dropped_remarks_are_counted_in_status(bench: Bench) -> None:
     assert "1 line of answers was left out: remarks of the model about its task" in bench.status["says"]
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"), [("use pnpm, not npm", False), ("I write Go, use pnpm, not npm", True)]
-)
-def test_the_profile_is_asked_for_only_in_the_first_person(bench: Bench, text: str, asked: bool) -> None:
-    """P-30: the question about the person costs tokens, so it needs a message in the first person."""
-    bench.type(text)
-    assert ("`PROFILE:`" in bench.asked(EXTRACTION)[0]) == asked
-
-
-def test_an_answer_to_a_question_that_was_not_asked_is_no_fact(bench: Bench) -> None:
-    """P-30: a model may add the line anyway; it is taken out."""
-    bench.answer((EXTRACTION, f'[1] {PNPM}\nPROFILE: {{"tools": {{"editor": "helix"}}}}'))
-    bench.type("use pnpm, not npm, helix")
-    assert bench.raw[0].facts == (PNPM,)
-
-
 def test_facts_are_asked_for_in_the_language_of_learned_md(bench: Bench) -> None:
     """S-01: English where it is empty, otherwise the language of its lines."""
     bench.type("use pnpm, not npm")

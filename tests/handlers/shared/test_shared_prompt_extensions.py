@@ -18,7 +18,6 @@ from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,
     load_extensions,
-    select_extensions,
     split_answer,
 )
 
@@ -85,12 +84,3 @@ def test_an_extension_that_fails_stops_no_call() -> None:
     said = split_answer("one:1\nrest", [broken, make_extension("one")])
     assert (said.answer, said.found) == ("rest", {"one": ["1"]})
     assert ground_findings({"broken": 1}, [broken], read_sources([])) == ({}, [])
-
-
-def test_an_extension_is_asked_only_about_texts_that_it_chooses() -> None:
-    """Without `is_asked` it always is; one that fails is left out of this call."""
-    picky: Any = SimpleNamespace(name="picky", is_asked=lambda texts: "me" in texts)
-    plain: Any = SimpleNamespace(name="plain")
-    broken: Any = SimpleNamespace(name="broken", is_asked=lambda texts: 1 / 0)
-    assert select_extensions([picky, plain, broken], ["me"]) == [picky, plain]
-    assert select_extensions([picky, plain, broken], ["you"]) == [plain]

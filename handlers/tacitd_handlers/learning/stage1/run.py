@@ -48,7 +48,6 @@ from tacitd_handlers.shared.prompt_extensions import (
     ground_findings,
     list_additions,
     load_extensions,
-    select_extensions,
     split_answer,
 )
 from tacitd_handlers.shared.quoted_text import shorten_middle
@@ -131,8 +130,7 @@ def _ask_model(
     documents = bootstrap.ensure_summary(project, tools)
     settings: ExtractionSettings = tools.settings["extraction"]
     messages = [_build_message(p, settings.max_bytes) for p in gathered.prompts]
-    installed = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
-    extensions = select_extensions(installed, [one.text for one in messages])
+    extensions = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
     language = name_language(list_bullets(documents.learned))
     prompt = prompt_templates.extraction_prompt(documents.summary, messages, language)
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(project.root)))[0]
@@ -143,8 +141,7 @@ def _ask_model(
     )
     if isinstance(answer, NoAnswer):
         return handle_no_answer(answer, _end_of_last(event, answer.repeated) or gathered.upto)
-    # A model may answer a question that was not asked; that part of the answer is not a fact either.
-    split = split_answer(answer.text, installed)
+    split = split_answer(answer.text, extensions)
     additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
     given = "\n".join(message.text for message in messages)
     # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
