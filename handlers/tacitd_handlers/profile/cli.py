@@ -139,7 +139,7 @@ def clear(yes: bool) -> None:
 )
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:
-    such values stay, and the last time when one was kept against something that was heard is shown."""
+    such values stay."""
     rows = list_confidences(open_store())
     if as_json:
         echo_json(rows)
@@ -191,12 +191,11 @@ def changelog(count: int, as_json: bool) -> None:
 def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
     """Return a row for each leaf of the profile, and for each element with an entry of its own.
 
-    `own`: the value is the person's; `ownElements`: the person's elements of a learned list; `kept`: when the person's value
-    was last kept against a finding, and what the finding said (None: never). `confidence` is as of now, `days` the time until
-    the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
+    `own`: the value is the person's; `ownElements`: the person's elements of a learned list. `confidence` is
+    as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
     """
     found, owned, now = metas.read_confidences(at.read_metadata()), at.find_ownership(), at.clock.now()
-    profile, kept = at.read_profile(), at.list_kept()
+    profile = at.read_profile()
     leaves = dots.list_leaves(profile)
     elements = [path for path in found if path not in leaves and dots.find_target(profile, path) is not None]
     rows: list[dict[str, Any]] = []
@@ -205,7 +204,6 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
         mine = [*owned.elements.get(path, ())]
         if one is None and path not in owned.paths and not mine:
             continue  # a list of which each element has an entry of its own
-        against = kept.get(path) if one is None or mine else None
         rows.append(
             {
                 "path": path,
@@ -215,7 +213,6 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
                 "days": one.days_left(now) if one else None,
                 "seenCount": one.seen_count if one else None,
                 "lastSeen": utc_millis(one.last_seen) if one else None,
-                "kept": {"at": against.at, "heard": against.heard} if against else None,
             }
         )
     return rows
@@ -224,23 +221,12 @@ def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
 def _cells(row: dict[str, Any], fancy: bool) -> tuple[str, ...]:
     notes = ["yours: does not decay"] if row["own"] else []
     notes += [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] else []
-    notes += [_against(row["kept"])] if row["kept"] else []
     if row["confidence"] is None:
         return row["path"], "", "", "", "; ".join(notes)
     shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
     days = render.format_days(row["days"])
     return row["path"], f"{shown}{row['confidence']:.2f}", days, times, "; ".join(notes)
-
-
-def _against(kept: dict[str, str]) -> str:
-    at, heard = parse_utc(kept["at"]), render.format_value(kept["heard"])
-    when = local_minutes(at).replace("T", " ") if at is not None else "once"
-    return (
-        f"kept {when} although {heard!r} was heard"
-        if heard
-        else f"kept {when} although it was heard to be over"
-    )
 
 
 def _entry_cells(entry: dict[str, Any]) -> tuple[str, ...]:

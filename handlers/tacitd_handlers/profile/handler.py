@@ -81,16 +81,15 @@ class ProfileHandler(BaseHandler):
             tools.announce(notice)
 
     def status(self) -> Mapping[str, Any]:
-        """Return `directory`, `found` (counts), `learned` (a number of paths), `own`, `kept`, `next` and `suspended`.
+        """Return `directory`, `found` (counts), `learned` (a number of paths), `own`, `next` and `suspended`.
 
-        `own` has the paths that are the person's, also in part; `kept` the last time (ISO 8601 UTC) for each of them at which
-        one was kept against a finding. `next` is the path that decay removes next, with the time and the days until then;
+        `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the time and the days until then;
         `suspended` says why nothing decays. An unreadable profile has `unreadable` with the reason instead of these.
         """
         made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
         try:
             confidences = metas.read_confidences(self._store.read_metadata())
-            owned, kept = self._store.find_ownership(), self._store.list_kept()
+            owned = self._store.find_ownership()
         except (OSError, TacitdError) as error:
             return made | {"unreadable": str(error)}
         now, own = self._store.clock.now(), sorted({*owned.paths, *owned.elements})
@@ -104,7 +103,6 @@ class ProfileHandler(BaseHandler):
         return made | {
             "learned": len(ends),
             "own": own,
-            "kept": {path: one.at for path, one in kept.items() if path in own},
             "next": following,
             "suspended": self._clock_doubt,
         }
@@ -123,7 +121,7 @@ class ProfileHandler(BaseHandler):
             if plan is None:
                 made.update(kind="again")
             else:
-                made.update(kind="learned", changed=bool(plan.ops), kept=list(plan.kept))
+                made.update(kind="learned", changed=bool(plan.ops))
                 made["paths"] = list(dict.fromkeys(str(op["path"]) for op in plan.ops))
 
         outcome = self._guarded(learn, tools)
@@ -138,7 +136,6 @@ class ProfileHandler(BaseHandler):
             self._counts = Counter(commit.data["counts"])
         if commit.data.get("kind") in ("nothing", "learned"):
             self._counts[str(commit.data["kind"])] += 1
-            self._counts["kept"] += len(commit.data.get("kept", ()))
 
     # positions in transcripts
 

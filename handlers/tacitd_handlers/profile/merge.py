@@ -41,8 +41,6 @@ class MergeResult(Struct):
     """Elements that are removed of arrays of which others stay learned: `path.element`."""
     seen: list[str] = field(default_factory=list)
     """Learned paths in the finding, whose confidence rises."""
-    heard: dict[str, str] = field(default_factory=dict)
-    """Paths where a person's value was kept against the finding, with what it said instead ("": no longer true)."""
 
     @property
     def changes(self) -> Json:
@@ -79,8 +77,6 @@ def _remove_gone(
     elements = have if isinstance(have, list) else [have]
     named = [one for one in elements if not values or _is_named(one, values)]
     taken = [one for one in named if not owned.is_own(path, one)]
-    if len(taken) < len(named):
-        made.heard[path] = ""
     if not taken:
         return
     left = subtract_values(elements, taken) if isinstance(have, list) else []
@@ -105,8 +101,6 @@ def _put_scalar(profile: Json, path: str, value: str, owned: Ownership, made: Me
     have = dot_paths.get_value(profile, path)
     equal = isinstance(have, str) and fold_spelling(have) == fold_spelling(value)
     if path in owned.paths:
-        if not equal:
-            made.heard[path] = value
         return
     made.seen.append(path)
     if not equal:

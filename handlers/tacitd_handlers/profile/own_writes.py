@@ -1,12 +1,11 @@
 """The state that tacitd keeps beside a profile: what it wrote, the change in progress, the handled findings. Pure.
 
-It has six uses:
+It has five uses:
 - A person's edit is distinguished from what was written last (SPEC P-17); the rule belongs to `ownership`.
 - A change that a crash interrupted is finished.
 - A finding that is delivered twice counts once (P-30).
 - A save from an editor's buffer that is older than a change does not undo the change.
 - What this machine wrote last is told from another machine's change, of which other files may not have arrived yet.
-- It is shown when a person's value was kept against a finding.
 
 Where this state is stored, and when, belongs to `store`.
 """
@@ -46,15 +45,6 @@ class RecentChange(Struct, frozen=True):
     """The values before the change, by the operations' paths."""
 
 
-class KeptValue(Struct, frozen=True):
-    """A person's value that was kept against a finding."""
-
-    at: str
-    """When: ISO 8601 UTC with milliseconds."""
-    heard: str
-    """What the finding said instead; "" if it said that the value is no longer true."""
-
-
 class ProfileMemory(Struct, frozen=True):
     """The state. Every change makes a new one."""
 
@@ -62,8 +52,6 @@ class ProfileMemory(Struct, frozen=True):
     """Ids of handled findings, the newest last."""
     learned: Mapping[str, LearnedValue] = field(default_factory=dict)
     """For each learned path what was written last."""
-    kept: Mapping[str, KeptValue] = field(default_factory=dict)
-    """For each path the last time when a person's value was kept against a finding."""
     recent: tuple[RecentChange, ...] = ()
     written: str = ""
     """`lastUpdated` of the profile after the last write: ISO 8601; "" if it is not known."""

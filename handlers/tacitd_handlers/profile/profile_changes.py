@@ -50,17 +50,10 @@ class ProfilePlan(Struct, frozen=True):
     """The changelog's entry; None: no value changed, so there is none."""
     id: str = ""
     """The id of the finding, which must not be applied twice; "" for other changes."""
-    heard: Mapping[str, str] = field(default_factory=dict)
-    """Paths where a person's value was kept against a finding, with what it said instead ("": no longer true)."""
     removed: tuple[str, ...] = ()
     """Paths that leave the profile; of an array with elements of the person only the learned ones leave."""
     given: Mapping[str, Collection[Any]] = field(default_factory=dict)
     """Elements that a person adds to arrays, by path."""
-
-    @property
-    def kept(self) -> tuple[str, ...]:
-        """Paths where a person's value was kept against a finding."""
-        return tuple(self.heard)
 
     def writes_to(self, now: ProfileSnapshot) -> bool:
         """Whether there is something to write."""
@@ -81,7 +74,7 @@ def plan_learning(
         gone = [*made.removed, *made.taken]
         action = "update" if source == AGENT else "extract"
         entry = _entry(now.at, action, source, made.changes, gone, session)
-    return ProfilePlan(tuple(made.ops), meta, entry, id, made.heard, tuple(made.removed))
+    return ProfilePlan(tuple(made.ops), meta, entry, id, tuple(made.removed))
 
 
 def plan_update(now: ProfileSnapshot, path: str, value: Any) -> ProfilePlan:

@@ -22,7 +22,7 @@ from tacitd_handlers.profile import changelog, ownership
 from tacitd_handlers.profile import own_writes as besides
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
-from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory
+from tacitd_handlers.profile.own_writes import ProfileMemory
 from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_schema import ProfileMetadata, UserProfile, check_document
 from tacitd_handlers.shared.user_memory import memory_dir
@@ -81,10 +81,6 @@ class ProfileReader:
     def judge_documents(self, profile: Json, meta: Json) -> Ownership:
         """Return which values of documents that were read already are the person's. Raises OSError."""
         return self._judge(profile, meta, self._read_memory())
-
-    def list_kept(self) -> Mapping[str, KeptValue]:
-        """Return the person's values that were kept against a finding, by path. Raises OSError."""
-        return self._read_memory().kept
 
     def _judge(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from tacitd.clock import local_date, parse_utc
 from tacitd.text.plurals import count_noun
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import dot_paths
@@ -53,12 +52,3 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     if following:
         line += f" (next to fade: {following['path']}, in {count_noun(round(following['days']), 'day')})"
     yield line + (f", yours: {', '.join(own)}" if own else "")
-    kept = part.get("kept") or {}
-    if kept:
-        yield f"kept against something heard: {', '.join(f'{path} ({_local_day(at)})' for path, at in kept.items())}"
-
-
-def _local_day(at: str) -> str:
-    """The local date of a time in UTC; the text itself if it is no time."""
-    found = parse_utc(at)
-    return local_date(found) if found is not None else at[:10]

@@ -33,7 +33,7 @@ from tacitd_handlers.profile.intents import (
     settle_intent,
 )
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.own_writes import KeptValue, ProfileMemory, RecentChange
+from tacitd_handlers.profile.own_writes import ProfileMemory, RecentChange
 from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
@@ -189,12 +189,9 @@ class ProfileStore(ProfileReader):
     def _write(self, now: ProfileSnapshot, plan: ProfilePlan) -> None:
         after = check_document(apply_ops(now.profile, plan.ops), UserProfile, self.directory / PROFILE)
         intent = ProfileIntent.from_plan(now, plan, after, (self.directory / PROFILE).exists())
-        kept = {path: one for path, one in now.beside.kept.items() if path not in plan.removed}
-        kept |= {path: KeptValue(intent.at, heard) for path, heard in plan.heard.items()}
         beside = replace(
             now.beside,
             ids=(*now.beside.ids, plan.id)[-besides.IDS :] if plan.id else now.beside.ids,
-            kept=kept,
             awaited=now.awaited,
             intent=intent.as_data(),
         )

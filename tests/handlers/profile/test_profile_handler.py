@@ -219,7 +219,7 @@ def test_the_slice(box: Box) -> None:
     assert isinstance(box.play(SessionStarted("s", Path("/x"), NOWHERE, NOW)), Done)
     assert box.handler.sources is not None
     assert box.handler.status() == {
-        "directory": str(box.directory), "found": {}, "learned": 0, "own": [], "kept": {}, "next": None, "suspended": "",
+        "directory": str(box.directory), "found": {}, "learned": 0, "own": [], "next": None, "suspended": "",
     }  # fmt: skip
 
 

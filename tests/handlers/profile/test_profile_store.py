@@ -105,7 +105,6 @@ def test_hand_written_values_stay_and_do_not_fade(box: Box) -> None:
     box.edit(tools__editor="emacs", work__languages=["Lisp"])
     plan = box.learn(tools__editor="vscode", work__languages=("C",))
     assert plan is not None
-    assert plan.kept == ("tools.editor",)
     assert box.profile["tools"]["editor"] == "emacs"
     assert box.profile["work"]["languages"] == ["Lisp", "C"]
     box.no_longer(work__languages=("Lisp",), tools__editor=())
