@@ -62,14 +62,6 @@ class ProfileIntent(Struct, frozen=True):
         base = _values(now.profile, plan.ops)
         return cls(plan.ops, plan.meta, plan.entry, at, since, base, _digests(now.meta), learned)
 
-    @classmethod
-    def again(
-        cls, profile: Json, meta: Json, learned: Mapping[str, LearnedValue], ops: Sequence[Op], at: float
-    ) -> ProfileIntent:
-        """Return the intent that repeats operations which a save from an older buffer undid. `at`: seconds since 1970."""
-        base, since = _values(profile, ops), profile.get("lastUpdated")
-        return cls(ops, meta, None, utc_millis(at), since, base, _digests(meta), learned)
-
     def move_to(self, at: str) -> ProfileIntent:
         """Return the intent as one that is carried out now: `lastUpdated`, the changelog's entry, and the entries of new paths in
         profile-meta.json have the time `at`."""

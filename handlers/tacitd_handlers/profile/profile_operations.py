@@ -67,10 +67,5 @@ def subtract_values(have: Sequence[Any], gone: Sequence[Any]) -> list[Any]:
     return [one for one in have if _key(one) not in out]
 
 
-def is_applied(document: Json, op: Op) -> bool:
-    """Whether the operation would change nothing."""
-    return apply_ops(document, [op]) == document
-
-
 def _key(one: Any) -> str:
     return fold_spelling(one) if isinstance(one, str) else repr(one)

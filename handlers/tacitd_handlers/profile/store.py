@@ -33,11 +33,11 @@ from tacitd_handlers.profile.intents import (
     settle_intent,
 )
 from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.own_writes import ProfileMemory, RecentChange
+from tacitd_handlers.profile.own_writes import ProfileMemory
 from tacitd_handlers.profile.ownership import Ownership
 from tacitd_handlers.profile.profile_changes import ProfilePlan, ProfileSnapshot
 from tacitd_handlers.profile.profile_operations import apply_ops
-from tacitd_handlers.profile.profile_reader import META, PROFILE, ProfileReader, read_saved_time
+from tacitd_handlers.profile.profile_reader import META, PROFILE, ProfileReader
 from tacitd_handlers.profile.profile_schema import UserProfile, check_document
 from tacitd_handlers.shared import decay
 
@@ -130,8 +130,8 @@ class ProfileStore(ProfileReader):
         return profile_changes.plan_decay(self._take_snapshot(self._read_memory()))
 
     def finish_pending(self) -> None:
-        """Finish a change that a crash interrupted, apply again one that a save from an older buffer undid, and note what
-        a person edited since: it stays theirs, also if they set it back later."""
+        """Finish a change that a crash interrupted, and note what a person edited since: it stays theirs, also if they
+        set it back later."""
         self._change(lambda now: None, only_there=True)
 
     # the change itself
@@ -146,7 +146,6 @@ class ProfileStore(ProfileReader):
             for path in (self.directory / PROFILE, self.directory / META, self.log.path):
                 refuse_other_name(path, self.disk.resolve(path))
             beside = self._finish_intent(self._read_memory())
-            beside = self._redo_overwritten(beside)
             now = self._take_snapshot(beside)
             plan = make(now)
             # A change that has nothing to write notes what a person edited all the same.
@@ -222,11 +221,6 @@ class ProfileStore(ProfileReader):
             nonlocal found
             old = self._new_profile() if before is None else check_document(before, UserProfile, path)
             found = settle_intent(intent, old, newer, exists=before is not None)
-            if before is not None:
-                # Trigger: a save from an older buffer, since the last check. Why: it undid earlier changes, and the new
-                # `lastUpdated` would hide that. Outcome: they are applied again together with this change.
-                lost = besides.find_overwritten(old, beside, self.clock.now())
-                found = replace(found, ops=(*(op for op in lost if op not in found.ops), *found.ops))
             new = apply_ops(old, found.ops)
             # A command that finds its value there is a change too: the value is the person's from then on.
             return None if new == old and found.entry is None else self._with_head(new, intent.at)
@@ -237,14 +231,13 @@ class ProfileStore(ProfileReader):
         if not (newer is not None and newer.is_done) and (intent.ops or has_meta):
             json_document.change_document(self.directory / META, found.join_meta, self.disk, self._guards)
         self._log(found.entry)
-        change = RecentChange(self.clock.now(), tuple(found.ops), found.since, found.base)
         outdated = {
             path: one.without(list_removed(intent, path))  # they may be there because a person put them back
             for path, one in beside.learned.items()
             if path in intent.meta_before and path not in found.meta_before
         }
         beside = replace(
-            besides.remember_change(beside, change),
+            beside,
             learned=outdated | dict(found.learned),
             written=intent.at if intent.ops else beside.written,
             intent=None,
@@ -257,20 +250,6 @@ class ProfileStore(ProfileReader):
             self.log.path, disk=self.disk
         ).split(b"\n"):
             self.log.append(entry, sync=True)
-
-    def _redo_overwritten(self, beside: ProfileMemory) -> ProfileMemory:
-        """Trigger: another program saved the profile within seconds of a change of ours, without that change. Why: its
-        buffer was older. Outcome: its save stays, and our change is applied again on top of it."""
-        if not beside.recent:
-            return beside
-        profile, saved = self.read_profile(), read_saved_time(self.directory / PROFILE)
-        ops = besides.find_overwritten(profile, beside, saved)
-        if not ops:
-            return beside
-        meta = self.read_metadata()
-        return self._carry_out(
-            beside, ProfileIntent.again(profile, meta, beside.learned, ops, self.clock.now())
-        )
 
     # documents
 
