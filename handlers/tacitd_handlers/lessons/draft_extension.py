@@ -84,7 +84,7 @@ def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
             refused.append(
                 RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))
             )
-    return GroundedFinding({**found, "drafts": drafts}, tuple(refused))
+    return GroundedFinding({"drafts": drafts} if drafts else None, tuple(refused))
 
 
 def _judge_parts(text: str, sources: GroundingSources) -> GroundingVerdict:

@@ -151,8 +151,7 @@ def test_a_hostile_lesson_is_refused(bench: Bench, text: str) -> None:
     bench.answer((SYNTHESIS, f"{lines(PNPM)}\n\n{draft}"), (EXTRACTION, PNPM))
     bench.type(NEUTRAL)
     outcome = bench.end()
-    assert isinstance(outcome, Done)
-    assert outcome.data["tell"]["lessons"]["found"] == [{"drafts": [], "again": []}]
+    assert isinstance(outcome, Done) and "tell" not in outcome.data
     (one,) = log_of(bench)
     assert one["kind"] == "lesson" and bench.bullets == [PNPM]
 
