@@ -7,15 +7,16 @@ to `tasks`; what a person changes in the file belongs to `render` and `task_merg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
+from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.continuity import tasks
 from tacitd_handlers.continuity.client_commands import is_client_command
-from tacitd_handlers.continuity.compaction_summary import shorten_compaction
 from tacitd_handlers.continuity.sentences import (
     cut_sentence,
     join_units,
@@ -42,6 +43,12 @@ NOTES = 20
 """Notes that are kept (SPEC P-24)."""
 IDS = 200
 """Ids of prompts that are kept, so that a repeated prompt is not counted twice."""
+_CLIENT_END = compile_lazily(
+    r"</summary>|^[ \t]*(?:If you need specific details from before compaction|The messages after this summary are the most recent"
+    r"|(?:Please )?continue the conversation from where (?:it|we) left|Recent messages are preserved verbatim)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the client writes below the model's summary at a compaction; in English, whatever the language of the summary."""
 OPEN = 200
 """Calls that may wait for an answer. The oldest are dropped."""
 
@@ -78,7 +85,7 @@ def _record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
         known |= {"turns": now.turns + 1, "answered": True}
     now = replace(now, **known)
     if record.summary:
-        summary = shorten_compaction(record.summary)
+        summary = end_of_compaction(record.summary)
         now = replace(now, summary=summary, summary_at=at, summary_turns=now.turns)
     if record.plan and record.uuid not in now.ids:
         now = replace(
@@ -183,3 +190,9 @@ def end_of_text(text: str) -> str:
         said = said[:-1] + "."
     # One sentence of several kilobytes: its end, which has the question mark.
     return said if len(said) <= 2 * SAID else cut_sentence(said, SAID)
+
+
+def end_of_compaction(text: str) -> str:
+    """Return the end of the summary that the client wrote at a compaction: what is being done and the next step come last."""
+    end = _CLIENT_END.search(text)
+    return end_of_text(text[: end.start()] if end else text)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from msgspec import Struct, field
 
 from tacitd.events import Record
-from tacitd_handlers.continuity.compaction_summary import shorten_compaction
+from tacitd_handlers.continuity.session_progress import end_of_compaction
 from tacitd_handlers.continuity.stored_progress import Items
 from tacitd_handlers.continuity.stored_text import clean_text
 from tacitd_handlers.shared.prompt_filling import fence_text
@@ -52,7 +52,7 @@ def excerpt_session(found: Iterable[Record], before: str = "") -> SessionExcerpt
         if record.text:
             said, said_at = record.text, record.time
         if record.summary:
-            made.append(f"Summary so far: {clean_text(shorten_compaction(record.summary), _COMPACTED)}")
+            made.append(f"Summary so far: {clean_text(end_of_compaction(record.summary), _COMPACTED)}")
         if record.prompts or record.plan:
             if said:
                 add("Assistant", _end(said), said_at)

@@ -212,8 +212,7 @@ def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.Mo
 
 
 def compact(world: World, text: str) -> None:
-    content = f"Summary:\n8. Current Work:\n   {text}"
-    world.append("s1", world.record("user", "s1", content, isCompactSummary=True))
+    world.append("s1", world.record("user", "s1", text, isCompactSummary=True))
 
 
 @pytest.mark.parametrize("by", ["the client", "the model"])
@@ -234,16 +233,16 @@ def test_a_lost_state_makes_no_summary_a_persons(world: World, by: str) -> None:
     compact(world, "Two.")
     world.settle()
     found = world.file("s1")
-    assert found["summary"] == "In progress: Two." != first
+    assert found["summary"] == "Two." != first
     assert found["context"] == ["Assistant at the end: step 5", "Last prompt: go"]
-    world.put("s1", found | {"summary": "In progress: Two. Ask Ann."})
+    world.put("s1", found | {"summary": "Two. Ask Ann."})
     world.kill()
     world.forget()
     world.start()
     compact(world, "Three.")
     world.settle()
-    assert world.file("s1")["summary"] == "In progress: Two. Ask Ann."
-    assert world.file("s1")["context"][0] == "Summary since then: In progress: Three."
+    assert world.file("s1")["summary"] == "Two. Ask Ann."
+    assert world.file("s1")["context"][0] == "Summary since then: Three."
 
 
 def test_the_mark_is_of_the_summary(world: World) -> None:
@@ -254,7 +253,7 @@ def test_the_mark_is_of_the_summary(world: World) -> None:
     assert world.file("s1")[MARK].startswith("tacitd ")
     world.put("s2", world.file("s1") | {"sessionId": "s2", "summary": "Theirs."})
     world.type("s2", "go")
-    content = "Summary:\n8. Current Work:\n   Two."
+    content = "Two."
     world.append("s2", world.record("user", "s2", content, isCompactSummary=True))
     world.settle()
     assert world.file("s2")["summary"] == "Theirs."
@@ -265,24 +264,24 @@ def test_an_older_summary_says_how_old_it_is(world: World) -> None:
     world.type("s1", "go")
     compact(world, "Week dates.")
     world.settle()
-    assert resume(world)[1:3] == ["In progress: Week dates.", "It ended with:"]
+    assert resume(world)[1:3] == ["Week dates.", "It ended with:"]
     world.clock.advance(3 * 3600)
     world.type("s1", "and now the leap seconds")
     world.say("s1", "They are done.")
     world.settle()
     assert resume(world)[1:] == [
         "It ended with:", "> You: go", "> You: and now the leap seconds", "> Assistant: They are done.",
-        "Summary from 1 answer and 3 h before the end:", "In progress: Week dates.",
+        "Summary from 1 answer and 3 h before the end:", "Week dates.",
     ]  # fmt: skip
     compact(world, "Leap seconds.")
     world.settle()
-    assert resume(world)[1] == "In progress: Leap seconds."
+    assert resume(world)[1] == "Leap seconds."
     world.put("s1", world.file("s1") | {"summary": "Mine."})
     go_on(world)
     assert resume(world)[1] == "Mine."
     compact(world, "The release.")
     go_on(world)
-    assert resume(world)[1:3] == ["Mine.", "Since then, 1 answer before the end: In progress: The release."]
+    assert resume(world)[1:3] == ["Mine.", "Since then, 1 answer before the end: The release."]
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------

@@ -313,15 +313,27 @@ def test_a_session_began_when_it_began(world: World) -> None:
         assert world.file("s1")["startedAt"] == utc_millis(NOW + kept)
 
 
+AFTER = (
+    "If you need specific details from before compaction (like exact code snippets, error messages, or content you generated), "
+    "read the full transcript at: /home/dev/x.jsonl\nPlease continue the conversation from where we left it off without asking "
+    "the user any further questions. Continue with the last task that you were asked to work on."
+)
+
+
 def test_a_compactions_summary_is_taken(world: World) -> None:
-    """SPEC P-26: the client's compaction summary is used without a model call."""
-    text = "This session is being continued.\nSummary:\n1. Primary Request and Intent:\n   The user wants a parser. It is done. Fine. More."
+    """SPEC P-26: the end of the client's compaction summary, in whole sentences and without the client's own, needs no model."""
+    text = (
+        "This session is being continued.\n\nSummary:\n1. Primary Request:\n   A parser. " + "It must be strict. " * 60
+        + "\n\n9. Optional Next Step:\n   Fix `parse_week`. The tests wait.\n\n" + AFTER
+    )  # fmt: skip
     world.type("s1", "go")
     world.append(
         "s1", world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
     )
     world.settle()
-    assert world.file("s1")["summary"] == "Asked: The user wants a parser. It is done. Fine. More."
+    summary = world.file("s1")["summary"]
+    assert summary.endswith("Fix `parse_week`. The tests wait.") and len(summary) <= 600
+    assert summary.startswith("It must be strict.")
     assert list(world.file("s1"))[4] == "summary"
     assert world.model.asked == []
 

@@ -158,12 +158,12 @@ def test_a_persons_summary_of_a_session_without_one_stays(world: World) -> None:
     session(world, 2)
     world.settle()
     world.put("s1", world.file("s1") | {"summary": "Mine."})
-    text = "Summary:\n8. Current Work:\n   Week dates."
+    text = "Week dates."
     record = world.record("user", "s1", text, isCompactSummary=True, isVisibleInTranscriptOnly=True)
     world.append("s1", record)
     world.settle()
     assert world.file("s1")["summary"] == "Mine."
-    assert world.file("s1")["context"][0] == "Summary since then: In progress: Week dates."
+    assert world.file("s1")["context"][0] == "Summary since then: Week dates."
 
 
 def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,19 +176,18 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
         save(store, now, **how)
 
     def compact(text: str) -> None:
-        content = f"Summary:\n8. Current Work:\n   {text}"
-        world.append("s1", world.record("user", "s1", content, isCompactSummary=True))
+        world.append("s1", world.record("user", "s1", text, isCompactSummary=True))
 
     session(world, 2)
     compact("One.")
     with monkeypatch.context() as patched:
         patched.setattr(SessionStore, "save_progress", ends_after_the_file)
         world.settle()
-    assert world.file("s1")["summary"] == "In progress: One."
+    assert world.file("s1")["summary"] == "One."
     compact("Two.")
     world.restart()
     world.settle(600)
-    assert world.file("s1")["summary"] == "In progress: Two."
+    assert world.file("s1")["summary"] == "Two."
     assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
 
 

@@ -35,7 +35,6 @@ RULES = {
         "state_notes",
         "task_merge",
         "sentences",
-        "compaction_summary",
         "stored_progress",
         "stored_text",
         "client_commands",
