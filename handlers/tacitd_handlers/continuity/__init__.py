@@ -1,6 +1,6 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`sentences`, `client_commands`, `tasks`, `session_progress`, `state_notes`, `task_merge`,
+Pure rules (`sentences`, `client_commands`, `tasks`, `session_progress`, `task_merge`,
 `render`, `parse`, `resume_text`) -> `store`, `summary_input`, `summaries` -> `handler` -> `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.

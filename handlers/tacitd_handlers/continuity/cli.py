@@ -19,9 +19,8 @@ from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import resume_text, session_edits
 from tacitd_handlers.continuity.render import with_summary
 from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
-from tacitd_handlers.continuity.state_notes import list_own_notes
 from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
-from tacitd_handlers.continuity.stored_progress import Json
+from tacitd_handlers.continuity.stored_progress import Json, list_summary_notes
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 
 
@@ -156,7 +155,7 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 def note(text: str, id: str | None) -> None:
     """Record a note."""
     state = open_store().load_progress(_session(id).id)
-    own = {*list_own_notes(state), *state.written_notes} if state is not None else set[str]()
+    own = {*list_summary_notes(state), *state.written_notes} if state is not None else set[str]()
     _edit_session(id, text, lambda document, at: session_edits.with_note(document, text, own))
 
 

@@ -24,7 +24,6 @@ from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcom
 from tacitd_handlers.continuity import render
 from tacitd_handlers.continuity.session_progress import end_session, fold_records
 from tacitd_handlers.continuity.settings import ContinuitySettings
-from tacitd_handlers.continuity.state_notes import make_state_notes
 from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.continuity.stored_progress import ToolCall, TranscriptProgress
 from tacitd_handlers.continuity.summaries import (
@@ -177,16 +176,12 @@ class ContinuityHandler(BaseHandler):
                 now,
                 written_summary=now.summary,
                 written_notes=now.notes,
-                written_state=make_state_notes(now),
                 written_tasks=list_task_values(now.items),
             )
         return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start)
 
     def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
         """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
-        if now.prompts:  # what a crash leaves in the file is known afterwards as written by tacitd
-            begun = [*now.pending_texts, *make_state_notes(now), now.summary]
-            now = replace(now, pending_texts=tuple(dict.fromkeys(begun)))
         rendered, values = now, now.written_tasks
         if values is not None:
             now = replace(now, written_tasks=list_task_values(now.items, values))
@@ -201,13 +196,10 @@ class ContinuityHandler(BaseHandler):
             now,
             written_summary=now.summary,
             written_notes=now.notes,
-            written_state=make_state_notes(now),
             written_tasks=list_task_values(now.items),
-            pending_texts=(),
             decisions=(),
         )
         if written != now:
-            # The state before says too that these texts may be in the file.
             self._store.save_progress(written, durable=False)
         return written
 

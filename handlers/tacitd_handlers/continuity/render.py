@@ -13,13 +13,7 @@ from msgspec.structs import replace
 
 from tacitd.clock import parse_utc, utc_millis
 from tacitd.text.hashes import sha256
-from tacitd_handlers.continuity.state_notes import (
-    NEWER,
-    add_state_notes,
-    list_own_notes,
-    make_state_notes,
-)
-from tacitd_handlers.continuity.stored_progress import Json, TranscriptProgress
+from tacitd_handlers.continuity.stored_progress import NEWER, Json, TranscriptProgress, list_summary_notes
 from tacitd_handlers.continuity.task_merge import merge_tasks
 
 MAX_DECISIONS = 50
@@ -38,9 +32,7 @@ def new_document(session: str, cwd: str, at: float) -> Json:
 def render_session(before: Json | None, now: TranscriptProgress) -> Json:
     """Return the file with the transcript's state merged in. `before`: the current file; None if there is none."""
     if before is None:  # or the old file was removed, and its session goes on
-        now = replace(
-            now, written_summary="", written_notes=(), written_state=(), written_tasks=None, pending_texts=()
-        )
+        now = replace(now, written_summary="", written_notes=(), written_tasks=None)
     started, last = now.started or 0.0, now.last or 0.0
     made = dict(before) if before is not None else new_document(now.session, now.cwd, started)
     for key in ("tasks", "decisions", "context"):
@@ -49,8 +41,8 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         made["projectPath"] = now.cwd
     made["startedAt"] = _earlier(made.get("startedAt"), started)
     made["lastActiveAt"] = _later(made.get("lastActiveAt"), last)
-    fresh, own = now.summary if now.summary != now.written_summary else "", list_own_notes(now)
-    newer = [one for one in made["context"] if one in own and str(one).startswith(NEWER)]
+    fresh, own = now.summary if now.summary != now.written_summary else "", list_summary_notes(now)
+    newer = [one for one in made["context"] if one in own]
     if not made.get("summary"):
         made, newer = (_with_own_summary(made, fresh), []) if fresh else (made, newer)
     elif _is_own_summary(made, now):
@@ -59,23 +51,19 @@ def render_session(before: Json | None, now: TranscriptProgress) -> Json:
         newer = [NEWER + fresh]  # the summary in the file is a person's
     made["tasks"] = merge_tasks(made["tasks"], now)
     made["decisions"] = add_decisions(made["decisions"], now.decisions)
-    have = made["context"]
     others = add_notes(
-        [one for one in have if one not in own],
+        [one for one in made["context"] if one not in own],
         (one for one in now.notes if one not in now.written_notes),
         own=(*now.notes, *now.written_notes),
     )
-    new = [*newer, *make_state_notes(now)]
-    made["context"] = add_state_notes(have, others, now.written_state, new, MAX_CONTEXT_NOTES)
+    made["context"] = [*others, *newer[: max(0, MAX_CONTEXT_NOTES - len(others))]]
     return made
 
 
 def _is_own_summary(document: Json, now: TranscriptProgress) -> bool:
     """Whether the summary is what tacitd wrote last: by the session's state, or by its mark where that state is lost."""
     summary = document["summary"]
-    return summary in (now.written_summary, *now.pending_texts) or document.get(MARK) == _mark_summary(
-        str(summary)
-    )
+    return summary == now.written_summary or document.get(MARK) == _mark_summary(str(summary))
 
 
 def _with_own_summary(document: Json, summary: str) -> Json:

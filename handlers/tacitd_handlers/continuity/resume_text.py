@@ -12,19 +12,13 @@ from typing import Any
 from tacitd.clock import parse_utc
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity.sentences import cut_sentence
-from tacitd_handlers.continuity.state_notes import (
-    ANSWER_DUE,
-    BEFORE,
-    BRANCH,
-    FILES,
+from tacitd_handlers.continuity.stored_progress import (
     NEWER,
-    PROMPT,
-    SAID,
-    SplitNotes,
-    list_own_notes,
-    split_notes,
+    SHORT,
+    Json,
+    TranscriptProgress,
+    list_summary_notes,
 )
-from tacitd_handlers.continuity.stored_progress import SHORT, Json, TranscriptProgress
 from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
 from tacitd_handlers.shared.decay import DAY
 
@@ -39,6 +33,8 @@ _SUMMARY = 2000
 _DECISIONS = 5
 _NOTES = 5
 _DONE = 8
+EDITED = 8
+"""Files that are named at most, the most edited ones first."""
 
 
 def build_resume_text(
@@ -52,8 +48,8 @@ def build_resume_text(
     """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
     `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
-    session cannot be read. `state`: what is known from the first one's transcript; with it a person's notes are told from
-    tacitd's, whatever they begin with, and a summary that is older than the end of the session says so.
+    session cannot be read. `state`: what is known from the first one's transcript: the last prompts, the end of the last answer,
+    files, the branch, and how far the summary is from the end. Without it the text has what the session's file has.
     """
     if not unreadable:
         return "\n".join(_sessions(documents, now, most, _LAST, state))
@@ -90,16 +86,17 @@ def _last_session(
     document: Json, now: float, most: int, heading: str, state: TranscriptProgress | None
 ) -> list[str]:
     left, blocked, done = _tasks(document)
-    found = _list(document, "context")
-    own = list_own_notes(state) if state is not None else frozenset[str]()
-    notes = split_notes(found, own if any(one in own for one in found) else None)
-    branch = clean_text(notes.state.get(BRANCH), 100)
+    notes = [one for one in _list(document, "context") if isinstance(one, str)]
+    own = list_summary_notes(state) if state is not None else notes
+    newer = next((one for one in reversed(notes) if one.startswith(NEWER) and one in own), "")
+    branch = clean_text(state.branch, 100) if state is not None else ""
     where = f", on branch {branch}" if branch else ""
     decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    age = _age_of_summary(document, notes, state)
-    summary, ended = _summary(document, notes, age), _quoted(notes)
+    since = newer.removeprefix(NEWER)
+    age = _age_of_summary(document, since, state)
+    summary, ended = _summary(document, since, age), _quote_end(state) if state is not None else []
     older: list[str] = []
-    if summary and age and ended and NEWER not in notes.state:  # a person's own summary stays first
+    if summary and age and ended and not since:  # a person's own summary stays first
         summary, older = [], [f"Summary from {age} before the end:", *summary]
     parts = [
         summary,
@@ -107,30 +104,29 @@ def _last_session(
         _part("Open:", left),
         _part("Blocked:", blocked),
         older,
-        _part("Files edited:", [clean_text(notes.state.get(FILES), 2 * _LINE)], inline=True),
+        _part("Files edited:", [_list_files(state)] if state is not None else [], inline=True),
         _part("Done:", [_some(done)], inline=True),
         _part("Decided:", [one for one in decisions if one]),
-        _part("Noted:", _noted(notes.others, state)),
+        _part("Noted:", _noted([one for one in notes if one != newer], state)),
     ]
     lines = [f"{heading} ({_ago(document, now)}{where})"]
     return _fitted(lines, parts, most)
 
 
-def _summary(document: Json, notes: SplitNotes, age: str) -> list[str]:
+def _summary(document: Json, newer: str, age: str) -> list[str]:
     """The lines of the summary, and of a newer one beside a person's own. `age`: how far it is from the end; "" if it is of it.
 
     Another program may have written one that is too long: of it the end is shown.
     """
-    newer = notes.state.get(NEWER, "")
     since = f"Since then, {age} before the end: " if age else "Since then: "
     made = [clean_lines(document.get("summary")), clean_lines(f"{since}{newer}" if newer else "")]
     shown = (one if len(one) <= _SUMMARY else cut_sentence(one, _SUMMARY) for one in made)
     return [line for one in shown for line in one.splitlines()]
 
 
-def _age_of_summary(document: Json, notes: SplitNotes, state: TranscriptProgress | None) -> str:
+def _age_of_summary(document: Json, newer: str, state: TranscriptProgress | None) -> str:
     """How far the newest summary is from the end of the session; "" if it is a person's, is of the end, or not known."""
-    newest = notes.state.get(NEWER) or document.get("summary")
+    newest = newer or document.get("summary")
     if state is None or newest != state.summary or state.turns <= state.summary_turns:
         return ""
     answers = state.turns - state.summary_turns
@@ -152,24 +148,26 @@ def _noted(found: Sequence[str], state: TranscriptProgress | None) -> list[str]:
     return [*made, f"… and {left} more: `tacitd sessions show`"] if left > 0 else made
 
 
-def _quoted(notes: SplitNotes) -> list[str]:
+def _quote_end(state: TranscriptProgress) -> list[str]:
     """The last words of the session, as a quotation."""
-    state = notes.state
-    prompt, before = state.get(PROMPT, ""), state.get(BEFORE, "")
-    made: list[str] = []
-    if before and (len(prompt) < SHORT or ANSWER_DUE not in state):
-        made.append(f"You: {before}")
-    if ANSWER_DUE in state:
-        made += _spoken("Assistant", state[ANSWER_DUE])
-    if prompt:
-        made.append(f"You: {prompt}")
-    if SAID in state:
-        made += _spoken("Assistant", state[SAID])
-    return (
-        ["It ended with:", *(f"> {line}" for one in made for line in clean_lines(one).splitlines() if line)]
-        if made
-        else []
-    )
+    *earlier, prompt = state.typed or ("",)
+    is_due = bool(prompt) and not state.answered
+    if state.replied and state.answered:
+        prompt = f'{prompt} (asked: "{state.replied}")'
+    answer = _spoken("Assistant", state.said) if state.said else []
+    made = [f"You: {earlier[-1]}"] if earlier and (len(prompt) < SHORT or not (is_due and answer)) else []
+    made += answer if is_due else []
+    made += [f"You: {prompt}"] if prompt else []
+    made += [] if is_due else answer
+    lines = [line for one in made for line in clean_lines(one).splitlines() if line]
+    return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
+
+
+def _list_files(state: TranscriptProgress) -> str:
+    """The most edited files with the number of their edits, in one line."""
+    files = sorted(state.edits.items(), key=lambda one: -one[1])[:EDITED]
+    named = (f"{path} ({count})" if count > 1 else path for path, count in files)
+    return clean_text(", ".join(named), 2 * _LINE)
 
 
 def _spoken(who: str, text: str) -> list[str]:

@@ -16,6 +16,8 @@ MAX_AGE_DAYS = 30
 """Days after which a session's file is deleted."""
 SHORT = 40
 """Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
+NEWER = "Summary since then: "
+"""The beginning of the note with a summary that is newer than the one that a person wrote, which stays in its field."""
 
 Json = dict[str, Any]
 Status = Literal["pending", "in_progress", "completed"]
@@ -55,8 +57,6 @@ _STORED_NAMES = {
     "written_summary": "told",
     "written_tasks": "told_tasks",
     "written_notes": "told_notes",
-    "written_state": "told_state",
-    "pending_texts": "telling",
 }
 """The keys in stored states of fields that had other names once."""
 
@@ -103,10 +103,6 @@ class TranscriptProgress(Struct, frozen=True, rename=_STORED_NAMES):
     """Whether that text came after the last prompt."""
     edits: Mapping[str, int] = field(default_factory=dict)
     """How often each file was edited, by path: relative to `cwd` if it is below it."""
-    written_state: tuple[str, ...] = ()
-    """The notes of the state (`state_notes`) that were written to the file last."""
-    pending_texts: tuple[str, ...] = ()
-    """Notes of the state and summaries that may be in the file too: a write of it was begun, and did not end."""
     turns: int = 0
     """The number of the assistant's texts."""
     size: int = 0
@@ -123,6 +119,11 @@ class TranscriptProgress(Struct, frozen=True, rename=_STORED_NAMES):
     """The byte offset up to which that summary reaches."""
     asked_at: float | None = None
     """When it was asked for: seconds since 1970, UTC."""
+
+
+def list_summary_notes(now: TranscriptProgress) -> frozenset[str]:
+    """Return the notes with which tacitd put a summary beside a person's."""
+    return frozenset(NEWER + one for one in (now.written_summary, now.summary) if one)
 
 
 def as_data(now: TranscriptProgress) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def test_decide_and_note(run: Run, world: World) -> None:
     run("note", "Project uses PostgreSQL 15")
     (decision,) = world.file(id)["decisions"]
     assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
-    assert world.file(id)["context"] == ["Last prompt: go", "Project uses PostgreSQL 15"]
+    assert world.file(id)["context"] == ["Project uses PostgreSQL 15"]
     assert add_decisions([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
     assert add_notes([], map(str, range(30)))[0] == "10"
 
@@ -250,7 +250,7 @@ def test_notes_by_hand_outlive_those_of_the_transcript(run: Run, world: World) -
     world.restart()
     world.say(id, "on")
     world.settle()
-    assert world.file(id)["context"] == [*mine, "Assistant at the end: on"]
+    assert world.file(id)["context"] == mine
 
 
 ODD = [

@@ -41,9 +41,9 @@ def test_the_last_prompt_is_about_the_work(world: World) -> None:
     command(world, "exit", "")
     world.type("s1", "/quit")
     world.settle()
-    assert world.file("s1")["context"] == [
-        "Assistant at the end: It is fine.", "Last prompt: /review the parser", "Prompt before: build a parser",
-    ]  # fmt: skip
+    state = world.store.load_progress("s1")
+    assert state is not None and state.answered
+    assert (state.typed, state.said) == (("build a parser", "/review the parser"), "It is fine.")
 
 
 def test_a_session_of_commands_only_gets_no_file(world: World) -> None:

@@ -143,42 +143,29 @@ def test_a_crash_makes_no_task_a_persons(begun: World, monkeypatch: pytest.Monke
 
 # --- notes -----------------------------------------------------------------------------------------------------------
 
-LIKE_OURS = (
-    "Branch: cut from main on Monday",
-    "Files edited: none by me",
-    "Last prompt: go, which was too short",
-    "Summary since then: none",
-    "Assistant at the end: wrong, see the log",
-)
 
-
-def test_a_persons_notes_that_begin_like_tacitds(world: World) -> None:
+def test_a_persons_notes_stay_whatever_they_begin_with(world: World) -> None:
     """P-26: they stay in the file as the session goes on, and `resume` shows them as notes."""
+    mine = [
+        "Branch: cut from main on Monday",
+        "Last prompt: go, which was too short",
+        "Summary since then: none",
+    ]
     world.append("s1", world.record("user", "s1", "go", gitBranch="fix/login"))
     world.say("s1", "Old.")
     world.settle()
-    world.put("s1", world.file("s1") | {"context": [*LIKE_OURS, *world.file("s1")["context"]]})
+    world.put("s1", world.file("s1") | {"context": mine})
     go_on(world, "New.")
-    assert world.file("s1")["context"] == [
-        *LIKE_OURS, "Assistant at the end: New.", "Last prompt: go", "Branch: fix/login",
-    ]  # fmt: skip
+    assert world.file("s1")["context"] == mine
     lines = resume(world)
     assert lines[0].endswith("on branch fix/login)")
-    assert lines[1:4] == ["It ended with:", "> You: go", "> Assistant: New."]
-    assert lines[-6:] == ["Noted:", *(f"- {note}" for note in LIKE_OURS)]
-    world.forget()
-    text = "\n".join(resume(world))  # the newest of each kind counts as tacitd's, and nothing is left out
-    assert all(note.partition(": ")[2] in text for note in LIKE_OURS) and "> Assistant: New." in text
-
-
-def test_a_note_of_tacitds_that_a_person_extends(world: World) -> None:
-    """P-26: it is the person's then, and shown."""
-    world.type("s1", "go")
-    world.settle()
-    world.put("s1", world.file("s1") | {"context": ["Last prompt: go, and ask Ann"]})
-    go_on(world)
-    assert world.file("s1")["context"] == ["Last prompt: go, and ask Ann", "Assistant at the end: on"]
-    assert "- Last prompt: go, and ask Ann" in resume(world)
+    assert lines[1:] == [
+        "It ended with:",
+        "> You: go",
+        "> Assistant: New.",
+        "Noted:",
+        *(f"- {one}" for one in mine),
+    ]
 
 
 def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +221,7 @@ def test_a_lost_state_makes_no_summary_a_persons(world: World, by: str) -> None:
     world.settle()
     found = world.file("s1")
     assert found["summary"] == "Two." != first
-    assert found["context"] == ["Assistant at the end: step 5", "Last prompt: go"]
+    assert found["context"] == []
     world.put("s1", found | {"summary": "Two. Ask Ann."})
     world.kill()
     world.forget()
@@ -295,9 +282,6 @@ def test_a_session_that_begins_with_an_accepted_plan(world: World, fields: dict[
     for n in range(6):
         world.say("s1", f"step {n} is done")
     world.end()
-    assert world.file("s1")["context"][:2] == [
-        "Assistant at the end: step 5 is done", "Last prompt: (accepted a plan) Add week dates",
-    ]  # fmt: skip
     (ask,) = world.model.asked
     assert "[1] Person: (accepted this plan) # Add week dates" in ask.prompt
     lines = resume(world)

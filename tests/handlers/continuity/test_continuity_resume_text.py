@@ -15,6 +15,7 @@ from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity import resume_text
 from tacitd_handlers.continuity.resume_text import format_status_lines
 from tacitd_handlers.continuity.session_choice import select_sessions
+from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 
 WEEK = 7 * 86_400.0
 
@@ -166,9 +167,10 @@ def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
     document = {
         "lastActiveAt": "2026-03-01T10:00:00.000Z",
         "summary": "word " * 3000 + "The key is missing.",
-        "context": ["Last prompt: do it\nand this", "Assistant at the end: Done.\nShall I go on?"],
+        "context": [],
     }
-    lines = resume_text.build_resume_text([document], 0.0).splitlines()
+    state = TranscriptProgress("s1", typed=("do it\nand this",), said="Done.\nShall I go on?", answered=True)
+    lines = resume_text.build_resume_text([document], 0.0, state=state).splitlines()
     assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
     assert lines[2:] == [
         "It ended with:",

@@ -11,6 +11,7 @@ import pytest
 
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
+from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.session_schema import check_session
 from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.continuity.stored_progress import TranscriptProgress
@@ -22,7 +23,7 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     world.settle()
     assert world.file("s1") == {
         "sessionId": "s1", "projectPath": str(world.project), "startedAt": utc_millis(NOW), "lastActiveAt": utc_millis(NOW),
-        "tasks": [], "decisions": [], "context": ["Last prompt: build a parser"],
+        "tasks": [], "decisions": [], "context": [],
     }  # fmt: skip
     world.say("s1", "ok")
     world.settle()
@@ -32,24 +33,22 @@ def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:
     assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_what_may_be_in_a_persons_file_is_durable_before_it_is_there(
+def test_what_was_written_of_a_persons_session_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """X-07: otherwise a power cut would make tacitd's own notes a person's. A program's session has no such file."""
-    save, saves = SessionStore.save_progress, list[tuple[str, bool, bool]]()
+    """X-07: otherwise a power cut would make tacitd's own tasks a person's. A program's session has no file."""
+    save, saves = SessionStore.save_progress, list[tuple[str, bool]]()
 
     def noted(store: SessionStore, now: TranscriptProgress, *, durable: bool = True) -> None:
-        is_new = now.pending_texts != () and not set(now.pending_texts) <= set(
-            world.file("s1").get("context", ())
-        )
-        saves.append((now.session, is_new, durable))
+        saves.append((now.session, durable))
         save(store, now, durable=durable)
 
     monkeypatch.setattr(SessionStore, "save_progress", noted)
     world.type("s1", "one")
     world.say("s2", "nobody typed here")
+    world.todos("s1", ("Design", "pending"))
     world.settle()
-    assert sorted(saves) == [("s1", False, False), ("s1", True, True)]
+    assert sorted(saves) == [("s1", False), ("s1", True)]
 
 
 def test_of_a_programs_session_nothing_is_stored_until_somebody_types(world: World) -> None:
@@ -222,55 +221,29 @@ def test_answers_to_questions_are_notes(world: World) -> None:
     assert "hunter2" not in json.dumps(notes)
 
 
-def test_the_state_of_the_session_is_in_notes(world: World) -> None:
-    """SPEC P-26: what the seed has no field for is in `context`, and replaced as the session goes on."""
+def test_the_end_of_the_session_is_in_no_note(world: World) -> None:
+    """SPEC P-26: what the seed has no field for is in tacitd's own data; `context` has free notes, and the person's words stay
+    out of the file."""
     world.append("s1", world.record("user", "s1", "start", gitBranch="fix/login"))
     world.say("s1", "Shall I use Postgres?")
     world.append("s1", world.record("user", "s1", "yes", gitBranch="HEAD"))  # a detached head
-    world.settle()
-    assert world.file("s1")["context"] == [
-        "Assistant before the last prompt: Shall I use Postgres?", "Last prompt: yes", "Branch: fix/login",
-        "Prompt before: start",
-    ]  # fmt: skip
     world.say("s1", "I use Postgres. Is password: hunter2secret9! right?")
     for name in ("a.py", "b.py", "a.py"):
         world.use(
             "s1", "Edit", {"file_path": str(world.project / name), "old_string": "x", "new_string": "y"}
         )
     world.use("s1", "Write", {"file_path": "/etc/no", "content": "z"}, "rejected", error=True)
-    found = world.file("s1")
-    world.put("s1", found | {"context": [*found["context"][:3], "mine"]})  # a person removes one and adds one
     world.settle()
-    assert world.file("s1")["context"] == [
-        "mine", "Assistant at the end: I use Postgres. Is password: [secret] right?",
-        'Last prompt: yes (asked: "Shall I use Postgres?")',
-        "Files edited: a.py (2), b.py", "Branch: fix/login",
-    ]  # fmt: skip
-
-
-def test_a_crash_leaves_no_old_note_of_the_state(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC P-26: notes that a crash left in the file are replaced as the session goes on; a person's note stays."""
-    save, saves = SessionStore.save_progress, list[TranscriptProgress]()
-
-    def ends_after_the_first(store: SessionStore, now: TranscriptProgress, **how: bool) -> None:
-        saves.append(now)
-        if len(saves) > 1:  # the file of the session is written
-            raise OSError(5, "killed")
-        save(store, now, **how)
-
-    world.type("s1", "one")
-    world.say("s1", "Old text.")
-    with monkeypatch.context() as patched:
-        patched.setattr(SessionStore, "save_progress", ends_after_the_first)
-        world.settle()
-    assert "Last prompt: one" in world.file("s1")["context"]
-    world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "mine"]})
-    world.say("s1", "New text.")
-    world.type("s1", "two")
-    world.restart()
-    world.settle(600)
-    assert world.file("s1")["context"] == [
-        "mine", "Assistant before the last prompt: New text.", "Last prompt: two", "Prompt before: one",
+    assert world.file("s1")["context"] == []
+    world.put("s1", world.file("s1") | {"context": ["mine"]})
+    world.say("s1", "It is done.")
+    world.settle()
+    assert world.file("s1")["context"] == ["mine"]
+    state = world.store.load_progress("s1")
+    assert state is not None and state.branch == "fix/login" and state.edits == {"a.py": 2, "b.py": 1}
+    assert build_resume_text([world.file("s1")], world.clock.now(), state=state).splitlines()[1:] == [
+        "It ended with:", "> You: start", '> You: yes (asked: "Shall I use Postgres?")', "> Assistant: It is done.",
+        "Files edited: a.py (2), b.py", "Noted:", "- mine",
     ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from support_continuity import World
 from tacitd.sources.transcript import LOOK_BEHIND
+from tacitd_handlers.continuity.stored_progress import as_data
 
 
 @pytest.fixture
@@ -37,6 +38,12 @@ def talk(world: World, project: str, words: str, *, together: bool, prompts: int
         world.settle()
 
 
+def list_stored(world: World) -> str:
+    """What is stored of the session: its file, and what is known of its end."""
+    state = world.store.load_progress("s1")
+    return json.dumps([world.file("s1"), as_data(state) if state is not None else None])
+
+
 @pytest.mark.parametrize("together", [False, True])
 def test_a_session_that_began_in_an_excluded_directory_has_nothing_of_it(
     world: World, together: bool
@@ -45,12 +52,12 @@ def test_a_session_that_began_in_an_excluded_directory_has_nothing_of_it(
     talk(world, "private", "hidden words", together=together)
     talk(world, "app", "open words", together=together, prompts=1)
     world.settle()
-    assert "open words" in json.dumps(world.file("s1")) and "hidden" not in json.dumps(world.file("s1"))
+    assert "open words" in list_stored(world) and "hidden" not in list_stored(world)
     talk(world, "app", "later words", together=together)
     world.end()
     (ask,) = world.model.asked
     assert "open words" in ask.prompt and "later words" in ask.prompt
-    assert "hidden" not in json.dumps(world.file("s1")) + ask.prompt
+    assert "hidden" not in list_stored(world) + ask.prompt
 
 
 @pytest.mark.parametrize("together", [False, True])
@@ -62,10 +69,10 @@ def test_a_session_that_went_to_an_excluded_directory_and_back_has_nothing_of_it
     talk(world, "private", "hidden words", together=together)
     talk(world, "app", "later words", together=together)
     world.end()
-    assert "later words" in json.dumps(world.file("s1"))
+    assert "later words" in list_stored(world)
     (ask,) = world.model.asked
     assert "open words" in ask.prompt and "later words" in ask.prompt
-    assert "hidden" not in json.dumps(world.file("s1")) + ask.prompt
+    assert "hidden" not in list_stored(world) + ask.prompt
 
 
 def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(world: World) -> None:

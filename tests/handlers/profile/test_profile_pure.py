@@ -32,7 +32,6 @@ RULES = {
         "resume_text",
         "session_edits",
         "session_names",
-        "state_notes",
         "task_merge",
         "sentences",
         "stored_progress",
