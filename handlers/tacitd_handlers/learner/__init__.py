@@ -39,7 +39,6 @@ def make_plugin() -> Plugin:
         context=f"{here}.context_section:build_section",
         context_order=80,  # after the short sections, whose texts are the same in every session
         context_budget=5_000,
-        findings=f"{here}.doctor_checks:check_profile_size",
         status_lines=f"{here}.start_lines:format_status_lines",
         mcp=f"{here}.mcp_tools:LEARNER",
     )

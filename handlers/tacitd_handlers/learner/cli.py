@@ -1,4 +1,4 @@
-"""`tacitd learner`: record, due, retests, review, check, gaps, forget, alias, archive, context.
+"""`tacitd learner`: record, due, retests, review, check, forget, alias, archive, context.
 
 Options and output only; most imports are inside the commands, because a session start waits for `context`.
 """
@@ -197,35 +197,6 @@ def review_(as_json: bool) -> None:
         click.echo(line)
 
 
-@learner.command(name="gaps", epilog="\b\nExample: tacitd learner gaps")
-@JSON_OPTION
-def gaps_(as_json: bool) -> None:
-    """Patterns not practised for four weeks, and gap tags, most frequent first."""
-    from tacitd_handlers.learner.review import as_data, list_gaps, list_patterns
-
-    store = _store()
-    rows = _rows(store)
-    left = [one for one in list_patterns(rows, date.fromisoformat(_now()[:10])) if one.untouched]
-    seen = list_gaps(rows, _profile(store), store.load_state().aliases)
-    if as_json:
-        echo_json({"untouched": [as_data(one) for one in left], "gaps": [as_data(one) for one in seen]})
-        return
-    _echo_table(
-        ("PATTERN", "LAST PRACTISED", "WEEKS AGO"),
-        ((one.pattern, one.last[:10], str(one.days // 7)) for one in left),
-        right=(2,),
-    )
-    if left and seen:
-        click.echo()
-    _echo_table(
-        ("GAP", "SEEN", "LAST SEEN", "STATUS"),
-        ((gap.tag, str(gap.seen), gap.last[:10], gap.status or "") for gap in seen),
-        right=(1,),
-    )
-    if not rows:
-        echo_message("nothing is recorded yet")
-
-
 @learner.command(epilog="\b\nExample: tacitd learner check --fix")
 @click.option(
     "--fix",
@@ -315,7 +286,7 @@ def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
     from tacitd_handlers.learner.review import as_data
 
     if label and not tag and not remove:
-        raise UsageError("the gap is missing", "`tacitd learner gaps` lists the gaps")
+        raise UsageError("the gap is missing", "`tacitd learner review` lists the gaps")
     if remove and not label:
         raise UsageError("the label is missing", "`tacitd learner alias` lists the labels")
     store = _store()

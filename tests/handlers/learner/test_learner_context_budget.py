@@ -19,7 +19,6 @@ from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.context import BUDGET, build_context
 from tacitd_handlers.learner.context_section import SHARE, build_section
-from tacitd_handlers.learner.doctor_checks import check_profile_size
 from tacitd_handlers.learner.formats.profile_md import parse_profile
 from tacitd_handlers.learner.learner_paths import load_paths
 from tacitd_handlers.learner.profile_excerpt import fit_profile
@@ -197,14 +196,3 @@ def test_where_a_teaching_session_worked(
     assert build_section(ContextRequest(other)) != ""
     cli.set(TACITD_LEARNER__CONTEXT="never")
     assert build_section(ContextRequest(taught)) == ""
-
-
-def test_L_50_doctor_names_a_profile_over_the_budget(desk: Desk) -> None:
-    """SPEC L-50a: with its size, the room, and what is left out first; nothing for one that fits or is missing."""
-    environ = {"HOME": str(desk.home), "PATH": os.environ["PATH"]}
-    found = list(check_profile_size(environ))
-    assert [one.id for one in found] == ["learner.long"] and str(len(desk.text)) in found[0].what
-    desk.where.profile.write_text(EMPTY_PROFILE)
-    assert [one.id for one in check_profile_size(environ)] == []
-    desk.where.profile.unlink()
-    assert not list(check_profile_size(environ))
