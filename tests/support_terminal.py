@@ -27,7 +27,6 @@ class Terminal:
         env = {
             **environ,
             "TERM": "xterm-256color",
-            "PROMPT_TOOLKIT_NO_CPR": "1",
             "COLUMNS": "100",
             "LINES": "40",
         }

@@ -21,7 +21,6 @@ FORBIDDEN = frozenset(
         "logging",
         "loguru",
         "mcp",
-        "prompt_toolkit",
         "psutil",
         "pydantic",
         "rapidfuzz",

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
 )
-PLAIN_OPTION = click.option(
-    "--plain", is_flag=True, help="Line mode, for pipes and screen readers: one answer a line."
-)
+PLAIN_OPTION = click.option("--plain", is_flag=True, help="Without the line editor, for screen readers.")
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 COLOURS = {"mastered": "green", "begun": "yellow", "ready": None, "locked": "bright_black"}
 

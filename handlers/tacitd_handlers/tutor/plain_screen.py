@@ -1,4 +1,4 @@
-"""The line mode: for pipes, screen readers and terminals without features. One answer a line.
+"""The screen: text as it is, and one answer a line, in a terminal, a pipe or a screen reader.
 
 Nothing is coloured, moved or repeated, so that a screen reader reads each line once.
 """
@@ -6,6 +6,7 @@ Nothing is coloured, moved or repeated, so that a screen reader reads each line 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event
 from typing import TextIO, TypeVar
 
@@ -25,10 +26,11 @@ COMMANDS = {
 
 
 class PlainScreen:
-    """A `TutorScreen` on two streams."""
+    """A `TutorScreen` on two streams. On a terminal a line can be edited, and the arrow keys recall earlier answers."""
 
-    def __init__(self, typed: TextIO) -> None:
+    def __init__(self, typed: TextIO, *, is_terminal: bool = False) -> None:
         self._typed = typed
+        self._is_terminal = is_terminal
 
     def show_text(self, text: str) -> None:
         """Print the text as it is."""
@@ -42,6 +44,8 @@ class PlainScreen:
         """Print the question and read one line."""
         if prompt:
             click.echo(sanitize_text(prompt))
+        if self._is_terminal:
+            return self._read_edited()
         click.echo("> ", nl=False)
         try:
             line = rest = self._typed.readline(LONGEST_LINE)
@@ -52,8 +56,23 @@ class PlainScreen:
         click.echo()
         return parse_line(line) if line else LearnerCommand.LEAVE
 
+    def _read_edited(self) -> str | LearnerCommand:
+        """Read a line with the line editor, which keeps earlier ones in memory only. Ctrl-D leaves; Ctrl-C clears the line."""
+        with suppress(ImportError):  # some builds of Python have no line editor
+            import readline  # noqa: F401  `input` uses it from then on
+
+        while True:
+            try:
+                return parse_line(input("> "))
+            except KeyboardInterrupt:
+                self.show_note("\nCtrl-D saves and leaves; /end ends the session with its test.")
+            except (EOFError, OSError):
+                return LearnerCommand.LEAVE
+
     def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
         """Run the work; Ctrl-C cancels it."""
+        if self._is_terminal:
+            self.show_note(f"{what} (Ctrl-C cancels)")
         return run_cancellable(work)
 
 

@@ -38,12 +38,9 @@ def open_tutor_store() -> TutorStore:
 
 
 def make_screen(plain: bool) -> TutorScreen:
-    """The terminal: line mode if asked for, or if standard input or output is not a terminal."""
-    if plain or not (sys.stdin.isatty() and sys.stdout.isatty()) or os.environ.get("TERM") == "dumb":
-        return PlainScreen(sys.stdin)
-    from tacitd_handlers.tutor.rich_screen import RichScreen
-
-    return RichScreen()
+    """The screen: with a line editor if standard input and output are a terminal and `plain` was not asked for."""
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    return PlainScreen(sys.stdin, is_terminal=is_terminal and not plain)
 
 
 def start_session(name: str, root: Path, *, is_new: bool, plain: bool) -> int:
