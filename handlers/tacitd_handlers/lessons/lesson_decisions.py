@@ -14,10 +14,10 @@ from tacitd.errors import UsageError
 from tacitd.files.log import BLANK
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, WAITING, Lesson
+from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, DIGESTS, PROMOTED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import edit_lesson, get_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.purged_lessons import DIGESTS, list_wordings
+from tacitd_handlers.lessons.purged_lessons import list_wordings
 from tacitd_handlers.lessons.store import LessonStore
 
 REASON = "forgotten with tacitd forget"

@@ -24,6 +24,8 @@ KEYS = (
 ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
 WAITING = "waiting"
 """An agent added it and it may not be loaded unless a person accepts it: `reason` says why."""
+DIGESTS = "digests"
+"""The key of a purged lesson's last record: a digest of each of its wordings."""
 
 
 class Lesson(Struct, frozen=True):

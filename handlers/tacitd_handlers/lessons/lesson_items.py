@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tacitd.handler import StoredItem
-from tacitd_handlers.lessons.lesson_fold import DELETED, PROMOTED, WAITING
+from tacitd_handlers.lessons.lesson_fold import DELETED, DIGESTS, PROMOTED, WAITING
 from tacitd_handlers.lessons.lesson_reader import LessonReader
-from tacitd_handlers.lessons.purged_lessons import DIGESTS
 from tacitd_handlers.lessons.similarity import find_contradictions
 
 

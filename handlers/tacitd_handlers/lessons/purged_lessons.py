@@ -17,15 +17,13 @@ from tacitd.files.log import BLANK, encode_record
 from tacitd.files.replaced import edit_file
 from tacitd.handler import Handler, Tools
 from tacitd.text.hashes import sha256
-from tacitd_handlers.lessons.lesson_fold import DELETED, FoldedLessons, Lesson, fold_lessons
+from tacitd_handlers.lessons.lesson_fold import DELETED, DIGESTS, FoldedLessons, Lesson, fold_lessons
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.lesson_paths import PROMOTED
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.store import LessonStore
 from tacitd_handlers.shared.equality import normalise_text
 
-DIGESTS = "digests"
-"""The key of a purged lesson's last record: a digest of each of its wordings."""
 _WORDS = ("when", "do", "because", "reason")
 
 

@@ -12,7 +12,9 @@ class LessonsSettings(BaseModel):
     """`lessons`: where lessons are promoted to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    removed_settings: ClassVar[Mapping[str, str]] = {"stale": "loads are not counted any more: take the line out"}
+    removed_settings: ClassVar[Mapping[str, str]] = {
+        "stale": "loads are not counted any more: take the line out"
+    }
 
     skills: str = Field(
         default="",
