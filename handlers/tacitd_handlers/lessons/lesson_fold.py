@@ -1,7 +1,7 @@
 """The fold from records to lessons: later keys of an id override earlier ones (SPEC E-21). Pure.
 
 Records of other writers are tolerated: ids that were never added, unknown keys, numeric ids. Records that do not make
-a lesson are counted as strays, and their id is never reused.
+a lesson are left out, and their id is never reused.
 """
 
 from __future__ import annotations
@@ -89,8 +89,6 @@ class FoldedLessons(Struct, frozen=True):
     """By id, in the order of their numbers."""
     last: int = 0
     """The highest id of any record (SPEC E-22)."""
-    strays: int = 0
-    """The number of ids whose records do not make a lesson."""
 
     def get(self, id: str) -> Lesson | None:
         """The lesson with this id, or None; `2` and `002` are equal (SPEC E-19)."""
@@ -105,7 +103,7 @@ class FoldedLessons(Struct, frozen=True):
             lesson = _lesson(id, {**(found[id].to_record() if id in found else {}), **record})
             if lesson is not None:
                 found[id], last = lesson, max(last, int(id))
-        return FoldedLessons(found, last, self.strays)
+        return FoldedLessons(found, last)
 
     def list_active(self) -> list[Lesson]:
         """The active lessons, by id."""
@@ -115,17 +113,16 @@ class FoldedLessons(Struct, frozen=True):
 def fold_lessons(records: Iterable[Mapping[str, Any]]) -> FoldedLessons:
     """Fold the records, oldest first."""
     kept: dict[int, dict[str, Any]] = {}
-    unnumbered = 0
     for record in records:
         number = number_of(record.get("id"))
         if number is None:
-            unnumbered += 1
-        elif (known := kept.get(number)) is not None:
+            continue
+        if (known := kept.get(number)) is not None:
             known.update(record)
         else:
             kept[number] = dict(record)
     found = {name_of(n): lesson for n in sorted(kept) if (lesson := _lesson(name_of(n), kept[n])) is not None}
-    return FoldedLessons(found, max(kept, default=0), unnumbered + len(kept) - len(found))
+    return FoldedLessons(found, max(kept, default=0))
 
 
 def _lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:

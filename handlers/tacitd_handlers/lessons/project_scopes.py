@@ -69,10 +69,6 @@ class ProjectScope(Struct, frozen=True):
         """The name by which its sessions and its prompts know the scope; "" if nothing of the folder's name remains."""
         return next(iter(self.here.names), "")
 
-    def list_scopes(self) -> tuple[str, ...]:
-        """The scopes whose lessons can hold here, besides `global`."""
-        return (*self.here.scopes, *self.here.names)
-
     def holds(self, id: str, scope: str) -> bool:
         """Whether a lesson holds in this project."""
         if scope == GLOBAL or scope in self.here.scopes:
