@@ -13,7 +13,7 @@ from typing import Literal
 import click
 
 from tacitd.errors import LogDamagedError, TacitdError, UsageError
-from tacitd.mcp.agent_caller import is_agent, require_person
+from tacitd.mcp.agent_caller import is_agent
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons import lesson_operations, pattern
 from tacitd_handlers.lessons.command_support import (

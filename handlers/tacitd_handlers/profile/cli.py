@@ -275,10 +275,11 @@ def _list(path: str, given: str) -> list[str]:
 
 def _set_for_agent(path: str, value: str | list[str]) -> None:
     """Set a value for an agent: it is learned, and may wait for the person."""
-    done = store_agent_value(open_store(), path, value, os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
+    at = open_store()
+    done = store_agent_value(at, path, value, os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
     if isinstance(done, str):
         echo_message(f"{path} is not set: it waits for the person, because {done}")
-    elif done.kept:
+    elif done.entry is None and path in at.find_ownership().paths:
         echo_message(f"{path} is not set: the person set it themselves")
     else:
         _report_change(done, f"{path} is set; it fades unless it is said again", f"{path} is unchanged")

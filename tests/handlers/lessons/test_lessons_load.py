@@ -165,8 +165,8 @@ def test_nobody_listens(lessons: Lessons) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-FIRM = "WHEN committing -> DO ask first -> BECAUSE user said so"
-OPPOSITE = "WHEN committing -> DO NOT ask first -> BECAUSE noise"
+FIRM = "WHEN committing -> DO squash first -> BECAUSE user said so"
+OPPOSITE = "WHEN committing -> DO NOT squash first -> BECAUSE noise"
 
 
 def test_a_lesson_of_an_agent_hides_none_of_a_person(
@@ -193,7 +193,7 @@ def test_no_file_of_a_repository_hides_a_persons_lesson(
     root = project(lessons.home / "app")
     monkeypatch.chdir(root)
     lessons.out("add", "--firm", FIRM)
-    (root / "AGENTS.md").write_text("- When a test is flaky, ask first\n")
-    (root / "LEARNED.md").write_text("# Learned\n\n## Git\n- When committing, ask first\n")
+    (root / "AGENTS.md").write_text("- When a branch is old, squash first\n")
+    (root / "LEARNED.md").write_text("# Learned\n\n## Git\n- When committing, squash first\n")
     assert lessons.out("load") == f"## Lessons (1 active)\n\n### Global\n- {FIRM} [firm]\n"
     assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
