@@ -70,7 +70,7 @@ def test_every_parameter_is_described(offer: Offer) -> None:
 
 
 def test_the_profile_is_read_and_changed(offer: Offer, tmp_path: Path) -> None:
-    """Seed 001, SPEC P-18: a write through a tool is `mcp/tool` in the changelog."""
+    """Seed 001, SPEC P-18: what an agent sets is `mcp/hook` in the changelog, what it removes for the person `mcp/tool`."""
     ask(offer, "update_profile", path="tools.editor", value="neovim")
     ask(offer, "remember_preference", path="custom.preferences", value="-- short answers")
     assert run_tool(offer.tools["forget_preference"], {"path": "tools.editor"}).is_error
@@ -83,8 +83,8 @@ def test_the_profile_is_read_and_changed(offer: Offer, tmp_path: Path) -> None:
     log = tmp_path / "home/.claude/user-memory/changelog.jsonl"
     entries = [json.loads(line) for line in log.read_text().splitlines()]
     assert [(one["action"], one["source"]) for one in entries] == [
-        ("update", "mcp/tool"),
-        ("update", "mcp/tool"),
+        ("update", "mcp/hook"),
+        ("update", "mcp/hook"),
         ("remove", "mcp/tool"),
     ]
 
