@@ -94,26 +94,25 @@ def compare_processes(runs: int) -> None:
         daemon.start()
         stack.callback(daemon.finish)
         stack.enter_context(hang(Path(folder) / "hangs"))
-        spool = str(Path(folder) / "spool.jsonl")
         python = [sys.executable, "-I", "-S", PROGRAM]
         tacitd = str(Path(sysconfig.get_path("scripts")) / "tacitd")
         setting = shlex.split(make_statusline_command())
         rows = {
             "python3 -I -S -c pass": (PLAIN, b""),
             "hook, UserPromptSubmit": (
-                [*python, str(daemon.socket), spool],
+                [*python, str(daemon.socket)],
                 make_input(daemon, "UserPromptSubmit"),
             ),
             "hook, SessionStart (the context is made and printed)": (
-                [*python, str(daemon.socket), spool],
+                [*python, str(daemon.socket)],
                 make_input(daemon, "SessionStart"),
             ),
             "hook of the plugin, UserPromptSubmit": (
                 ["sh", str(ROOT / "plugin/hooks/run-hook.sh")],
                 make_input(daemon, "UserPromptSubmit"),
             ),
-            "hook, no daemon": ([*python, f"{folder}/none", spool], make_input(daemon, "Stop")),
-            "hook, a daemon that hangs": ([*python, f"{folder}/hangs", spool], make_input(daemon, "Stop")),
+            "hook, no daemon": ([*python, f"{folder}/none"], make_input(daemon, "Stop")),
+            "hook, a daemon that hangs": ([*python, f"{folder}/hangs"], make_input(daemon, "Stop")),
             "python3 -c pass": ([sys.executable, "-c", "pass"], b""),
             "status line, as `tacitd statusline --setting` has it": (setting, b""),
             "tacitd statusline": ([tacitd, "statusline"], b""),

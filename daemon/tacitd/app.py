@@ -69,7 +69,7 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.transcript import read_records
 from tacitd.sources.watch import WatchdogWatcher
-from tacitd.state.hint_spool import take_spooled_hints, write_hook_program
+from tacitd.state.hook_files import write_hook_program
 from tacitd.state.layout import StateLayout
 from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
@@ -169,7 +169,6 @@ class App:
         check_refused(self)
         check_removed(self)
         self.outdated = check_installed_version()
-        self.engine.take_hook_inputs(take_spooled_hints(self.paths.state_dir))
         self._save_budget()
         if not self.stopping.is_set():  # its threads have ended then
             self.engine.dispatcher.outcomes.statuses.renew_all()

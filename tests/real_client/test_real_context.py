@@ -286,7 +286,5 @@ def check_nothing_is_left(machine: Machine) -> None:
     assert leftovers(machine.home) == []
     names = {path.relative_to(machine.state).as_posix() for path in (machine.state / "hooks").rglob("*")}
     backups = {name for name in names if name.startswith("hooks/backups/")}
-    listed = {"hooks/tacitd-hook.py", "hooks/installed.jsonl", "hooks/backups", "hooks/spool.jsonl"}
+    listed = {"hooks/tacitd-hook.py", "hooks/installed.jsonl", "hooks/backups"}
     assert names - backups <= listed and len(backups) == 1
-    spool = machine.state / "hooks/spool.jsonl"
-    assert not spool.exists() or spool.stat().st_size < 300_000

@@ -19,7 +19,6 @@ IN_STATE = (
     "start.log",
     "tacitd.1.log",
     "session-context.jsonl",
-    "hooks/spool.jsonl",
     "handlers/learning/quarantine.jsonl",
     "handlers/learning/summaries.jsonl",
     "handlers/learner/records.jsonl",

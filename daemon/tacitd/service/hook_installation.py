@@ -26,7 +26,7 @@ from tacitd.files.replaced import edit_file, replace_file
 from tacitd.files.temporary import read_snapshot
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.sources.base import HookEntry, HookFormat
-from tacitd.state.hint_spool import HOOKS_DIR, SPOOL, write_hook_program
+from tacitd.state.hook_files import HOOKS_DIR, write_hook_program
 from tacitd.state.paths import Paths
 
 BACKUPS = "backups"
@@ -84,7 +84,7 @@ class HookInstaller:
         self._log.append(
             {"settings": str(settings), "created": created, "at": utc_seconds(self._clock.now())}, sync=True
         )
-        command = make_command(self.program, self._paths.socket, self._home / SPOOL)
+        command = make_command(self.program, self._paths.socket)
         events = self._hooks.choose_events(versions)
         return self._change(
             settings, lambda text: self._hooks.add_entries(text, command, events), create=True
@@ -117,7 +117,7 @@ class HookInstaller:
         settings = self.find_settings(project)
         seen = self._read(settings)
         entries = tuple(self._hooks.list_entries(_decode(seen))) if seen is not None else ()
-        wanted = make_command(self.program, self._paths.socket, self._home / SPOOL)
+        wanted = make_command(self.program, self._paths.socket)
         stale = bool(entries) and (
             not self.program.exists() or any(entry.command != wanted for entry in entries)
         )
@@ -198,7 +198,7 @@ def refuse_plugin(settings: Path | None, what: str) -> None:
         )
 
 
-def make_command(program: Path, socket: Path, spool: Path, interpreter: str = sys.executable) -> str:
+def make_command(program: Path, socket: Path, interpreter: str = sys.executable) -> str:
     """The shell command of an entry.
 
     The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start.
@@ -207,7 +207,7 @@ def make_command(program: Path, socket: Path, spool: Path, interpreter: str = sy
     from UserPromptSubmit for "block this prompt". Outcome: the command always exits with 0.
     """
     python = os.path.realpath(interpreter)
-    words = [python, "-I", "-S", str(program), str(socket), str(spool)]
+    words = [python, "-I", "-S", str(program), str(socket)]
     return f"{shlex.join(words)} 2>/dev/null || true"
 
 

@@ -14,7 +14,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.service.hook_installation import KEPT_COPIES, HookInstaller, make_command
 from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.sources.claude_code.hook_events import EVENTS
-from tacitd.state.hint_spool import write_hook_program
+from tacitd.state.hook_files import write_hook_program
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock
 
@@ -162,7 +162,7 @@ def test_all_settings_files_are_found_again(installer: HookInstaller, tmp_path: 
 def test_the_command_does_no_harm_when_everything_is_gone(tmp_path: Path) -> None:
     """Run by a shell as the client runs it: exit code 0 and no output without the program or the interpreter."""
     for interpreter in (os.path.realpath("/usr/bin/env"), str(tmp_path / "no python")):
-        command = make_command(tmp_path / "it's gone.py", tmp_path / "s", tmp_path / "p", interpreter)
+        command = make_command(tmp_path / "it's gone.py", tmp_path / "s", interpreter)
         done = subprocess.run(["/bin/sh", "-c", command], input=b"{}", capture_output=True)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 

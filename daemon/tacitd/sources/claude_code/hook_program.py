@@ -1,12 +1,12 @@
 """The program that Claude Code runs for its hooks: it reports to the daemon what happened, and never disturbs the client.
 
-    python3 -I -S hook_program.py [SOCKET SPOOL]
+    python3 -I -S hook_program.py [SOCKET]
 
 `tacitd hooks install` copies this file into the state directory, so it must not import tacitd. It hands the hook's JSON
-from standard input to the daemon's socket. If no daemon answers, what is not a person's words of it (FIELDS) goes to the
-spool file, which the next daemon reads. Without arguments, both are those of the state directory. For the events in ANSWERED
-it prints what the daemon has for the session, if that comes in time; otherwise nothing. It exits with 0, whatever happens.
-In tacitd's own model calls it does nothing (SPEC S-62).
+from standard input to the daemon's socket, without an argument the one that the state directory names. If no daemon answers,
+it does nothing: the next start compares all files. For the events in ANSWERED it prints what the daemon has for the session,
+if that comes in time; otherwise nothing. It exits with 0, whatever happens. In tacitd's own model calls it does nothing
+(SPEC S-62).
 
 A prompt waits for this program, so on the usual path it imports only what the interpreter has loaded already, and
 `_socket`: importing `json` or `socket` takes as long as starting Python.
@@ -29,12 +29,10 @@ ANSWERED = (b"SessionStart", b"SubagentStart", b"PostToolUseFailure")
 UNCONFIRMED = (b"UserPromptSubmit", b"Stop")
 """A person waits for these. They are sent without waiting until the daemon has read them: without such a hint it finds the
 same words in the transcript."""
-SPOOL_LIMIT = 256 << 10
-"""Bytes. A spool file that has more takes no further lines: hints help, but nothing depends on them."""
 FIELDS = (
     "hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger", "agent_type", "tool_name",
 )  # fmt: skip
-"""What is kept of an input that is spooled."""
+"""What is sent of an input that is longer than SENT."""
 LONGEST_FIELD = 4096
 """Bytes; a longer field is left out."""
 
@@ -47,11 +45,10 @@ def read_input() -> bytes:
     return bytes(data) if len(data) <= LONGEST else b""
 
 
-def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
+def send_input(path: str, data: bytes) -> bytes:
     """Call the daemon's method `hint` with this JSON, and `session_text` if the event is answered.
 
-    Return whether the daemon took it in time (for an event in UNCONFIRMED: whether its socket did), and the text as a JSON
-    string with its quotes, b"" if none came. Raises OSError.
+    Return the text as a JSON string with its quotes, b"" if none came in time. Raises OSError.
     """
     import _socket
 
@@ -83,9 +80,9 @@ def send_input(path: str, data: bytes) -> "tuple[bool, bytes]":
         if b"\n" not in got and b"\n" in part:
             deadline += ANSWER_PATIENCE
         got += part
-    _, taken, second = got.partition(b"\n")
+    _, _, second = got.partition(b"\n")
     begin = second.find(b'"text":"')
-    return bool(taken), second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
+    return second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
 
 
 def has_event(body: bytes, events: "tuple[bytes, ...]") -> bool:
@@ -111,8 +108,8 @@ def print_text(quoted: bytes) -> None:
         left = left[os.write(1, left) :]
 
 
-def find_places() -> "tuple[str, str]":
-    """The socket of the running daemon and the spool file, from the state directory of this environment.
+def find_socket() -> str:
+    """The socket of the running daemon, from the state directory of this environment.
 
     As `tacitd.state.paths` finds it; its file `socket` names the socket.
     """
@@ -122,10 +119,9 @@ def find_places() -> "tuple[str, str]":
     state = os.environ.get("TACITD_STATE_DIR") or (base if base.startswith("/") else usual) + "/tacitd"
     try:
         fd = os.open(state + "/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        socket = os.fsdecode(os.read(fd, 4096)).rstrip("\n")
+        return os.fsdecode(os.read(fd, 4096)).rstrip("\n")
     except OSError:
-        socket = state + "/tacitd.sock"
-    return socket, state + "/hooks/spool.jsonl"
+        return state + "/tacitd.sock"
 
 
 def reduce_input(data: bytes) -> bytes:
@@ -149,32 +145,15 @@ def reduce_input(data: bytes) -> bytes:
     return found if found.startswith(b'{"hook_event_name"') and b"\n" not in found else b""
 
 
-def spool_line(path: str, line: bytes) -> None:
-    """Append to the spool file (0600) with one write, unless it is full or not a regular file of this user. Raises OSError."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    fd = os.open(path, flags, 0o600)
-    status = os.fstat(fd)
-    is_regular = (status.st_mode & 0o170000) == 0o100000
-    if is_regular and status.st_uid == os.getuid() and status.st_size < SPOOL_LIMIT:
-        os.write(fd, line + b"\n")
-    os.close(fd)
-
-
 def main() -> None:
     """Read one hook's input, pass it on, and print the answer. Raises OSError, ValueError."""
     data = read_input().strip()
-    if os.environ.get(MARK) or len(sys.argv) not in (1, 3) or not data.startswith(b"{"):
+    if os.environ.get(MARK) or not data.startswith(b"{"):
         return
-    socket, spool = sys.argv[1:] if len(sys.argv) == 3 else find_places()
+    socket = sys.argv[1] if len(sys.argv) > 1 else find_socket()
     small = data if len(data) <= SENT else reduce_input(data)
-    try:
-        taken, text = send_input(socket, small) if small else (False, b"")
-    except OSError:
-        taken, text = False, b""
-    if text:
+    if small and (text := send_input(socket, small)):
         print_text(text)
-    elif not taken and (kept := reduce_input(data)):
-        spool_line(spool, kept)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tacitd.sources.claude_code.hook_entries import PROGRAM, ClaudeCodeHooks
 from tacitd.sources.claude_code.hook_events import EVENTS, NEWER_EVENTS
 
 HOOKS = ClaudeCodeHooks()
-COMMAND = f"/usr/bin/python3 -I -S /home/ada/{PROGRAM} /run/s /home/ada/spool 2>/dev/null || true"
+COMMAND = f"/usr/bin/python3 -I -S /home/ada/{PROGRAM} /run/s 2>/dev/null || true"
 THEIRS = {"matcher": "Bash", "hooks": [{"type": "command", "command": "notify-send done", "timeout": 3}]}
 GROUPS = st.lists(
     st.sampled_from([THEIRS, {"hooks": []}, {"hooks": [{"type": "prompt"}]}, {}, 7, "x"]),

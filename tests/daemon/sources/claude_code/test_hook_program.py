@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
-from tacitd.state.hint_spool import take_spooled_hints
 from tacitd.state.paths import state_dir
 
 pytestmark = pytest.mark.scenario
@@ -35,13 +34,12 @@ def encode(data: object) -> bytes:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """A short directory for the socket, and the state directory in it."""
-    (tmp_path / "hooks").mkdir()
     yield tmp_path
 
 
 def run(home: Path, data: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """Run the program as an entry does, and check what always holds."""
-    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home / "s"), str(home / "hooks/spool.jsonl")]
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home / "s")]
     done = subprocess.run(
         command, input=data, env=os.environ | variables, capture_output=True, timeout=PATIENCE
     )
@@ -115,13 +113,13 @@ TEXT = '<tacitd-context>\n"quoted" \\ 日本語 🐙\n'
 @pytest.mark.parametrize("event", ["SessionStart", "SubagentStart", "PostToolUseFailure"])
 @pytest.mark.parametrize("ascii_only", [True, False])
 def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: bool) -> None:
-    """It may come later than the sign that the daemon does not hang; nothing is spooled."""
+    """It may come later than the sign that the daemon does not hang."""
     answer = json.dumps({"id": 2, "result": {"text": TEXT}}, ensure_ascii=ascii_only, separators=(",", ":"))
     thread = answer_lines(home, [b"{}\n", answer.encode() + b"\n"], 0.2)
     data = encode({**STOP, "hook_event_name": event})
-    done = run_raw(home, data, str(home / "s"), str(home / "hooks/spool.jsonl"))
+    done = run_raw(home, data, str(home / "s"))
     thread.join()
-    assert done.stdout.decode() == TEXT and take_spooled_hints(home) == []
+    assert done.stdout.decode() == TEXT
 
 
 @pytest.mark.parametrize(
@@ -138,9 +136,9 @@ def test_without_a_text_nothing_is_printed(home: Path, answers: list[bytes]) -> 
     """An empty one, an error, a torn or damaged one, a daemon that ends."""
     thread = answer_lines(home, answers)
     data = encode({**STOP, "hook_event_name": "SessionStart"})
-    done = run_raw(home, data, str(home / "s"), str(home / "hooks/spool.jsonl"))
+    done = run_raw(home, data, str(home / "s"))
     thread.join()
-    assert done.stdout == b"" and take_spooled_hints(home) == []
+    assert done.stdout == b""
 
 
 def test_without_arguments_the_state_directory_names_the_socket(home: Path) -> None:
@@ -150,14 +148,19 @@ def test_without_arguments_the_state_directory_names_the_socket(home: Path) -> N
     run_raw(home, encode(STOP), TACITD_STATE_DIR=str(home))
     thread.join()
     assert json.loads(got[0])["params"]["input"] == STOP
+    (home / "s").unlink()
     for variables in (
         {"XDG_STATE_HOME": str(home / "x"), "HOME": "/nowhere"},
         {"HOME": str(home), "XDG_STATE_HOME": ""},
     ):
         state = state_dir(os.environ | {"TACITD_STATE_DIR": ""} | variables)
-        (state / "hooks").mkdir(parents=True)
+        state.mkdir(parents=True)
+        (state / "socket").write_text(f"{home / 's'}\n")
+        thread, got = serve(home, b"{}\n")
         run_raw(home, encode(STOP), TACITD_STATE_DIR="", **variables)
-        assert len(take_spooled_hints(state)) == 1
+        thread.join()
+        assert json.loads(got[0])["params"]["input"] == STOP
+        (home / "s").unlink()
 
 
 @pytest.mark.parametrize("text", ["plain", 'quotes " and \\ and \n newlines', "日本語", "x" * 200_000])
@@ -169,7 +172,6 @@ def test_the_daemon_gets_the_input_as_one_request(home: Path, text: str) -> None
     request = json.loads(got[0])
     assert (request["method"], request["params"]["input"]) == ("hint", {**STOP, "prompt": text})
     assert "id" not in request, "a prompt and an answer wait for no confirmation"
-    assert not (home / "hooks/spool.jsonl").exists()
 
 
 def test_pretty_printed_input_is_one_line_too(home: Path) -> None:
@@ -180,30 +182,17 @@ def test_pretty_printed_input_is_one_line_too(home: Path) -> None:
     assert json.loads(got[0])["params"]["input"] == STOP
 
 
-def test_without_a_daemon_the_line_is_spooled_without_words(home: Path) -> None:
-    """Mode 0600; the next daemon takes the lines once."""
-    hostile = f'{WORDS} "session_id":"other" \\'
-    for event in ("UserPromptSubmit", "SessionEnd"):
-        run(
-            home,
-            encode({**STOP, "hook_event_name": event, "prompt": hostile, "last_assistant_message": WORDS}),
-        )
-    spool = home / "hooks/spool.jsonl"
-    assert spool.stat().st_mode & 0o777 == 0o600 and WORDS not in spool.read_text()
-    taken = take_spooled_hints(home)
-    assert [(one["hook_event_name"], one["session_id"]) for one in taken] == [
-        ("UserPromptSubmit", "s1"),
-        ("SessionEnd", "s1"),
-    ]
-    assert take_spooled_hints(home) == []
+def test_without_a_daemon_nothing_is_kept(home: Path) -> None:
+    """The next start compares all files; a person's words are in no file of this program."""
+    for event in ("UserPromptSubmit", "SessionEnd", "SessionStart"):
+        run(home, encode({**STOP, "hook_event_name": event, "prompt": WORDS}))
+        run_raw(home, encode({**STOP, "hook_event_name": event}), TACITD_STATE_DIR=str(home / "state"))
+    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("event", ["Stop", "SessionEnd", "SessionStart"])
 def test_a_daemon_that_hangs_delays_nothing(home: Path, event: str) -> None:
-    """Against a start of Python that does nothing, in the same moments: less than the 100 ms that are promised more.
-
-    What a daemon did not take is spooled, but for events that wait for no confirmation.
-    """
+    """Against a start of Python that does nothing, in the same moments: less than the 100 ms that are promised more."""
     plain = [sys.executable, "-I", "-S", "-c", "pass"]
     more = [1.0]
     while min(more) >= 0.1 and len(more) <= 20:  # a busy machine has quiet moments
@@ -216,7 +205,6 @@ def test_a_daemon_that_hangs_delays_nothing(home: Path, event: str) -> None:
         more.append((middle - began) - (time.monotonic() - middle))
         thread.join()
     assert min(more) < 0.1
-    assert len(take_spooled_hints(home)) == (0 if event == "Stop" else len(more) - 1)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +222,9 @@ def test_a_daemon_that_hangs_delays_nothing(home: Path, event: str) -> None:
     ],
 )
 def test_garbage_says_nothing(home: Path, data: bytes) -> None:
-    """Nothing, half an object, 10 MB: no output, no spooled line."""
+    """Nothing, half an object, 10 MB: no output."""
     run(home, data)
-    assert take_spooled_hints(home) == []
+    assert list(home.iterdir()) == []
 
 
 def test_an_input_of_many_megabytes_is_reduced(home: Path) -> None:
@@ -249,26 +237,8 @@ def test_an_input_of_many_megabytes_is_reduced(home: Path) -> None:
 
 def test_own_model_calls_say_nothing(home: Path) -> None:
     """SPEC S-62."""
+    thread, got = serve(home, b"{}\n")
     run(home, encode(STOP), TACITD_CHILD="1")
-    assert take_spooled_hints(home) == []
-
-
-def test_a_spool_that_is_in_the_way_or_full_is_left(home: Path) -> None:
-    """A directory, a link, a FIFO, a file at its limit."""
-    spool = home / "hooks/spool.jsonl"
-    spool.mkdir()
-    run(home, encode(STOP))
-    spool.rmdir()
-    (home / "target").write_text("theirs")
-    spool.symlink_to(home / "target")
-    run(home, encode(STOP))
-    assert (home / "target").read_text() == "theirs"
-    spool.unlink()
-    os.mkfifo(spool)
-    run(home, encode(STOP))
-    spool.unlink()
-    spool.write_bytes(b"x" * (256 << 10))
-    run(home, encode(STOP))
-    assert spool.stat().st_size == 256 << 10
-    spool.unlink()
-    run(home.parent / "gone", encode(STOP))
+    assert got == []
+    run(home, encode(STOP))  # ends the thread
+    thread.join()
