@@ -43,7 +43,6 @@ from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.position import Position
-from tacitd.state.pathnames import decode_name, decode_path, encode_name, encode_path
 
 GRACE = 60.0
 """Seconds by which a record may be older than the first start and still count as new: a record has the time at which
@@ -141,9 +140,7 @@ class Consumer(Struct):
                 self._put_baselines(record)
             case "rewind":
                 only = tuple(map(str, record.get("only", ())))
-                self._apply_rewind(
-                    decode_path(record["t"]), float(record["floor"]), only, float(record["at"])
-                )
+                self._apply_rewind(Path(record["t"]), float(record["floor"]), only, float(record["at"]))
             case "at":
                 self._put_position(record)
             case "ids":
@@ -151,7 +148,7 @@ class Consumer(Struct):
             case "retry":
                 self.retried_keys.update(map(str, record["ids"]))
                 if record.get("t"):
-                    self._reset_at(decode_path(record["t"]), float(record["at"]))
+                    self._reset_at(Path(record["t"]), float(record["at"]))
             case "job":
                 self.last_job_runs[str(record["s"])] = self._job_runs_saved[str(record["s"])] = float(
                     record["at"]
@@ -194,13 +191,13 @@ class Consumer(Struct):
     def _put_position(self, record: Mapping[str, Any]) -> None:
         """Apply a record's position: without a cursor, if `scan` did not ask for the transcript. There are thousands."""
         scanned = "f" in record or "fo" in record
-        before = None if scanned else self.cursors.find_position(decode_name(record["t"]))
+        before = None if scanned else self.cursors.find_position(record["t"])
         if before is None or not self.cursors.put_position(_move_position(before, record)):
             self.cursors.pack_cursor(self._apply_position(record))
 
     def _apply_position(self, record: Mapping[str, Any]) -> Cursor:
         """Apply a record's position. An offset before the known one means that the transcript was read again."""
-        stream = self.get_cursor(decode_path(record["t"]))
+        stream = self.get_cursor(Path(record["t"]))
         offset = int(record["o"])
         if offset < stream.offset:
             stream.reset_to_start()
@@ -241,8 +238,7 @@ class Consumer(Struct):
                 self._put_baselines(record)
 
     def _put_baselines(self, record: Mapping[str, Any]) -> None:
-        found = {decode_name(name): position for name, position in record["p"].items()}
-        self.cursors.put_baselines(found, float(record["at"]))
+        self.cursors.put_baselines(dict(record["p"]), float(record["at"]))
 
     def correct_first_start(self) -> None:
         """Set the first start to now if it is in the future: the clock was wrong then, or is wrong now.
@@ -314,7 +310,7 @@ class Consumer(Struct):
         """
         with self.lock:
             keys, now = list(map(SeenPrompts.encode_id, ids)), self.clock.now()
-            self.log.append({"k": "retry", "at": now, "t": encode_path(path), "ids": keys})
+            self.log.append({"k": "retry", "at": now, "t": str(path), "ids": keys})
             self.log.flush()
             self.retried_keys.update(keys)
             self._reset_at(path, now)
@@ -442,7 +438,7 @@ class Consumer(Struct):
             now = self.clock.now()
             for path in paths:
                 self.log.append(
-                    {"k": "rewind", "at": now, "t": encode_path(path), "floor": floor, "only": list(only)}
+                    {"k": "rewind", "at": now, "t": str(path), "floor": floor, "only": list(only)}
                 )
             self.log.flush()
             for path in paths:
@@ -476,7 +472,7 @@ def _move_position(before: StoredPosition, record: Mapping[str, Any]) -> StoredP
 def make_baseline_records(positions: Iterable[tuple[str, Position]], at: float) -> Iterator[dict[str, Any]]:
     """The records of transcripts that count as read."""
     rest = iter(positions)
-    while part := {encode_name(path): (p.offset, p.crc) for path, p in islice(rest, 500)}:
+    while part := {path: (p.offset, p.crc) for path, p in islice(rest, 500)}:
         yield {"k": "base", "at": at, "p": part}
 
 
@@ -485,7 +481,7 @@ def make_position_record(stream: Cursor | StoredPosition, at: float) -> dict[str
     record = {
         "k": "at",
         "at": at,
-        "t": encode_name(stream.name),
+        "t": stream.name,
         "s": stream.session,
         "w": stream.cwd,
         "o": stream.offset,

@@ -314,11 +314,11 @@ class Source(Protocol):
         ...
 
     def is_transcript(self, path: str) -> bool:
-        """Whether a file with this path, in the form of `os.fsdecode`, is a transcript. Called for every file of a listing."""
+        """Whether a file with this path is a transcript. Called for every file of a listing."""
         ...
 
     def is_subagent(self, path: str) -> bool:
-        """Whether this transcript, a path in the form of `os.fsdecode`, is a sub-agent's: it contains nothing that the person
+        """Whether the transcript with this path is a sub-agent's: it contains nothing that the person
         said, and is not read. Called for every transcript at a start."""
         ...
 

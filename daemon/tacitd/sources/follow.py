@@ -30,6 +30,7 @@ from tacitd.sources.listing import (
     Listing,
     Stamp,
     has_stamp,
+    is_utf8,
     odd_kind,
     scan_below,
     stamp_of,
@@ -264,6 +265,8 @@ class Follower:
 
     def _compare_path(self, path: str, now: float) -> bool:
         """Compare one path. Returns whether it is a directory."""
+        if not is_utf8(path):  # named by the next full comparison
+            return False
         try:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):

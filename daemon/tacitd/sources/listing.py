@@ -3,8 +3,8 @@
 Listing directories and `lstat` belong here. What changed since the last pass is in follow.py and stamps.py. Nothing here
 opens a file, because opening a FIFO that has the name of a transcript would block.
 
-Paths are `str` in the form of `os.fsdecode` (undecodable bytes become surrogates), because twenty thousand `Path`
-objects take more time and memory than the whole pass.
+Paths are `str`, because twenty thousand `Path` objects take more time and memory than the whole pass. One that is not UTF-8 is
+odd: clients write ASCII names.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from msgspec import Struct, field
 
 _FIELDS = struct.Struct("<qqqQ")
 
+NOT_UTF8 = "its name is not UTF-8"
 IsTranscript = Callable[[str], bool]
 """Whether a file with this path is a transcript: `base.Source.is_transcript`."""
 
@@ -67,7 +68,7 @@ def _wrap(number: int) -> int:
 
 
 class Listing(Struct):
-    """What a pass found. Keys are paths in the form of `os.fsdecode`."""
+    """What a pass found, by path."""
 
     stamps: dict[str, Stamp] = field(default_factory=dict)
     """Every transcript that is a regular file."""
@@ -138,6 +139,14 @@ def odd_kind(mode: int) -> str:
     return "a FIFO, which would block its reader" if stat.S_ISFIFO(mode) else "not a regular file"
 
 
+def is_utf8(path: str) -> bool:
+    """Whether a path in the form of `os.fsdecode`, which has surrogates for other bytes, is UTF-8."""
+    try:
+        return path.isascii() or bool(path.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def is_below(path: str, directories: Iterable[str]) -> bool:
     """Whether a path is one of these, or below one of them."""
     return any(path == one or path.startswith(one + "/") for one in directories)
@@ -191,7 +200,10 @@ def _list_one(
         with os.scandir(directory) as entries:
             for entry in entries:
                 path = entry.path
-                if entry.is_dir(follow_symlinks=False):
+                if not is_utf8(path):
+                    if entry.is_dir(follow_symlinks=False) or is_transcript(path):
+                        found.odd[path] = NOT_UTF8
+                elif entry.is_dir(follow_symlinks=False):
                     below.append(path)
                 elif is_transcript(path):
                     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,10 +22,9 @@ from tacitd.events import Prompt
 from tacitd.files.log import Log
 from tacitd.handler import Commit, Plugin
 from tacitd.sources.position import Position
-from tacitd.state.pathnames import decode_name, decode_path, encode_path
 from tacitd.testing import FakeClock, FaultyDisk
 
-PATHS = [Path("/t/a.jsonl"), Path("/t/b.jsonl"), Path(os.fsdecode(b"/t/\xff\xfe.jsonl"))]
+PATHS = [Path("/t/a.jsonl"), Path("/t/b.jsonl"), Path("/t/é😀.jsonl")]
 
 
 def _consumer(
@@ -225,16 +223,6 @@ def test_a_scan_of_one_project_does_not_shorten_a_scan_of_all(tmp_path: Path) ->
     consumer.rewind_transcripts([PATHS[0]], 1000.0)
     consumer.rewind_transcripts([PATHS[0]], 1000.0, only=["/one"])
     assert stream.scan_projects == () and not consumer.is_outside_scan(_prompt(1, 1500.0), stream, "/two")
-
-
-@pytest.mark.parametrize(
-    "raw", [b"/t/plain.jsonl", b"/t/\xff\xfe.jsonl", "/t/é😀.jsonl".encode(), b"/t/new\nline"]
-)
-def test_paths_are_bytes(raw: bytes) -> None:
-    """DESIGN "Sources": paths are bytes."""
-    path = Path(os.fsdecode(raw))
-    assert decode_path(encode_path(path)) == path
-    assert decode_name(encode_path(path)) == str(path)
 
 
 def test_records_of_a_newer_version_and_broken_ones_are_left_alone(tmp_path: Path) -> None:

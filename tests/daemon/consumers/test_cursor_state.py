@@ -16,7 +16,6 @@ from tacitd.events import Prompt
 from tacitd.files.log import Log
 from tacitd.handler import Job, Plugin
 from tacitd.sources.position import Position
-from tacitd.state.pathnames import encode_path
 from tacitd.testing import FakeClock
 
 PATH = Path("/t/a.jsonl")
@@ -105,7 +104,7 @@ def test_a_record_with_a_lower_offset_means_that_it_was_read_again(
 ) -> None:
     """What was done before then no longer counts; otherwise it does, also if the record does not repeat it."""
     log = Log(tmp_path / "log.jsonl")
-    place = {"k": "at", "at": 1.0, "t": encode_path(PATH)}
+    place = {"k": "at", "at": 1.0, "t": str(PATH)}
     log.append(place | {"o": 100, "c": 5, "a": 100, "e": 60})
     log.append(place | record)
     log.flush()

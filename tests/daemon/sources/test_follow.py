@@ -246,16 +246,24 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     }
 
 
-def test_names_that_are_not_utf8_survive(scene: Scene) -> None:
-    """DESIGN "Sources": paths are bytes."""
-    name = os.fsencode(scene.folder) + b"/\xff\xfe.jsonl"
+def test_names_that_are_not_utf8_are_reported(scene: Scene) -> None:
+    """DESIGN "Reading": the client's names are ASCII. Neither such a file nor what is in such a folder is read."""
+    folder = os.fsencode(scene.folder)
     try:
-        with open(name, "wb") as out:
-            out.write(b"x")
+        os.mkdir(folder + b"/\xff")
+        for name in (b"/\xff\xfe.jsonl", b"/\xff.txt", b"/\xff/s.jsonl"):
+            with open(folder + name, "wb") as out:
+                out.write(b"x")
     except OSError:
         pytest.skip("this file system refuses such names")
-    (created,) = scene.follower.poll().created
-    assert os.fsencode(created) == name and created.read_bytes() == b"x"
+    good = scene.write("\u00e9.jsonl")
+    assert scene.follower.poll().created == (good,)
+    for path in (b"/\xff\xfe.jsonl", b"/\xff"):
+        scene.told.hints.add(Path(os.fsdecode(folder + path)))
+    assert not scene.follower.poll()
+    (problem,) = scene.follower.list_degradations()
+    assert problem.what.startswith("2 not read") and problem.what.count("not UTF-8") == 2
+    assert problem.what.isprintable()
 
 
 def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
