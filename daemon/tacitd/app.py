@@ -71,8 +71,8 @@ from tacitd.sources.transcript import read_records
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_program
 from tacitd.state.layout import StateLayout
-from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import SOCKET_FILE, Paths
+from tacitd.state.schema import check_schema
 from tacitd.state.write_modes import WriteModes
 from tacitd.status import list_app_degradations, write_snapshot
 from tacitd.version_check import check_installed_version
@@ -268,14 +268,13 @@ def build_app(
     watcher_for: WatcherFor = WatchdogWatcher,
     workers_for: WorkersFor = ThreadPool,
     source_for: SourceFor = make_source,
-    longer: Callable[[float], None] = lambda _: None,
     set_log_level: Callable[[str], None] = lambda _: None,
 ) -> App:
     """Take the lock and build the parts. Nothing is watched, asked or written yet.
 
-    `longer(seconds)` asks a service manager for time; `set_log_level` is called when a reload changes the level.
+    `set_log_level` is called when a reload changes the level.
 
-    Raises ConfigError, also for a state directory that a newer version wrote, and UnavailableError if another daemon has
+    Raises ConfigError, also for a state directory that another version wrote, and UnavailableError if another daemon has
     the lock.
     """
     clock = clock or SystemClock()
@@ -284,7 +283,7 @@ def build_app(
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        migrate_state(paths.state_dir, longer=longer)
+        check_schema(paths.state_dir)
         parts = _Outside(paths, environ, clock, found, watcher_for, workers_for, source_for, set_log_level)
         return _join_parts(parts, config, lock, model)
     except BaseException:

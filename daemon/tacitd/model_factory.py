@@ -20,8 +20,8 @@ from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.plugins import find_plugins
 from tacitd.state.layout import StateLayout
-from tacitd.state.migrate import migrate_state
 from tacitd.state.paths import Paths
+from tacitd.state.schema import check_schema
 
 OWN_SESSIONS_KEPT = 60 * 86_400.0
 """Seconds. The client keeps a transcript for 30 days, and it keeps none of these calls unless an old version ignores that."""
@@ -78,7 +78,7 @@ def borrow_model(paths: Paths, environ: Mapping[str, str]) -> Iterator[Model]:
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        migrate_state(paths.state_dir, longer=lambda _: None)
+        check_schema(paths.state_dir)
         layout, clock, stopping = StateLayout(paths.state_dir), SystemClock(), threading.Event()
         work = make_private_dir(paths.state_dir / "model") / "work"
         budget = Budget(layout.open_log("budget.jsonl", terminated=True), config.budget, clock)

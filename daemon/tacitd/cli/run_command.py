@@ -105,7 +105,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
-        app = build_app(places, os.environ, longer=notifier.extend_timeout, set_log_level=set_level)
+        app = build_app(places, os.environ, set_log_level=set_level)
         set_level(app.config.log.level)
         with app, make_desktop_notices(app):
             life = Supervision(app, notifier)

@@ -56,10 +56,6 @@ class Notifier(Struct):
         """Report that the daemon is stopping."""
         self.send(STOPPING="1")
 
-    def extend_timeout(self, seconds: float) -> None:
-        """Ask for so many more seconds to start, for a migration."""
-        self.send(EXTEND_TIMEOUT_USEC=str(int(seconds * 1e6)))
-
     def notify_alive(self, monotonic: float) -> None:
         """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
         if self.interval is not None and monotonic >= self._next:

@@ -67,18 +67,17 @@ def test_what_the_environment_says() -> None:
 
 
 def test_the_words_of_the_protocol(heard: Heard) -> None:
-    """READY with STATUS, RELOADING with MONOTONIC_USEC, STOPPING, EXTEND_TIMEOUT_USEC, as systemd reads them."""
+    """READY with STATUS, RELOADING with MONOTONIC_USEC, STOPPING, as systemd reads them."""
     notifier = Notifier(str(heard.path), 2.0)
     notifier.notify_ready("läuft")
     notifier.notify_reloading()
-    notifier.extend_timeout(60)
     notifier.notify_stopping()
     notifier.notify_alive(0.0)
     notifier.notify_alive(0.5)
     notifier.notify_alive(1.0)
     said = heard.all()
     assert said[0] == "READY=1\nSTATUS=läuft" and said[1].startswith("RELOADING=1\nMONOTONIC_USEC=")
-    assert said[2:] == ["EXTEND_TIMEOUT_USEC=60000000", "STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"]
+    assert said[2:] == ["STOPPING=1", "WATCHDOG=1", "WATCHDOG=1"]
 
 
 def test_an_abstract_socket() -> None:
