@@ -324,7 +324,7 @@ def _join_parts(
     model = make_model(config, budget)
     unfinished = threading.Event()
     late_writes = LateWrites(clock, on_kept=unfinished.set)
-    busy_files = BusyFiles(clock, swap_directories=_swap_directories(paths, environ))
+    busy_files = BusyFiles(clock)
     guards = EditGuards(late_writes, busy_files)
     write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
 
@@ -443,12 +443,6 @@ def _join_parts(
 def _note_change(activities: Activities, done: Transaction) -> None:
     activities.follow_transaction(done)
     activities.add("changed", *describe_change(done))
-
-
-def _swap_directories(paths: Paths, environ: Mapping[str, str]) -> list[Path]:
-    """Where Neovim keeps its swap files by default."""
-    state = environ.get("XDG_STATE_HOME") or str(Path(paths.home) / ".local" / "state")
-    return [Path(state) / "nvim" / "swap"]
 
 
 def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:

@@ -96,7 +96,7 @@ class FileRefusedError(TacitdError):
 
 
 class FileBusyError(FileRefusedError):
-    """One file is being edited: an editor has it open, or it changed within the last second.
+    """One file is being edited: an editor has it open, or it became empty within the last second.
 
     The caller tries again after `seconds`. `files.busy` limits how long a file counts as busy.
     """
@@ -106,7 +106,7 @@ class FileBusyError(FileRefusedError):
         self.seconds = seconds
         """Seconds after which it is worth trying again."""
         self.editor = editor
-        """The editor that has the file open; "" if the file only changed a moment ago."""
+        """The mark of the editor that has the file open; "" if the file is just being written."""
 
 
 class LogDamagedError(TacitdError):

@@ -8,7 +8,6 @@ ISO 8601, UTC. Engine thread, or after the engine has ended.
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +28,6 @@ from tacitd.dispatch.work_item import WorkItem
 from tacitd.engine import Engine
 from tacitd.errors import TacitdError
 from tacitd.events import Project, SessionStarted
-from tacitd.files.busy_files import PATIENCE
 from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
@@ -295,24 +293,18 @@ def _unfinished_degradations(app: App) -> list[Degradation]:
 
 def _busy_degradations(app: App) -> list[Degradation]:
     """Files whose change waits because an editor has them open."""
-    now = app.clock.monotonic()
     return (
         [
             Degradation(
                 "files.busy",
-                f"{one.path} is open in {one.editor}; tacitd's change to it waits",
-                f"save and close it; otherwise the change is written within {_minutes(one.since + PATIENCE - now)}",
+                f"{one.path} is open in an editor ({one.mark.name}); tacitd's change to it waits",
+                "save and close it; a mark that is older than ten minutes does not count",
             )
             for one in app.guards.busy_files.list_waiting()
         ]
         if app.guards.busy_files is not None
         else []
     )
-
-
-def _minutes(seconds: float) -> str:
-    count = max(1, math.ceil(seconds / 60))
-    return "a minute" if count == 1 else f"{count} minutes"
 
 
 def _recovered_degradations(app: App) -> list[Degradation]:

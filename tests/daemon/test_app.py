@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import stat
 import threading
 from collections.abc import Iterable, Mapping
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support_editor_marks import open_in_editor
 from support_engine import Scene, Scripted, words_of
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
@@ -399,7 +398,7 @@ def test_a_kept_file_and_a_waiting_transaction_wake_their_thread(
         old.write_bytes(b"")
         app.late_writes.keep_old_file(path, old, b"", lambda _: None, b"")
         assert ran.acquire(timeout=PATIENCE), "a file was kept"
-        (scene.root / ".#LEARNED.md").symlink_to(f"me@{socket.gethostname()}.{os.getpid()}:1")
+        open_in_editor(path, scene.clock)
         with pytest.raises(FileBusyError):
             app.history.run_transaction(scene.root, [PutLine(path, "A", "ours", "T")], {}, "k")
         assert ran.acquire(timeout=PATIENCE), "a transaction waits"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
+from support_editor_marks import open_in_editor
 from support_engine import Scene
 from tacitd.errors import FileBusyError
 from tacitd.files.late_writes import KEEP
@@ -80,18 +80,19 @@ def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
-    """RELIABILITY 11: "LEARNED.md is open in vim; what tacitd has for it waits"."""
+    """RELIABILITY 11: "LEARNED.md is open in an editor; what tacitd has for it waits"."""
     scene = Scene(tmp_path)
     path = learned(scene)
-    lock = path.with_name(".#LEARNED.md")
-    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
+    mark = open_in_editor(path, scene.clock)
     with pytest.raises(FileBusyError):
         put(scene, path)
     (said,) = [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
-    assert said.id == "files.busy" and f"{path} is open in Emacs" in said.what and "10 minutes" in said.hint
+    assert (
+        said.id == "files.busy" and f"{path} is open in an editor" in said.what and "ten minutes" in said.hint
+    )
     scene.settle(KEEP)
     assert path.read_text() == LEARNED
-    lock.unlink()
+    mark.unlink()
     assert not [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
     scene.settle(KEEP)
     assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from support_continuity import World
+from support_editor_marks import open_in_editor
 from support_learner import Desk, row
 from support_profile import Box
 from tacitd.errors import FileBusyError
@@ -19,13 +19,6 @@ from tacitd.testing import FakeClock
 from tacitd_handlers.learner.store import LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.store import ProfileStore
-
-
-def open_in_editor(path: Path) -> Path:
-    """Mark a file as open in a running Emacs."""
-    lock = path.with_name(f".#{path.name}")
-    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")
-    return lock
 
 
 def guards(clock: FakeClock) -> tuple[LateWrites, EditGuards]:
@@ -42,8 +35,8 @@ def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
     _, given = guards(box.clock)
     store = ProfileStore.from_environ(box.env, box.clock, guards=given)
     before = {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")}
-    lock = open_in_editor(box.directory / name)
-    with pytest.raises(FileBusyError, match=f"{name} is open in Emacs"):
+    lock = open_in_editor(box.directory / name, box.clock)
+    with pytest.raises(FileBusyError, match=f"{name} is open in an editor"):
         store.learn_finding(PartialProfile({"interests": ("go",)}), "s", "i1")
     assert {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")} == before
     box.store.set_value("bio", "mine")
@@ -77,9 +70,9 @@ def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
     world = World(tmp_path)
     path = world.store.session_path("s1")
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = open_in_editor(path)
+    lock = open_in_editor(path, world.clock)
     world.type("s1", "Build the parser")
-    world.settle(600)
+    world.settle(300)
     assert not path.exists() and not world.parked()
     lock.unlink()
     world.settle(60)
@@ -93,8 +86,8 @@ def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
         desk.record()
         _, given = guards(desk.clock)
         store = LearnerStore(desk.where, desk.clock, guards=given)
-        lock = open_in_editor(getattr(desk.where, name))
-        with pytest.raises(FileBusyError, match="is open in Emacs"):
+        lock = open_in_editor(getattr(desk.where, name), desk.clock)
+        with pytest.raises(FileBusyError, match="is open in an editor"):
             store.check_editable()
         with store.locked(), pytest.raises(FileBusyError):
             store.sync_files(first=True)

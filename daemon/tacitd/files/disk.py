@@ -47,10 +47,6 @@ class Disk(Protocol):
         """The names in a directory."""
         ...
 
-    def read_link(self, path: Path) -> str:
-        """The text of a symlink."""
-        ...
-
     def may_write(self, path: Path) -> bool:
         """Whether permissions and mount options let this process write here."""
         ...
@@ -146,9 +142,6 @@ class RealDisk:
     def names(self, directory: Path) -> list[str]:
         with os.scandir(directory) as entries:
             return [entry.name for entry in entries]
-
-    def read_link(self, path: Path) -> str:
-        return str(path.readlink())
 
     def may_write(self, path: Path) -> bool:
         return os.access(path, os.W_OK)

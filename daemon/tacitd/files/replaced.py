@@ -159,11 +159,7 @@ class _Edit:
             # After `change`: a file that needs no change does not have to wait until its editor is closed.
             self._guards.busy_files.check_editors(self._target)
         make_dirs(self._target.parent, self._disk, private=self._mode is not None)
-        if self._bring_in(seen, wanted):
-            return True
-        if self._guards.busy_files is not None:
-            self._guards.busy_files.note_changed(self._target)
-        return None
+        return True if self._bring_in(seen, wanted) else None
 
     def _bring_in(self, seen: FileSnapshot | None, wanted: bytes) -> bool:
         """Put `wanted` into the file. False if the file was saved in between.
@@ -175,7 +171,6 @@ class _Edit:
         target, disk = self._target, self._disk
         temp = write_temp(target, [wanted], seen.stat if seen else None, self._mode, disk)
         with removed_on_failure(temp, disk):
-            made = disk.stat(temp)
             # Compared as late as possible: writing and syncing the temporary file takes milliseconds, in which a person
             # may save.
             if not _is_unchanged(target, seen, disk):
@@ -185,10 +180,7 @@ class _Edit:
             if seen is not None:
                 disk.replace(temp, old)
         with removed_on_failure(old, disk):
-            done = _place_new(old, target, disk) if seen is None else self._swap(old, seen, wanted)
-        if done and self._guards.busy_files is not None:
-            self._guards.busy_files.note_written(target, made)
-        return done
+            return _place_new(old, target, disk) if seen is None else self._swap(old, seen, wanted)
 
     def _swap(self, temp: Path, seen: FileSnapshot, wanted: bytes) -> bool:
         """Exchange `temp` and the file, and check what came out. False if that is not `seen`.

@@ -91,23 +91,6 @@ def write_temp(
     return temp
 
 
-def read_file_system_time(directory: Path, disk: Disk) -> int | None:
-    """The file system's time in ns since 1970: the modification time that it gives to a new file in the directory.
-
-    None if no file can be created there. It differs from the machine's clock on network file systems, and in tests.
-    """
-    probe = _new_name(directory / "probe")
-    try:
-        fd = disk.open_new(probe, 0o600)
-        try:
-            return disk.fstat(fd).st_mtime_ns
-        finally:
-            disk.close(fd)
-            disk.unlink(probe)
-    except OSError:
-        return None
-
-
 def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
     """The name of a temporary file during a swap. Its digests tell which bytes can safely be removed."""
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")

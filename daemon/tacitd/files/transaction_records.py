@@ -111,7 +111,7 @@ class PendingTransaction(Struct, frozen=True):
     reason: str
     hint: str = ""
     busy: bool = False
-    """Whether it only waits for a file that is being edited. If so, it is retried every few seconds."""
+    """Whether it only waits for a file that is being edited. If so, it is retried each minute."""
 
 
 def intent_record(begun: Transaction) -> dict[str, Any]:

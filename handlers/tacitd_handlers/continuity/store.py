@@ -250,8 +250,6 @@ class SessionStore:
             for one in self.list_sessions(patient=False):
                 if parse_utc(one.document.get("lastActiveAt")) is not None and one.last_active < oldest:
                     self.disk.unlink(one.path)
-                    if self._guards.busy_files is not None:
-                        self._guards.busy_files.note_removed(self.disk.resolve(one.path))
                     gone += 1
         self._forget(oldest)
         return gone

@@ -182,9 +182,6 @@ class LearnerStore:
         end = newline_of(ledger.data)
         text = b"".join(format_row(row).encode() + end for row in rows)
         append_text(self.places.ledger, text, begin=HEADER, newline=end, disk=self._disk)
-        if self._guards.busy_files is not None:
-            target = self._disk.resolve(self.places.ledger)
-            self._guards.busy_files.note_written(target, self._disk.stat(target))
 
     def write_unfinished(self) -> list[LedgerRow]:
         """Write the rows that a crash cut off (SPEC L-37), and return them.

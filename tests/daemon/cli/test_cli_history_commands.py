@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_cli import Cli
+from support_editor_marks import open_in_editor
+from tacitd.clock import SystemClock
 from tacitd.files.log import Log
 from tacitd.files.operations import AppendLine, PutLine
 from tacitd.files.transaction import History
@@ -110,15 +111,14 @@ def test_torn_and_foreign_lines_in_the_log_are_skipped(cli: Cli, project: Path) 
 
 
 def test_a_file_that_an_editor_holds_is_not_undone(cli: Cli, project: Path) -> None:
-    """The refusal names the file and the editor; nothing is written, and it works once the editor is closed."""
+    """The refusal names the file and the mark; nothing is written, and it works once the editor is closed."""
     id = put(cli, project, "Use pnpm", FakeClock())
     before = (project / "LEARNED.md").read_bytes()
-    lock = project / ".#LEARNED.md"
-    lock.symlink_to(f"me@{os.uname().nodename}.{os.getpid()}:1")  # a running Emacs has it open
+    mark = open_in_editor(project / "LEARNED.md", SystemClock())
     said = cli.run("undo", id)
-    assert said.code != 0 and "LEARNED.md" in said.err and "Emacs" in said.err
+    assert said.code != 0 and "LEARNED.md is open in an editor" in said.err
     assert (project / "LEARNED.md").read_bytes() == before
-    lock.unlink()
+    mark.unlink()
     assert cli.run("undo", id).code == 0 and "pnpm" not in (project / "LEARNED.md").read_text()
 
 

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd.files.busy_files import BusyFiles
 from tacitd.files.log import Log
 from tacitd.files.operations import Effect, PutLine, SwapLine, TakeLine, WriteFile
-from tacitd.files.replaced import EditGuards
 from tacitd.files.transaction import History
 from tacitd.files.undo import find_chain_end, find_undo_conflicts, map_undone
 from tacitd.testing import FakeClock
@@ -129,21 +127,3 @@ def test_each_conflict_is_said_once(tmp_path: Path) -> None:
     operations = [TakeLine(gone, "a"), TakeLine(gone, "b"), PutLine(tmp_path / "x", "H", "c", "T")]
     effects = [Effect(), Effect(), Effect("put")]
     assert find_undo_conflicts(operations, effects, [gone], {}) == [f"{gone} was deleted or moved since"]
-
-
-def test_a_file_that_was_deleted_just_now_is_waited_for(root: Path) -> None:
-    """An editor may be about to write it. Then the reason is that it is gone, not that it is tried again."""
-    id, slept = change(root), list[float]()
-    clock = FakeClock()
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        clock.advance(seconds)
-
-    guards = EditGuards(busy_files=BusyFiles(clock))
-    running = History(Log(root.parent / "state" / "history.jsonl"), clock, guards=guards, sleep=sleep)
-    running.undo_transaction(id, dry_run=True)
-    (root / "LEARNED.md").unlink()
-    with pytest.raises(FileRefusedError, match="was deleted or moved since"):
-        running.undo_transaction(id)
-    assert slept and sum(slept) <= 5.0

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
+from support_editor_marks import open_in_editor
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.errors import FileBusyError
 from tacitd.files.busy_files import AGAIN, BusyFiles
@@ -30,16 +29,10 @@ def end_busy(bench: Bench) -> None:
     assert busy.value.seconds == AGAIN
 
 
-def open_in_editor(bench: Bench) -> None:
-    """A running Emacs has LEARNED.md open."""
-    owner = f"me@{os.uname().nodename}.{os.getpid()}:1"
-    (bench.root / ".#LEARNED.md").symlink_to(owner)
-
-
 def test_the_model_is_not_asked_while_an_editor_has_the_file_open(guarded: Bench) -> None:
     """RELIABILITY 11: lines are made from what the user saves, and are written when the editor closes the file."""
     guarded.put("LEARNED.md", "# Mine\n")
-    open_in_editor(guarded)
+    open_in_editor(guarded.root / "LEARNED.md", guarded.clock)
     guarded.type(PNPM)
     for _ in range(3):
         end_busy(guarded)
@@ -53,7 +46,7 @@ def test_an_answer_is_not_paid_for_again_where_an_editor_opens_meanwhile(guarded
     """RELIABILITY 16: the transaction is recorded; new facts wait until it is finished."""
 
     def open_and_answer(ask: ModelRequest) -> str:
-        open_in_editor(guarded)
+        open_in_editor(guarded.root / "LEARNED.md", guarded.clock)
         return lines(PNPM)
 
     guarded.put("LEARNED.md", "# Mine\n")
