@@ -396,7 +396,7 @@ def test_a_kept_file_and_a_waiting_transaction_wake_their_thread(
         assert ran.acquire(timeout=PATIENCE), "it begins at once"
         old = scene.tmp / "old"
         old.write_bytes(b"")
-        app.late_writes.keep_old_file(path, old, b"", lambda _: None, b"")
+        app.late_writes.keep_old_file(path, old, b"")
         assert ran.acquire(timeout=PATIENCE), "a file was kept"
         open_in_editor(path, scene.clock)
         with pytest.raises(FileBusyError):

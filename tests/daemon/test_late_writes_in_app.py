@@ -9,7 +9,7 @@ import pytest
 from support_editor_marks import open_in_editor
 from support_engine import Scene
 from tacitd.errors import FileBusyError
-from tacitd.files.late_writes import KEEP
+from tacitd.files.late_writes import LAST
 from tacitd.files.operations import PutLine
 from tacitd.handler import Degradation
 
@@ -33,20 +33,6 @@ def recovered(scene: Scene) -> list[Degradation]:
     return [one for one in scene.engine.list_degradations() if one.id == "files.recovered"]
 
 
-def test_what_is_added_to_the_old_file_is_there_within_two_minutes(tmp_path: Path) -> None:
-    """DESIGN "Files": the descriptor is kept for a minute; housekeeping comes once a minute."""
-    scene = Scene(tmp_path)
-    path = learned(scene)
-    with path.open("a") as writer:
-        put(scene, path)
-        writer.write("- late\n")
-    scene.settle(KEEP)
-    scene.settle(KEEP)
-    assert path.read_text() == LEARNED + "- ours\n- late\n"
-    assert not recovered(scene)
-    scene.app.close()
-
-
 def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path) -> None:
     """DESIGN "Control": state, with what cures it; a restart knows it again."""
     scene = Scene(tmp_path)
@@ -54,9 +40,9 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
     with path.open("r+") as writer:
         put(scene, path)
         writer.write("# Mine")
-    scene.settle(KEEP)
-    scene.settle(KEEP)
-    (copy,) = scene.root.glob(".tacitd-*.old")
+    scene.settle(LAST)
+    scene.settle(LAST)
+    copy = scene.root / "LEARNED.md.tacitd-saved"
     (said,) = recovered(scene)
     assert str(copy) in said.what and str(path) in said.what and "remove the copy" in said.hint
     assert copy.read_text().startswith("# Mine") and path.read_text() == LEARNED + "- ours\n"
@@ -69,14 +55,15 @@ def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path)
 
 
 def test_a_daemon_that_leaves_looks_before_it_goes(tmp_path: Path) -> None:
-    """DESIGN "Service": what came until then is in the file."""
+    """DESIGN "Service": what came until then is saved."""
     scene = Scene(tmp_path)
     path = learned(scene)
     with path.open("a") as writer:
         put(scene, path)
         writer.write("- late\n")
     scene.app.close()
-    assert path.read_text() == LEARNED + "- ours\n- late\n" and scene.app.late_writes.next_in() is None
+    assert (scene.root / "LEARNED.md.tacitd-saved").read_text() == LEARNED + "- late\n"
+    assert path.read_text() == LEARNED + "- ours\n" and scene.app.late_writes.next_in() is None
 
 
 def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_path: Path) -> None:
@@ -90,10 +77,10 @@ def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_pa
     assert (
         said.id == "files.busy" and f"{path} is open in an editor" in said.what and "ten minutes" in said.hint
     )
-    scene.settle(KEEP)
+    scene.settle(LAST)
     assert path.read_text() == LEARNED
     mark.unlink()
     assert not [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
-    scene.settle(KEEP)
+    scene.settle(LAST)
     assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending
     scene.app.close()

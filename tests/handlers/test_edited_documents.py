@@ -13,7 +13,7 @@ from support_learner import Desk, row
 from support_profile import Box
 from tacitd.errors import FileBusyError
 from tacitd.files.busy_files import BusyFiles
-from tacitd.files.late_writes import KEEP, LateWrites
+from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.store import LearnerStore
@@ -58,7 +58,7 @@ def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str
         )
         writer.truncate(0)
         writer.write(late)
-    box.clock.advance(KEEP)
+    box.clock.advance(LAST)
     second.check_due()
     second.close()
     (copy,) = [one for one in second.recovered if one.target == box.directory / name]
@@ -110,8 +110,9 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
         assert second.next_in() is not None
         writer.truncate(0)
         writer.write(late)
-    desk.clock.advance(KEEP)
+    desk.clock.advance(LAST)
     second.check_due()
     second.close()
-    assert b"A note of mine." in desk.where.profile.read_bytes()
+    (copy,) = second.recovered
+    assert copy.path.read_bytes() == late
     store.close()

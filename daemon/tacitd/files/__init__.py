@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from tacitd.files.provenance import LineHistory
     from tacitd.files.rename import remove_files, rename_file
     from tacitd.files.replaced import EditGuards, edit_file, replace_file
-    from tacitd.files.temporary import TEMP_PREFIX
+    from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
     from tacitd.files.transaction import History
     from tacitd.files.transaction_records import PendingTransaction, Transaction
     from tacitd.text.markdown import has_line, lines_of, put_line, swap_line, take_line
 
 __all__ = [
+    "SAVED_SUFFIX",
     "TEMP_PREFIX",
     "AppendLine",
     "BusyFiles",

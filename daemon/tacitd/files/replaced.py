@@ -38,11 +38,9 @@ Change = Callable[[bytes | None], bytes | None]
 class OldFileKeeper(Protocol):
     """Checks a file again after it was swapped out; implemented by `late_writes.LateWrites`."""
 
-    def keep_old_file(self, target: Path, old: Path, seen: bytes, change: Change, wrote: bytes) -> None:
-        """Keep a descriptor of the file `old`, whose name is about to be removed. Raises nothing.
-
-        Its bytes were `seen`. The file `target` now has the bytes `wrote`, the result of `change` on `seen`.
-        """
+    def keep_old_file(self, target: Path, old: Path, seen: bytes) -> None:
+        """Keep a descriptor of `target`'s old file, whose name `old` is about to be removed and whose bytes were `seen`.
+        Raises nothing."""
         ...
 
 
@@ -56,11 +54,6 @@ class EditGuards(Struct, frozen=True):
 
 
 UNGUARDED = EditGuards()
-
-
-def leave_unchanged(data: bytes | None) -> bytes | None:
-    """A `Change` that returns the same bytes."""
-    return data
 
 
 def replace_file(
@@ -117,16 +110,14 @@ def edit_file(
     *,
     mode: int | None = None,
     disk: Disk | None = None,
-    second: OldFileKeeper | None = None,
     guards: EditGuards = UNGUARDED,
 ) -> bool:
     """Change a file that people edit too. Returns whether it was changed.
 
-    `change` is called again if the file is saved in between (X-07). `second` is short for guards with only that. Raises
+    `change` is called again if the file is saved in between (X-07). Raises
     OSError, FileRefusedError from `change` or if the file was saved in between `TRIES` times, and FileBusyError if the
     guards find that the file is being edited. After FileRefusedError and FileBusyError the file is as a person left it.
     """
-    guards = EditGuards(second, guards.busy_files) if second is not None else guards
     made = _Edit(path, change, mode, disk or RealDisk(), guards)
     for _ in range(TRIES):
         done = made.try_once()
@@ -193,7 +184,7 @@ class _Edit:
             # RENAME_EXCHANGE needs both names (rename(2)), so a file that was removed meanwhile is not created again.
             if not disk.exchange(temp, target):
                 # This file system cannot exchange. The comparison just before is the only check.
-                self._keep(target, seen, wanted)
+                self._keep(target, seen.data)
                 disk.replace(temp, target)
                 disk.sync_dir(target.parent)
                 return True
@@ -206,13 +197,13 @@ class _Edit:
             return False
         disk.sync_dir(target.parent)
         if out is not None:
-            self._keep(temp, seen, wanted)
+            self._keep(temp, seen.data)
             disk.unlink(temp)
         return True
 
-    def _keep(self, old: Path, seen: FileSnapshot, wanted: bytes) -> None:
+    def _keep(self, old: Path, data: bytes) -> None:
         if self._guards.late_writes is not None:
-            self._guards.late_writes.keep_old_file(self._target, old, seen.data, self._change, wanted)
+            self._guards.late_writes.keep_old_file(self._target, old, data)
 
     def _put_back(self, temp: Path, theirs: bytes, ours: bytes) -> None:
         """`temp` is what a person saved and the target is tacitd's: exchange them until the target is the person's.
@@ -233,8 +224,7 @@ class _Edit:
                 break
             current, incoming = incoming, out.data
         if current == ours:
-            if self._guards.late_writes is not None:
-                self._guards.late_writes.keep_old_file(target, temp, ours, leave_unchanged, incoming)
+            self._keep(temp, ours)
             with suppress(FileNotFoundError):
                 disk.unlink(temp)
         disk.sync_dir(target.parent)

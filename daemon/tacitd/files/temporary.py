@@ -25,6 +25,8 @@ from tacitd.text.hashes import sha256
 
 TEMP_PREFIX = ".tacitd-"
 """The prefix of every temporary file of tacitd. Watchers ignore these files."""
+SAVED_SUFFIX = ".tacitd-saved"
+"""The end of the name of a copy with a person's text that is not in the file; a number may follow (late_writes.py)."""
 STALE = 86_400.0
 """Seconds after which a temporary file counts as left over from a crash."""
 LIMIT = 16 << 20
@@ -96,11 +98,6 @@ def swap_name(temp: Path, ours: bytes, theirs: bytes) -> Path:
     return temp.with_name(f"{temp.stem}-{_digest(ours)}-{_digest(theirs)}.old")
 
 
-def copy_name(target: Path, current: bytes) -> Path:
-    """The name for a copy with a person's text that is not in the file (whose bytes are `current`). No sweep removes it."""
-    return swap_name(_new_name(target), current, b"")
-
-
 @contextmanager
 def removed_on_failure(temp: Path, disk: Disk) -> Iterator[None]:
     """If the block raises, remove the temporary file, unless it contains a person's text."""
@@ -132,7 +129,7 @@ def sweep_temporary(directory: Path, before: float, disk: Disk) -> None:
 
 
 def list_kept_copies(directory: Path, disk: Disk) -> list[Path]:
-    """The temporary files in a directory with text that a person saved during a swap. Never raises."""
+    """The files in a directory with text that a person saved during a swap or soon after. Never raises."""
     found: list[Path] = []
     with suppress(OSError):
         for name in sorted(disk.names(directory)):
@@ -140,6 +137,8 @@ def list_kept_copies(directory: Path, disk: Disk) -> list[Path]:
                 with suppress(OSError, FileRefusedError):
                     path = directory / name
                     found += [] if _is_ours(path, disk) else [path]
+            elif name.rstrip("0123456789-").endswith(SAVED_SUFFIX):
+                found.append(directory / name)
     return found
 
 

@@ -14,14 +14,14 @@ from pathlib import Path
 from tacitd.events import Project
 from tacitd.files.git import UnsafeGitDirectory, locate_exclude_file
 from tacitd.files.operations import AppendLine, Effect, Operation
-from tacitd.files.temporary import TEMP_PREFIX
+from tacitd.files.temporary import SAVED_SUFFIX, TEMP_PREFIX
 from tacitd.files.transaction import History
 from tacitd_handlers.learning.safe_read import resolve_links
 from tacitd_handlers.learning.store import LEARNED, text_of
 
 TEMPORARY_PATTERNS = ("/tmp/learning-*", "/tmp/known-facts-summary.md")
-COPY_PATTERN = f"{TEMP_PREFIX}*"
-"""Pattern for temporary files that a failed replacement leaves in any folder. They may contain the user's words."""
+COPY_PATTERNS = (f"{TEMP_PREFIX}*", f"*{SAVED_SUFFIX}*")
+"""Patterns for what a replacement leaves in any folder after a failure or a late save. It may contain the user's words."""
 _FENCED = re.compile(
     r"^ {0,3}(?P<bar>`{3,}(?=[^`\n]*$)|~{3,}).*?(?:^ {0,3}(?P=bar)[`~]*[ \t\r]*$|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -52,11 +52,11 @@ def list_temporary_patterns(project: Project) -> list[str]:
     """Patterns for our files in `tmp/` and for temporary copies. If `tmp` is a link within the project, also its target."""
     root, tmp = resolve_links(project.root), resolve_links(project.root / "tmp")
     if tmp == root / "tmp" or not tmp.is_relative_to(root):
-        return [*TEMPORARY_PATTERNS, COPY_PATTERN]
+        return [*TEMPORARY_PATTERNS, *COPY_PATTERNS]
     place = pattern_of(tmp.relative_to(root)) if tmp != root else ""
     return [
         *TEMPORARY_PATTERNS,
-        COPY_PATTERN,
+        *COPY_PATTERNS,
         *(f"{place}/{name.removeprefix('/tmp/')}" for name in TEMPORARY_PATTERNS),
     ]
 

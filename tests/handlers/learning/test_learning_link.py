@@ -155,7 +155,7 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
     seen = sorted(git(bench.root, "status", "--porcelain", "-uall").split("\n"))
     assert seen == ["", "?? LEARNED.md", "?? src/AGENTS.md"]
     kept = (bench.root / ".git/info/exclude").read_text()
-    private = f"/tmp/learning-*\n/tmp/known-facts-summary.md\n.tacitd-*\n/{MIRROR}\n/.claude/rules/tacitd/\n"
+    private = f"/tmp/learning-*\n/tmp/known-facts-summary.md\n.tacitd-*\n*.tacitd-saved*\n/{MIRROR}\n/.claude/rules/tacitd/\n"
     assert kept == f"# mine\n/docs/AGENTS.md\n*.swp\n{private}" and (bench.root / MIRROR).exists()
     bench.put("src/.tacitd-0-1-2.old", "what a person saved while a file was replaced\n")
     assert ".tacitd" not in git(bench.root, "status", "--porcelain", "-uall")

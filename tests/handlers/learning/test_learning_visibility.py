@@ -12,7 +12,14 @@ from tacitd_handlers.learning import visibility
 
 MIRROR = ".claude/rules/tacitd-learned.md"
 HIDDEN = [f"/{MIRROR}", "/.claude/rules/tacitd/"]
-OURS = ["/tmp/learning-*", "/tmp/known-facts-summary.md", ".tacitd-*", "/LEARNED.md", *HIDDEN]
+OURS = [
+    "/tmp/learning-*",
+    "/tmp/known-facts-summary.md",
+    ".tacitd-*",
+    "*.tacitd-saved*",
+    "/LEARNED.md",
+    *HIDDEN,
+]
 
 
 def learn(bench: Bench, line: str = PNPM, session: str = "s1") -> None:
@@ -53,7 +60,7 @@ def test_shared_hides_temporary_files_only(bench: Bench) -> None:
     """`projects.write = "shared"`: a team gets LEARNED.md through git."""
     bench.write = "shared"
     learn(bench)
-    assert bench.excluded() == [*OURS[:3], *HIDDEN]
+    assert bench.excluded() == [*OURS[:4], *HIDDEN]
     seen = git(bench.root, "status", "--porcelain", "-uall").split("\n")
     assert sorted(seen) == ["", "?? LEARNED.md"] and (bench.root / MIRROR).exists()
 
@@ -174,7 +181,7 @@ def test_a_linked_tmp_is_hidden_where_it_leads(bench: Bench) -> None:
     git(bench.root, "commit", "-qm", "a link")
     bench.type("use pnpm, not npm")
     assert bench.files.raw_file.exists() and git(bench.root, "status", "--porcelain", "-uall") == ""
-    assert bench.excluded()[3:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
+    assert bench.excluded()[4:] == ["/.cache/learning-*", "/.cache/known-facts-summary.md"]
 
 
 def test_patterns_are_literal() -> None:
