@@ -54,7 +54,7 @@ class House:
             environ={**home, **(environ or {})},
             work=self.root / "state" / "model",
             stop=self.stop,
-            children=Children(self.root / "state" / "children"),
+            children=Children(self.root / "state" / "children", self.root),
             pause=self.paused,
             on_session=self.sessions.append,
             stop_grace=0.0,

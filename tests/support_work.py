@@ -113,7 +113,7 @@ class WorkBench:
             follower,
             self.reader,
             BehindReader(self.store, source, self.lookup, observers, self.clock),
-            Sessions(self.clock, 1800.0, claims, lambda pid: None),
+            Sessions(self.clock, 1800.0, claims, lambda pid: False),
             self.runner,
             self.lookup,
             source,

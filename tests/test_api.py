@@ -94,7 +94,7 @@ def test_no_handler_imports_a_private_module() -> None:
         "from tacitd.engine import Engine",
         "from tacitd.dispatch.work_item import WorkItem",
         "from tacitd.handler import _private",
-        "from tacitd.clock import read_process_start",
+        "from tacitd.state.layout import StateLayout",
         "import tacitd.app",
     ],
 )

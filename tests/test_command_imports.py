@@ -21,7 +21,6 @@ FORBIDDEN = frozenset(
         "logging",
         "loguru",
         "mcp",
-        "psutil",
         "pydantic",
         "rapidfuzz",
         "rich",

@@ -72,7 +72,7 @@ def main() -> None:
         Follower(source, clock, SilentWatcher, wake.set),
         reader,
         BehindReader(store, source, lookup, observers, clock),
-        Sessions(clock, IDLE, tuple, lambda pid: None),
+        Sessions(clock, IDLE, tuple, lambda pid: False),
         runner,
         lookup,
         source,

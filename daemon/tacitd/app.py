@@ -16,7 +16,7 @@ from pathlib import Path
 from loguru import logger
 from msgspec import Struct
 
-from tacitd.clock import Clock, SystemClock, read_process_start
+from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, load_config
 from tacitd.consumers.dead_letters import DeadLetters
 from tacitd.consumers.opening import make_consumers, open_consumer
@@ -351,7 +351,7 @@ def _join_parts(
     consumers, broken = make_consumers(found.plugins, layout.make_handler_dir, clock)
     degraded.update(broken)
     note_removed(degraded, config)
-    sessions = Sessions(clock, config.session.idle, source.read_claims, read_process_start)
+    sessions = Sessions(clock, config.session.idle, source.read_claims)
     pauses = PausedScopes(layout.open_log("paused.jsonl"), clock)
     breaker = GrowthBreaker(clock.monotonic, resumed=pauses.list_let_go(), on_open=pauses.let_go)
     inbox, in_flight, watched_files = Inbox(wake), InFlightPrompts(), WatchedFiles(consumers)

@@ -6,7 +6,6 @@ forward, in seconds since an arbitrary start; every wait and every deadline is m
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -49,27 +48,6 @@ class SystemClock:
         Linux: CLOCK_BOOTTIME, because CLOCK_MONOTONIC stops in sleep. macOS: CLOCK_MONOTONIC, which continues in sleep.
         """
         return time.clock_gettime(_STEADY)
-
-
-def read_process_start(pid: int) -> str | None:
-    """Given a process id, return when the process was started, in clock ticks since boot; None if it has ended.
-
-    With the id it identifies one process. The time since boot does not change when the wall clock is set. psutil is
-    imported here because that takes 20 ms in a command that needs nothing else of it.
-    """
-    if pid <= 0:
-        return None
-    import psutil
-
-    try:
-        process = psutil.Process(pid)
-        with process.oneshot():
-            if process.status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
-                return None
-            since_boot = process.create_time() - psutil.boot_time()
-    except (psutil.Error, OSError, RuntimeError, ValueError):  # it ended meanwhile, or must not be inspected
-        return None
-    return str(round(since_boot * os.sysconf("SC_CLK_TCK")))
 
 
 def find_latest_time(now: float, times: Iterable[float]) -> float:

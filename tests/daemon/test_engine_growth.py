@@ -224,7 +224,7 @@ def test_a_person_with_many_terminals(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     folder = scene.tmp / "claude" / "sessions"
     folder.mkdir()
-    scene.engine.sessions._process_start = lambda pid: f"start of {pid}"
+    scene.engine.sessions._is_alive = lambda pid: True
     for i in range(120):
         claim: Mapping[str, Any] = {"pid": i % 12 + 1, "sessionId": f"s{i}", "cwd": str(scene.root)}
         (folder / f"{i % 12 + 1}.json").write_text(json.dumps(claim))

@@ -1,8 +1,8 @@
 """When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
-sooner if the client that ran it is gone, or says so itself (a hook). A client counts as gone only if it was seen alive here before, with its start
-time, because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
+sooner if the client that ran it is gone, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
+because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
 The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
 seconds while a session is live.
 
@@ -12,6 +12,7 @@ Idle time is monotonic, so no clock jump ends a session.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -73,16 +74,28 @@ class _Session(Struct):
 class _Client(Struct):
     """A process that was seen alive on this machine, running a session."""
 
-    start: str
     cwd: str
     interactive: bool = True
     gone_since: float | None = None
 
 
+def process_is_alive(pid: int) -> bool:
+    """Whether a process of any user has this id. It may be another one by now: then idle time ends the session."""
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 class Sessions:
     """All sessions that are live, or that ended within the hour.
 
-    `read_claims` is that of a source, and `process_start` is `clock.read_process_start` or a replacement for it.
+    `read_claims` is that of a source; `is_alive` says whether a process id is in use.
     """
 
     def __init__(
@@ -90,12 +103,12 @@ class Sessions:
         clock: Clock,
         idle: float,
         read_claims: Callable[[], Sequence[SessionClaim]],
-        process_start: Callable[[int], str | None],
+        is_alive: Callable[[int], bool] = process_is_alive,
     ) -> None:
         self._clock = clock
         self.idle = idle
         self._read_claims = read_claims
-        self._process_start = process_start
+        self._is_alive = is_alive
         self._sessions: dict[str, _Session] = {}
         self._clients: dict[str, dict[int, _Client]] = {}
         self._looked = -math.inf
@@ -139,7 +152,7 @@ class Sessions:
     def get_client(self, session_id: str) -> str:
         """Identifies the interactive client that was seen alive running this session; "" if there was none."""
         return next(
-            (f"{pid}:{one.start}" for pid, one in self._get_clients(session_id).items() if one.interactive),
+            (str(pid) for pid, one in self._get_clients(session_id).items() if one.interactive),
             "",
         )
 
@@ -226,14 +239,14 @@ class Sessions:
             return session
         for claim in self._read_claims():  # many may begin at once: do not check all processes for each
             if claim.session == name:
-                self._remember_client(claim, self._process_start(claim.pid))
+                self._remember_client(claim, self._is_alive(claim.pid))
         return session
 
-    def _remember_client(self, claim: SessionClaim, start: str | None) -> None:
-        """Record a client. Its first start time is kept, because a different one belongs to another process."""
-        if start is not None:
+    def _remember_client(self, claim: SessionClaim, is_alive: bool) -> None:
+        """Record a client that is alive."""
+        if is_alive:
             clients = self._clients.setdefault(claim.session, {})
-            clients.setdefault(claim.pid, _Client(start, claim.cwd, claim.interactive))
+            clients.setdefault(claim.pid, _Client(claim.cwd, claim.interactive))
 
     def _ends_at(self, name: str, session: _Session) -> float:
         """The monotonic time at which a session ends if nothing more happens."""
@@ -301,15 +314,14 @@ class Sessions:
     def _check_clients(self, now: float) -> None:
         """Check which clients are alive, and record since when the others are not."""
         self._looked = now
-        start_of = cache(self._process_start)
+        is_alive = cache(self._is_alive)
         for claim in self._read_claims():
             if claim.session in self._sessions:
-                self._remember_client(claim, start_of(claim.pid))
+                self._remember_client(claim, is_alive(claim.pid))
         for clients in self._clients.values():
             for pid, client in clients.items():
-                # Another start time means that another process has the id by now.
                 since = now if client.gone_since is None else client.gone_since
-                client.gone_since = None if start_of(pid) == client.start else since
+                client.gone_since = None if is_alive(pid) else since
 
     def _forget(self, now: float) -> None:
         """Drop sessions that ended long ago and that no client runs."""

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import selectors
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from support_claude import install_stand_in
 from support_waiting import PATIENCE, is_gone, starts_when, until
+from tacitd.model import children
 from tacitd.model.children import Children
 from tacitd.model.process import FinishedProcess, run_process
 
@@ -184,7 +185,7 @@ def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
-    """ANCHORS P3: reaped at start only if it is marked, and recorded with its start time or in tacitd's directory."""
+    """ANCHORS P3: reaped at start only if it is marked, and recorded or in tacitd's directory."""
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     work.mkdir()
     elsewhere.mkdir()
@@ -208,16 +209,40 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
-    """ANCHORS P3: a pid alone proves nothing; another start time means another process."""
-    children = Children(tmp_path / "children")
-    later = sleeper(tmp_path, marked=True)
+    """ANCHORS P3: a pid alone proves nothing, also if the other process is in the directory."""
+    children = Children(tmp_path / "children", tmp_path / "work")
+    later = sleeper(tmp_path, marked=False)
     try:
         children.record_started(later.pid)
-        (tmp_path / "children" / f"{later.pid}.json").write_text('{"start": "1"}')
         assert children.reap_leftovers() == 0 and later.poll() is None
     finally:
         later.kill()
         later.wait()
+
+
+@pytest.mark.skipif(shutil.which("lsof") is None, reason="needs lsof")
+def test_where_no_environment_can_be_read_the_directory_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS shows a process's environment only to that process: what is recorded and works in the directory is killed."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    work = tmp_path / "work"
+    work.mkdir()
+    children = Children(tmp_path / "children", work)
+    left, reused, unrecorded = (sleeper(place, marked=True) for place in (work, tmp_path, work))
+    children.record_started(left.pid)
+    children.record_started(reused.pid)
+    children.record_started(2**22 + 1)
+    try:
+        assert children.reap_leftovers() == 1 and left.wait(PATIENCE) == -signal.SIGKILL
+        assert reused.poll() is None and unrecorded.poll() is None
+        children.record_started(unrecorded.pid)
+        monkeypatch.setenv("PATH", "")
+        assert children.reap_leftovers() == 0 and unrecorded.poll() is None
+    finally:
+        for process in (reused, unrecorded):
+            process.kill()
+            process.wait()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only recorded processes are looked at")
@@ -228,15 +253,14 @@ def test_processes_that_cannot_be_inspected_stop_nothing(
     work = tmp_path / "work"
     work.mkdir()
     left, foreign = sleeper(work, marked=True), sleeper(work, marked=True)
-    real = psutil.Process.environ
+    real = children._read_environ
 
-    def environ(process: psutil.Process) -> Any:
-        if process.pid == foreign.pid:
-            raise psutil.AccessDenied(process.pid)
-        return real(process)
+    def read(pid: int) -> bytes:
+        if pid == foreign.pid:
+            raise PermissionError(13, "Permission denied")
+        return real(pid)
 
-    monkeypatch.setattr(psutil.Process, "environ", environ)
-    monkeypatch.setattr(psutil, "pids", lambda: [2**30, 1, foreign.pid, left.pid])
+    monkeypatch.setattr(children, "_read_environ", read)
     try:
         assert Children(tmp_path / "children", work).reap_leftovers() == 1
         assert left.wait(PATIENCE) == -signal.SIGKILL and foreign.poll() is None
@@ -247,7 +271,7 @@ def test_processes_that_cannot_be_inspected_stop_nothing(
 
 def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
     """Own files are 0600 in 0700 directories; nothing is left of a child that ended."""
-    children = Children(tmp_path / "children")
+    children = Children(tmp_path / "children", tmp_path)
     modes: list[int] = []
 
     def started(pid: int) -> None:

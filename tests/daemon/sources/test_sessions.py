@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from tacitd.sources.claude_code.session_files import read_claims
-from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions
+from tacitd.sources.sessions import GONE_FOR, LEFT_FOR, EndedSession, Sessions, process_is_alive
 
 IDLE = 1800.0
 T = Path("/p/s1.jsonl")
@@ -21,9 +23,9 @@ class Scene:
 
     def __init__(self, config_dir: Path) -> None:
         self.wall, self.mono = 1.7e9, 0.0
-        self.processes: dict[int, str] = {}
+        self.processes: set[int] = set()
         self.config_dir = config_dir
-        self.sessions = Sessions(self, IDLE, partial(read_claims, config_dir), self.processes.get)
+        self.sessions = Sessions(self, IDLE, partial(read_claims, config_dir), self.processes.__contains__)
 
     def now(self) -> float:
         return self.wall
@@ -42,6 +44,12 @@ class Scene:
         path = folder / f"{pid}.json"
         path.write_text(json.dumps({"pid": pid, "sessionId": session, "cwd": cwd, "status": "idle"}))
         return path
+
+
+def note(asked: list[int], pid: int) -> bool:
+    """No process has this id; it was asked for."""
+    asked.append(pid)
+    return False
 
 
 @pytest.fixture
@@ -88,18 +96,16 @@ def test_clock_jump_ends_nothing(scene: Scene) -> None:
     assert scene.sessions.take_ended() == [] and scene.sessions.is_live("s1")
 
 
-@pytest.mark.parametrize("how", ["exit", "killed", "pid taken by another"])
+@pytest.mark.parametrize("how", ["exit", "killed"])
 def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
     """CLAUDE_CODE fact 18: the file is removed at exit and left behind by SIGKILL; two minutes, then ended."""
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     path = scene.claim(7)
     scene.sessions.note_growth(T, "s1", "/w", None)
     assert scene.sessions.take_ended() == []
     if how == "exit":
         path.unlink()
-    del scene.processes[7]
-    if how == "pid taken by another":
-        scene.processes[7] = "other"
+    scene.processes.remove(7)
     assert scene.later(10) == []
     assert scene.sessions.next_in() <= 10.0
     assert scene.later(GONE_FOR - 1) == []
@@ -108,6 +114,23 @@ def test_client_that_was_alive_here_and_is_gone(scene: Scene, how: str) -> None:
     scene.sessions.note_growth(T, "s1", "/w", None)
     assert scene.later(GONE_FOR * 2) == [], "something runs it: only quiet ends it now"
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
+
+
+def test_a_process_id_that_another_process_took_leaves_the_end_to_idle_time(scene: Scene) -> None:
+    """S-20: the client looks alive, so the session ends when it was quiet for long enough."""
+    scene.processes.add(7)
+    scene.claim(7)
+    scene.sessions.note_growth(T, "s1", "/w", None)
+    assert scene.later(GONE_FOR * 2) == []
+    assert [end.why for end in scene.later(IDLE)] == ["idle"]
+
+
+def test_a_real_process_is_alive_until_it_ended() -> None:
+    """Also one of another user; ids that no process can have are not."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    assert process_is_alive(child.pid) and process_is_alive(1)
+    child.communicate(b"\n")
+    assert not any(map(process_is_alive, (child.pid, 0, -1, 2**30, 10**30)))
 
 
 def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
@@ -120,7 +143,7 @@ def test_client_that_was_never_seen_alive_never_counts(scene: Scene) -> None:
 
 def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Scene) -> None:
     """CLAUDE_CODE fact 18: after a reboot the process id of a leftover file may belong to any program."""
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     scene.claim(7)
     scene.sessions.note_growth(T, "other", "/w", None)
     scene.sessions.take_ended()
@@ -129,14 +152,14 @@ def test_session_file_of_a_session_that_never_grew_makes_nothing_live(scene: Sce
 
 def test_open_client_keeps_an_idle_session_live(scene: Scene) -> None:
     """S-52: no orphan while its client runs; the end by idle time is reported all the same."""
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     scene.claim(7, cwd="/w/sub")
     scene.sessions.note_growth(T, "s1", "/w", None)
     scene.sessions.take_ended()
     assert [end.why for end in scene.later(IDLE)] == ["idle"]
     assert scene.later(5 * IDLE) == [] and scene.sessions.is_live("s1")
     assert scene.sessions.is_live_in(lambda cwd: cwd == "/w/sub")
-    del scene.processes[7]
+    scene.processes.remove(7)
     scene.later(10)
     assert not scene.sessions.is_live("s1")
 
@@ -145,9 +168,7 @@ def test_session_files_are_read_at_most_every_five_seconds(scene: Scene) -> None
     """RELIABILITY row 6: idle is cheap, however often it is called."""
     asked: list[int] = []
     scene.claim(7)
-    scene.sessions = Sessions(
-        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
-    )
+    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
     scene.sessions.note_growth(T, "s1", "/w", None)
     for _ in range(49):
         scene.later(0.1)
@@ -206,11 +227,11 @@ def test_a_session_of_a_few_seconds_ends_two_minutes_after_its_client(scene: Sce
         scene.sessions.note_growth(Path("/p/s0.jsonl"), "s0", "/w", None)
         scene.sessions.take_ended()
         scene.later(1)
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     path = scene.claim(7)
     scene.sessions.note_growth(T, "s1", "", None)
     path.unlink()
-    del scene.processes[7]
+    scene.processes.remove(7)
     ended = [end for _ in range(26) for end in scene.later(5)]
     assert [(end.session, end.why) for end in ended] == [("s1", "gone")]
 
@@ -221,9 +242,7 @@ def test_many_sessions_that_were_found_are_looked_at_once(tmp_path: Path) -> Non
     scene = Scene(tmp_path)
     for i in range(100):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(
-        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
-    )
+    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
     for i in range(100):
         scene.sessions.note_growth(T, f"s{i}", "/w", None, mtime=scene.wall - 1)
     assert asked == []
@@ -237,9 +256,7 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
     scene = Scene(tmp_path)
     for i in range(50):
         scene.claim(i + 1, f"s{i}")
-    scene.sessions = Sessions(
-        scene, IDLE, partial(read_claims, scene.config_dir), lambda pid: asked.append(pid)
-    )
+    scene.sessions = Sessions(scene, IDLE, partial(read_claims, scene.config_dir), partial(note, asked))
     for i in range(50):
         scene.sessions.note_growth(T, f"s{i}", "/w", None)
     assert len(asked) == 50
@@ -248,14 +265,14 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
 def test_which_client_vouches_for_a_session(scene: Scene) -> None:
     """The process that was seen alive, as long as the session is known; none that no person uses."""
     assert scene.sessions.get_client("s1") == ""
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     scene.claim(7)
     scene.sessions.note_growth(T, "s1", "/w", None)
-    assert scene.sessions.get_client("s1") == "7:start"
-    del scene.processes[7]
+    assert scene.sessions.get_client("s1") == "7"
+    scene.processes.remove(7)
     scene.later(GONE_FOR + 20)
-    assert scene.sessions.get_client("s1") == "7:start"
-    scene.processes[8] = "start"
+    assert scene.sessions.get_client("s1") == "7"
+    scene.processes.add(8)
     path = scene.claim(8, "s2")
     path.write_text(path.read_text().replace("{", '{"kind": "bg", ', 1))
     scene.sessions.note_growth(T, "s2", "/w", None)
@@ -266,7 +283,7 @@ def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
     """S-20: by idle time, or two minutes after the client ended. `status` shows these times."""
     assert scene.sessions.list_endings() == []
     scene.sessions.note_subagent("a session that has no transcript yet")
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     scene.claim(7)
     scene.sessions.note_growth(T, "s1", "/w", None)
     scene.later(60)
@@ -275,7 +292,7 @@ def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
         ("s1", IDLE - 60),
         ("s2", IDLE),
     ]
-    del scene.processes[7]
+    scene.processes.remove(7)
     scene.later(10)
     (first, _) = scene.sessions.list_endings()
     assert (first.session, first.cwd, first.at - scene.wall) == ("s1", "/w", GONE_FOR)
@@ -286,7 +303,7 @@ def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
 
 def test_a_session_whose_client_said_that_it_ended_ends_when_it_is_quiet(scene: Scene) -> None:
     """S-20: its last records may follow the hook; the process may still be there."""
-    scene.processes[7] = "start"
+    scene.processes.add(7)
     scene.claim(7)
     scene.sessions.note_growth(T, "s1", "/w", None)
     scene.later(60)
