@@ -295,9 +295,7 @@ class Consumer(Struct):
     def wants_prompt(self, prompt: Prompt, stream: Cursor) -> bool:
         """Whether a prompt is new to the handler and may be paid for."""
         again = bool(self.retried_keys) and SeenPrompts.encode_id(prompt.id) in self.retried_keys
-        return (again or not self.seen.has_prompt(prompt, stream.copies_history)) and not self.is_too_old(
-            prompt, stream
-        )
+        return (again or not self.seen.has_prompt(prompt)) and not self.is_too_old(prompt, stream)
 
     def has_handled(self, id: str) -> bool:
         """Whether the prompt with this id was handled or rejected, and is not being tried again."""
@@ -365,7 +363,7 @@ class Consumer(Struct):
             at = stream.position if stays else position
             commit = None
             if data or prompts:
-                keys = SeenPrompts.encode_prompts(prompts, stream.copies_history)
+                keys = SeenPrompts.encode_prompts(prompts)
                 record = self._make_record("TranscriptGrew", stream, at) | {
                     "a": at.offset,
                     "ids": keys,

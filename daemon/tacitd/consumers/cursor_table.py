@@ -40,8 +40,6 @@ class Cursor(Struct):
     """`scan` asked for prompts since this time; None: prompts since the first start count."""
     scan_projects: tuple[str, ...] = ()
     """Roots of the projects that `scan` asked for; empty: of all."""
-    copies_history: bool = False
-    """Whether its client copies histories with new uuids (up to 1.0.83). Prompts are then recognised by their text."""
     epoch: int = 0
     """How often the position was reset. The outcome of work that was offered before a reset must not move it."""
     logged_at: float = 0.0

@@ -77,7 +77,6 @@ class Dispatcher(Struct):
     def _note_place(self, item: WorkItem, cursor: Cursor, tail: Tail) -> None:
         """Note which session and directory the newest record names."""
         cursor.session, cursor.cwd = tail.session or cursor.session, tail.cwd or cursor.cwd
-        cursor.copies_history = tail.copies_history
         self.work_queue.assign_home(item, cursor)
 
     def rescue_vanished(self, path: Path) -> None:

@@ -137,16 +137,16 @@ class PausedScopes:
                 return pause
         return None
 
-    def was_passed(self, prompt: Prompt, *, copies: bool) -> bool:
-        """Whether a prompt, or another copy of it, was passed over. `copies`: see `SeenPrompts.has_prompt`."""
-        return self._passed.has_prompt(prompt, copies)
+    def was_passed(self, prompt: Prompt) -> bool:
+        """Whether a prompt, or another copy of it, was passed over."""
+        return self._passed.has_prompt(prompt)
 
     def note_passed(self, prompts: Sequence[Prompt], pause: Pause) -> None:
         """Prompts were passed over because of this pause. Each counts once."""
         for prompt in prompts:
             if self._passed.has_id(prompt.id):
                 continue
-            keys = SeenPrompts.encode_prompts([prompt], copies=True)
+            keys = SeenPrompts.encode_prompts([prompt])
             record: dict[str, Any] = {"at": self._clock.now(), "scope": PASSED, "name": "", "held": False}
             record |= {"by": [pause.scope, pause.name], "keys": keys}
             self._fold(record)

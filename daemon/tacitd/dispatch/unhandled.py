@@ -115,7 +115,7 @@ class UnhandledRecords(Struct, frozen=True):
         pause = self._find_span(record, time, tail.cwd or cursor.cwd, cursor.session)
         if pause is not None:
             self.pauses.note_passed(record.prompts, pause)
-        return pause is not None or self._is_copy(record, copies=cursor.copies_history)
+        return pause is not None or self._is_copy(record)
 
     def drop_paused(self, records: Sequence[Record]) -> list[Record]:
         """The records of one transcript without those that are passed over. Any thread."""
@@ -137,8 +137,8 @@ class UnhandledRecords(Struct, frozen=True):
         """Whether a pause of this scope applies to a session in a directory."""
         return pause in list_scopes(self._find_root(cwd), session)
 
-    def _is_copy(self, record: Record, *, copies: bool = False) -> bool:
-        return any(self.pauses.was_passed(one, copies=copies) for one in record.prompts)
+    def _is_copy(self, record: Record) -> bool:
+        return any(map(self.pauses.was_passed, record.prompts))
 
     def _make_prompt_filter(self, consumer: Consumer, cursor: Cursor, tail: Tail) -> Callable[[Prompt], bool]:
         """Return the function that says whether a prompt is new to the handler and may be paid for."""

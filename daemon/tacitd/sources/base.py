@@ -245,11 +245,6 @@ class Assembler(Protocol):
         ...
 
     @property
-    def copies_history(self) -> bool:
-        """Whether the client of the newest prompt copies histories with new ids, for `dedupe.SeenPrompts`."""
-        ...
-
-    @property
     def counts(self) -> Counter[str]:
         """The number of lines from `start` on that were damaged, unknown or too long, by kind."""
         ...

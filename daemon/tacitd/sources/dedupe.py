@@ -7,10 +7,6 @@ section 0 facts 13 and 16, section 6). So a prompt counts as seen
 - if its id was seen, in any file;
 - otherwise, if its (session, normalised text) was seen within ten minutes and one of the two has no uuid or came through
   the queue. Two typed lines with different uuids are two prompts, even if both are "yes".
-
-Clients up to 1.0.83 copied the history of a resumed session with new uuids, new times and a new session id. Nothing in
-such a record distinguishes it from new text. So with `copies` a prompt is identified by (working directory, normalised
-text) alone, and a repetition in transcripts that old does not count as a new prompt.
 """
 
 from __future__ import annotations
@@ -53,7 +49,7 @@ class SeenPrompts:
 
     def __init__(self) -> None:
         self._ids = DigestTable()
-        self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in (*_SAME_AS, "copy")}
+        self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in _SAME_AS}
 
     def load_keys(self, ids: Iterable[str]) -> None:
         """Add what `dump_keys` returned before, or plain `Prompt.id`s."""
@@ -67,11 +63,11 @@ class SeenPrompts:
                 self._ids.put(_digest(item))
 
     @classmethod
-    def encode_prompts(cls, prompts: Iterable[Prompt], copies: bool = False) -> list[str]:
+    def encode_prompts(cls, prompts: Iterable[Prompt]) -> list[str]:
         """Given prompts, return what a log must keep so that `load_keys` restores them."""
         some = cls()
         for prompt in prompts:
-            some.add_prompt(prompt, copies)
+            some.add_prompt(prompt)
         return list(some.dump_keys())
 
     @staticmethod
@@ -97,16 +93,13 @@ class SeenPrompts:
         """Whether a prompt with this id was added before."""
         return self._ids.find_value(_digest(id)) is not None
 
-    def has_prompt(self, prompt: Prompt, copies: bool = False) -> bool:
+    def has_prompt(self, prompt: Prompt) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
         if self.has_id(prompt.id):
             return True
-        if not copies and not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
+        if not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
             return False
-        words = normalise_text(prompt.text)
-        if copies and self._said["copy"].find_value(_digest(prompt.cwd, words)) is not None:
-            return True
-        return self._said_once(prompt, _digest(prompt.session, words))
+        return self._said_once(prompt, _digest(prompt.session, normalise_text(prompt.text)))
 
     def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
@@ -128,13 +121,10 @@ class SeenPrompts:
                 return True
         return False
 
-    def add_prompt(self, prompt: Prompt, copies: bool = False) -> None:
+    def add_prompt(self, prompt: Prompt) -> None:
         """Add this prompt."""
         self._ids.put(_digest(prompt.id))
-        words = normalise_text(prompt.text)
-        self._remember(_class(prompt), _digest(prompt.session, words), prompt.time)
-        if copies:
-            self._remember("copy", _digest(prompt.cwd, words), prompt.time)
+        self._remember(_class(prompt), _digest(prompt.session, normalise_text(prompt.text)), prompt.time)
 
     def _remember(self, kind: str, key: bytes, time: float | None) -> None:
         self._said[kind].put(key, _TIME.pack(nan if time is None else time))

@@ -148,11 +148,6 @@ class Tail:
         return self.assembler.is_headless
 
     @property
-    def copies_history(self) -> bool:
-        """Whether the client of the newest prompt copies histories with new ids, for `dedupe.SeenPrompts`."""
-        return self.assembler.copies_history
-
-    @property
     def kept_bytes(self) -> int:
         """Roughly the memory that the kept records use, in bytes."""
         return self.assembler.buffer.held_bytes

@@ -24,7 +24,7 @@ def test_what_was_written_is_known_again_and_can_grow(tmp_path: Path) -> None:
     assert not load_handled(path, seen)
     for part in range(3):
         for number in range(part * 5000, (part + 1) * 5000):
-            seen.add_prompt(prompt(number), copies=number % 2 == 0)
+            seen.add_prompt(prompt(number))
         keys = set(seen.dump_keys())
         write_handled(path, seen)
         again = SeenPrompts()

@@ -165,18 +165,6 @@ def test_many_forks_of_one_session(tmp_path: Path) -> None:
     assert firsts == ["u1", "u2", "u3"]
 
 
-def test_old_clients_copy_with_new_uuids(tmp_path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 13: clients up to 1.0.83 copied with new uuids, so the text is compared."""
-    scene = Scene(tmp_path)
-    old = [{**scene.typed("s", f"words {i}"), "version": "1.0.83"} for i in range(2)]
-    scene.append("s", *old)
-    scene.settle()
-    scene.restart()
-    scene.append("copy", *({**one, "sessionId": "copy", "uuid": f"x{i}"} for i, one in enumerate(old)))
-    scene.settle()
-    assert scene.handler.words == []
-
-
 def test_the_end_of_a_fork_is_offered_after_its_prompts(tmp_path: Path) -> None:
     """Issue "Dispatch": also if these had to wait for another transcript."""
     scene = Scene(tmp_path, gathered(5000.0))

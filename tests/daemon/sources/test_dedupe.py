@@ -56,15 +56,6 @@ def test_a_queued_message_and_its_user_line_are_one() -> None:
     assert seen.has_prompt(prompt("go on", uuid="q7", kind="queued", time=900.0))
 
 
-def test_old_clients_copied_with_new_uuids() -> None:
-    """CLAUDE_CODE section 0 fact 13: up to 1.0.83, identified by directory and words."""
-    seen = SeenPrompts()
-    seen.add_prompt(prompt("RUNTASK", uuid="a"), copies=True)
-    assert seen.has_prompt(prompt("RUNTASK", uuid="b", session="new", time=90000.0), copies=True)
-    assert not seen.has_prompt(prompt("RUNTASK", uuid="b", session="new", time=90000.0))
-    assert not seen.has_prompt(prompt("RUNTASK", uuid="b", session="new", cwd="/q"), copies=True)
-
-
 def test_a_log_brings_it_back() -> None:
     """DESIGN "Consumers": ids of handled prompts stay in the log."""
     seen = SeenPrompts()
@@ -74,7 +65,7 @@ def test_a_log_brings_it_back() -> None:
         prompt("c", uuid="q", kind="queued"),
         prompt("d", time=None),
     ):
-        seen.add_prompt(one, copies=True)
+        seen.add_prompt(one)
     again = SeenPrompts()
     again.load_keys(list(seen.dump_keys()))
     assert set(again.dump_keys()) == set(seen.dump_keys())

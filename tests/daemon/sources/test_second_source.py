@@ -48,7 +48,7 @@ class TalkAssembler:
         self.start, self.session, self.cwd = start, path.stem, cwd
         self.judged: list[JudgedLine] | None = [] if explain else None
         self.newest_time: float | None = None
-        self.is_headless = self.copies_history = self.has_prompts = False
+        self.is_headless = self.has_prompts = False
         self.recognition = Recognition(False, 0, "", "")
         self.counts: Counter[str] = Counter()
         self.pinned_offset: int | None = None

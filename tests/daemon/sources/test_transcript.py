@@ -218,16 +218,6 @@ def test_our_own_sessions_leave_nothing(path: Path) -> None:
     assert read(path, own=OwnCalls(sessions={"s1"})).list_records(0) == ()
 
 
-def test_old_clients_are_told(path: Path) -> None:
-    """CLAUDE_CODE section 0 fact 13: up to 1.0.83 histories were copied with new uuids."""
-    write(path, typed("a", "u1", version="1.0.83"))
-    tail = read(path)
-    assert tail.copies_history
-    write(path, typed("b", "u2", version="1.0.128"))
-    drain(tail)
-    assert not tail.copies_history
-
-
 def test_what_is_odd_is_counted_and_skipped(path: Path) -> None:
     """CLAUDE_CODE section 13: no object, no type, unknown types, damage, blank lines; the words are read."""
     half = b'{"type":"user","sessionId":"s1","cwd":"/p","uuid":"u9","message":{"content":"half \\ud83d"}}\n'

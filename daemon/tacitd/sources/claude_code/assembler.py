@@ -80,7 +80,6 @@ class RecordAssembler:
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
         self._seen = TranscriptPrompts()
-        self.copies_history = False
         self._speech = RecentSpeech(own)
         self._entrypoint: str | None = None
         self._own_cwd = False
@@ -337,7 +336,6 @@ class RecordAssembler:
         made = [self._prompt(w, n, line, uuid, time, context) for n, w in enumerate(verdict.words)]
         fresh = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
         if fresh:
-            self.copies_history = _copies(line.version or "")
             self._speech.mark_answered()
             self.has_prompts = True
             record = self._record(start, end, line, prompts=fresh, command=command, time=time)
@@ -430,8 +428,3 @@ def _parse_version(version: str) -> tuple[int, ...]:
     parts = version.split(".")[:3]
     # int() refuses more than 4300 digits, and a version can be any text.
     return tuple(map(int, parts)) if all(part.isdecimal() and len(part) < 9 for part in parts) else ()
-
-
-def _copies(version: str) -> bool:
-    """Whether this client copied histories with new uuids: up to 1.0.83."""
-    return () < _parse_version(version) <= (1, 0, 83)
