@@ -82,8 +82,8 @@ def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
     """
     tail = Tail(path, 0, source)
     while True:
-        tail.assembler.buffer.keeps_spoken = False  # of another one, if the file was replaced meanwhile
         step = tail.read_next_slice(_LONG_SLICE, to_end=True)
+        tail.assembler.buffer.keep_prompts()
         if not step.more or tail.kept_bytes > _WAITING:
             tail.release_queued()
         yield from tail.list_prompts(0)
@@ -215,7 +215,7 @@ class Tail:
         return self.assembler.buffer.list_records(after, self.safe_end)
 
     def list_prompts(self, after: int) -> tuple[Prompt, ...]:
-        """The prompts of `records(after)`, without decoding the assistant's lines."""
+        """The prompts of `records(after)`."""
         return self.assembler.buffer.list_prompts(after, self.safe_end)
 
     def release_queued(self) -> None:

@@ -34,11 +34,7 @@ from tacitd.sources.base import (
 )
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.instruction_files import ContextFiles
-from tacitd.sources.record_buffer import HeldLine, RecordBuffer
-
-
-def _no_line(line: HeldLine) -> Record:
-    raise AssertionError(line)
+from tacitd.sources.record_buffer import RecordBuffer
 
 
 class TalkAssembler:
@@ -52,7 +48,7 @@ class TalkAssembler:
         self.recognition = Recognition(False, 0, "", "")
         self.counts: Counter[str] = Counter()
         self.pinned_offset: int | None = None
-        self.buffer = RecordBuffer(start, _no_line)
+        self.buffer = RecordBuffer(start)
         self._answer = ""
 
     def read_lines(self, first: int, data: bytes, cut: int) -> None:

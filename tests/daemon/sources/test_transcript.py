@@ -457,7 +457,7 @@ def test_reading_prompts_alone_keeps_nothing_else(path: Path, monkeypatch: pytes
     write(path, queue("enqueue", "undecided"), *[spoken("x" * 1000)] * 1000)
     assert [p.text for p in read_prompts(SOURCE, path)] == ["undecided"]
     assert len(kept) > 10
-    assert max(kept) < 1000
+    assert max(kept) < 3 << 16, "more than a slice"
 
 
 def test_records_between_two_offsets_cost_no_reading_of_the_rest(

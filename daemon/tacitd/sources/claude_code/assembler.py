@@ -7,20 +7,14 @@ queued message was taken back, whether the same words came before. The verdict o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
 from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
-from tacitd.sources.claude_code.assistant import (
-    RecentSpeech,
-    SpokenContext,
-    make_record,
-    spoken_record,
-)
+from tacitd.sources.claude_code.assistant import RecentSpeech, SpokenContext, read_message
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
     ENTRYPOINTS,
@@ -31,16 +25,14 @@ from tacitd.sources.claude_code.prompts import (
 from tacitd.sources.claude_code.queued_prompts import PromptQueue, QueuedPrompt
 from tacitd.sources.claude_code.records import (
     KNOWN_TYPES,
-    LineHeader,
+    UNREAD_TYPES,
     LineMessage,
     TranscriptLine,
     is_present,
     text_of,
 )
 from tacitd.sources.dedupe import TranscriptPrompts
-from tacitd.sources.record_buffer import HeldLine, RecordBuffer
-
-SPEAKING = frozenset({"user", "assistant", "attachment", "queue-operation"})
+from tacitd.sources.record_buffer import RecordBuffer
 
 _UNKNOWN = 100
 """How many unknown record types, and unknown values, are counted by name."""
@@ -76,11 +68,11 @@ class RecordAssembler:
         self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
-        self.buffer = RecordBuffer(start, partial(make_record, own=own))
+        self.buffer = RecordBuffer(start)
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
         self._seen = TranscriptPrompts()
-        self._speech = RecentSpeech(own)
+        self._speech = RecentSpeech()
         self._entrypoint: str | None = None
         self._own_cwd = False
         self._is_recognised = False
@@ -112,26 +104,10 @@ class RecordAssembler:
         if len(self.calls) > _CALLS:
             del self.calls[next(iter(self.calls))]
 
-    def take_contexts(self, *lines: LineHeader | TranscriptLine | None) -> None:
-        """Take the session, directory and time from these lines, in file order. None: no line."""
-        for line in lines:
-            if line is not None:
-                self._take_context(line)
-
-    def take_passed(self, spoken: Sequence[HeldLine], said: Sequence[bytes], last: LineHeader | None) -> None:
-        """Take the lines since the last call whose headers were enough: the assistant's, those of them with a text, and the
-        last of all.
-        """
-        if said:
-            self.answers += len(said)
-            self._speech.add_speech(said)
-        if spoken:
-            self.buffer.hold_lines(spoken)
-        if last is not None:
-            self._take_context(last)
-
     def add_line(self, start: int, end: int, line: TranscriptLine) -> None:
         """Take the next record. `start` and `end` are the offsets of its line."""
+        if line.type in KNOWN_TYPES and line.type.startswith(UNREAD_TYPES):
+            return
         self._take_context(line)
         driven = is_headless(line)
         if driven is not None:
@@ -161,7 +137,7 @@ class RecordAssembler:
 
     # --- context ---------------------------------------------------------------------------------------
 
-    def _take_context(self, line: LineHeader | TranscriptLine) -> None:
+    def _take_context(self, line: TranscriptLine) -> None:
         if line.session_id is not None:
             self.session = line.session_id
         if line.cwd is not None and line.cwd != self.cwd:
@@ -189,20 +165,30 @@ class RecordAssembler:
             self._count_unknown(verdict.reason)
         if line.type != "queue-operation" and (verdict.words or verdict.rule in _TURN_RULES):
             self._is_recognised = True
-        elif line.type == "user" and (verdict.rule in _UNKNOWN_RULES or not self._refusal[0]):
+        elif (
+            line.type == "user"
+            and verdict.rule != 8
+            and (verdict.rule in _UNKNOWN_RULES or not self._refusal[0])
+        ):
             self._refusal = (verdict.rule, verdict.reason)
 
     # --- records ---------------------------------------------------------------------------------------
 
     def _assistant(self, start: int, end: int, line: TranscriptLine) -> None:
-        record = spoken_record(start, end, line, self.session, self.cwd, self.own)
-        for tool in record.tools:
+        session, cwd = line.session_id or self.session, line.cwd or self.cwd
+        if self.own.is_own_record(session, cwd):
+            return
+        text, tools = read_message(line)
+        for tool in tools:
             self.note_call(tool.id, tool.name)
-        if record.text:
+        if text:
             self.answers += 1
-            self._speech.add_speech([SpokenContext(record.text[-CONTEXT_LIMIT:], record.cwd)])
-        if record.text or record.tools:
-            self.buffer.add_record(record)
+            self._speech.add_speech(text, cwd)
+        if text or tools:
+            uuid, time = line.uuid or "", parse_utc(line.timestamp)
+            self.buffer.add_record(
+                Record(start, end, "assistant", uuid, session, time, cwd, (), text[:TEXT_LIMIT], tools)
+            )
 
     def _user(self, start: int, end: int, line: TranscriptLine) -> None:
         verdict = judge_line(line, self.own, self.calls)
@@ -368,7 +354,8 @@ class RecordAssembler:
         )
 
     def _judge_only(self, start: int, line: TranscriptLine) -> None:
-        if self.judged is not None and line.type in ("user", "attachment"):
+        is_queued = line.attachment is not None and line.attachment.type == "queued_command"
+        if self.judged is not None and (line.type == "user" or is_queued):
             self._explain(start, line, judge_line(line, self.own))
 
     def _explain(

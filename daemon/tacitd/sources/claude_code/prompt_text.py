@@ -64,8 +64,6 @@ _REJECTIONS = (
 )
 """Rule 8a: what precedes a person's words in a rejected tool's result (the second: editor extensions)."""
 
-_ESCAPED_ASCII = compile_lazily(rb"\\u00[2-7]")
-
 _NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 """Appended after the words by clients with auto memory."""
 
@@ -138,14 +136,6 @@ def bash_command(text: str) -> str | None:
     if not text.startswith("<bash-input>"):
         return None
     return text.removeprefix("<bash-input>").partition("</bash-input>")[0].strip()
-
-
-def may_contain_rejection(raw: bytes) -> bool:
-    """Given a line of JSON, return whether `said_in_rejection` may find words in a text of it.
-
-    A letter can be written as an escape. No client does that, but such a line counts too.
-    """
-    return b"user said:" in raw or b"the rejection:" in raw or _ESCAPED_ASCII.search(raw) is not None
 
 
 def said_in_rejection(text: str) -> str:

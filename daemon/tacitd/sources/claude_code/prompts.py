@@ -20,7 +20,6 @@ from tacitd.sources.claude_code.prompt_text import (
     PLAN_START,
     bash_command,
     command_args,
-    may_contain_rejection,
     own_words,
     said_in_rejection,
 )
@@ -28,9 +27,6 @@ from tacitd.sources.claude_code.records import (
     NONE,
     Attachment,
     Block,
-    HeaderMessage,
-    HeaderResult,
-    LineHeader,
     LineMessage,
     Origin,
     ToolResult,
@@ -93,22 +89,6 @@ def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _
     if line.type == "attachment":
         return _attached(line, own)
     return _flagged(line) or _user(line, own, calls)
-
-
-def is_plain_tool_result(line: LineHeader, raw: bytes) -> bool:
-    """Whether a user record is certainly one tool's result without a person's words (rule 8). 90 % of them are.
-
-    `raw`: its line. The results themselves are two thirds of a transcript's bytes and are not decoded for this.
-    """
-    # `type` and not `isinstance`: this is asked of every fourth line.
-    message, result = line.message, line.tool_use_result
-    content = message.content if type(message) is HeaderMessage else None
-    if type(content) is not list or len(content) != 1:
-        return False
-    block = content[0]
-    if block.type != "tool_result" or (block.is_error and may_contain_rejection(raw)):
-        return False
-    return type(result) is not HeaderResult or result.answers is NONE or not is_present(result.answers)
 
 
 def is_headless(line: TranscriptLine) -> bool | None:

@@ -19,8 +19,6 @@ from msgspec import Raw, Struct
 
 from tacitd.events import ToolUse
 
-REPEAT = "api-request"
-"""The most frequent type of a record in which the client repeats what it sent: some ten of them for each prompt."""
 UNREAD_TYPES = ("api-request", "file-history")
 """What the types of records begin with from which nothing is taken, not even a time."""
 SKIPPED = tuple(b'{"type":"' + kind.encode() for kind in UNREAD_TYPES)
@@ -158,68 +156,7 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     """The client's name of a field of `_TELLING` whose value has another type than it writes; "" if all fit."""
 
 
-class SpokenLine(Struct, gc=False, rename="camel"):
-    """The fields of a `TranscriptLine` that make a record of an assistant's line."""
-
-    uuid: str | None = None
-    session_id: str | None = None
-    timestamp: str | None = None
-    cwd: str | None = None
-    agent_id: str | None = None
-    is_api_error_message: bool | None = None
-    message: LineMessage | str | None = None
-
-
-class HeaderBlock(Struct, gc=False):
-    """The kind of a block, and the tool that it calls."""
-
-    type: str = ""
-    id: str = ""
-    name: str = ""
-    is_error: bool | None = None
-
-
-class HeaderMessage(Struct, gc=False):
-    """The kinds of a message's blocks."""
-
-    content: str | list[HeaderBlock] | None = None
-
-
-class HeaderResult(Struct, gc=False):
-    """Whether a tool's result may contain a person's answers."""
-
-    answers: Raw = NONE
-
-
-class HeaderAttachment(Struct, gc=False):
-    """The kind of an attachment."""
-
-    type: str | None = None
-
-
-class LineHeader(Struct, gc=False, rename="camel"):
-    """The fields that are enough for most lines. A `TranscriptLine` is decoded only if a person may have said something in it.
-
-    Structs of their own, because each field of a struct costs a comparison with every unknown key of every line.
-    """
-
-    is_sidechain: bool | None = None
-    cwd: str | None = None
-    session_id: str | None = None
-    version: str | None = None
-    type: str | None = None
-    message: HeaderMessage | str | None = None
-    attachment: HeaderAttachment | None = None
-    timestamp: str | None = None
-    tool_use_result: HeaderResult | str | list[Raw] | None = None
-    entrypoint: str | None = None
-
-
-decode_header = msgspec.json.Decoder(LineHeader).decode
-"""Given a line, return its header. Raises ValueError or RecursionError; then `decode_line` it."""
-
 _DECODER = msgspec.json.Decoder(TranscriptLine)
-_SPOKEN = msgspec.json.Decoder(SpokenLine)
 _TEXT = msgspec.json.Decoder(str | list[Block])
 
 
@@ -233,14 +170,6 @@ def decode_line(raw: bytes | memoryview) -> TranscriptLine | None:
         return _DECODER.decode(raw)
     except msgspec.ValidationError:
         return _tolerant(raw)
-
-
-def decode_spoken(raw: bytes) -> SpokenLine | TranscriptLine:
-    """Given the bytes of an assistant's line, return it, with invalid UTF-8 replaced; an empty one if it is not a record."""
-    try:
-        return _SPOKEN.decode(raw)
-    except (ValueError, RecursionError):
-        return decode_damaged(raw) or TranscriptLine()
 
 
 def decode_damaged(raw: bytes) -> TranscriptLine | None:

@@ -1,4 +1,4 @@
-"""The fast path of the reader: whatever the spelling of a line, the same words are found as with full decoding."""
+"""The reader of lines: whatever the spelling of a line and the cut into blocks, the same words are found."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_the_spelling_of_a_line_makes_no_difference(tmp_path: Path, style: str) 
 
 
 @pytest.mark.parametrize("style", ["compact", "wide", "escaped"])
-def test_the_fast_path_finds_what_the_explained_reading_finds(tmp_path: Path, style: str) -> None:
-    """S-05: with verdicts, every line of a person's type is decoded in full; the prompts are the same."""
+def test_verdicts_are_of_the_same_prompts(tmp_path: Path, style: str) -> None:
+    """S-05: reading with verdicts finds what reading without them finds."""
     path = tmp_path / "a.jsonl"
     write(path, *(line if style == "compact" else respell(line, style) for line in SESSION))
     judged = [prompt for one in judge_transcript(path, SOURCE) for prompt in one.prompts]
@@ -202,7 +202,29 @@ def test_of_thinking_alone_nothing_is_kept() -> None:
     reader.read_lines(len(thought), data, len(data))
     made = reader.buffer.list_records(0, 2 * len(data))
     assert [(r.text, len(r.tools)) for r in made] == [("", 1), ("done", 0), ("as text", 0)]
-    again = reader.buffer.list_records(0, 2 * len(data))
-    assert list(map(id, again)) == list(map(id, made)), "decoded once for all handlers"
     reader.buffer.forget_before(2 * len(data))
-    assert reader.buffer.held_bytes == 0, "also those of which no record was made"
+    assert reader.buffer.held_bytes == 0
+
+
+def test_what_the_client_wrote_in_the_assistants_name_is_nobodys(tmp_path: Path) -> None:
+    """An API error is no text of the assistant, no context of a prompt, and no answer that counts."""
+    path = tmp_path / "a.jsonl"
+    error = spoken("API Error: 500", {"model": "<synthetic>"}, isApiErrorMessage=True)
+    write(path, spoken("Shall I?"), error, typed("yes", "u1"))
+    tail = read(path)
+    assert [record.text for record in tail.list_records(0)] == ["Shall I?", ""]
+    assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall I?"]
+    assert tail.assembler.recognition.answers == 1
+
+
+@pytest.mark.parametrize("damage", [b"\\ud83d", b"\xff"])
+def test_a_damaged_character_costs_the_assistant_no_text(tmp_path: Path, damage: bytes) -> None:
+    """CLAUDE_CODE section 13: bytes that are not UTF-8, half an emoji."""
+    path = tmp_path / "a.jsonl"
+    write(path, spoken("Shall HERE I?").replace(b"HERE", damage), typed("yes", "u1"))
+    tail = read(path)
+    assert [(one.text, one.prompts != ()) for one in tail.list_records(0)] == [
+        ("Shall \ufffd I?", False),
+        ("", True),
+    ]
+    assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall \ufffd I?"]
