@@ -15,6 +15,7 @@ from tacitd.handler import Done, Later, Outcome
 def test_words_in_the_queue_are_said_in_every_file_of_the_session(tmp_path: Path) -> None:
     """CLAUDE_CODE section 6, rule 4: a session that went on in another file leaves nothing behind in the first one."""
     scene = Scene(tmp_path)
+    scene.version = "2.0.76"
     scene.append("s", scene.said("s", "Hello"), scene.queued("s", "while it works"))
     scene.settle(1)
     scene.append("s", scene.typed("s", "elsewhere"), path=scene.path("other"))
@@ -27,6 +28,7 @@ def test_words_in_the_queue_are_said_in_every_file_of_the_session(tmp_path: Path
 def test_a_session_whose_folder_was_moved_is_let_go(tmp_path: Path) -> None:
     """RELIABILITY row 8: what was read of a file that is gone stays until it is handled, and no longer."""
     scene = Scene(tmp_path)
+    scene.version = "2.0.76"
     scene.append("s", scene.said("s", "Hello"), scene.queued("s", "while it works"))
     scene.settle()
     scene.folder.rename(scene.folder.with_name("moved"))
