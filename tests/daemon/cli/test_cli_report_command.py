@@ -58,7 +58,7 @@ def test_a_home_that_nobody_has_is_wrong_use(cli: Cli) -> None:
 
 
 def test_json_has_every_section(cli: Cli) -> None:
-    """Learning, practice if there is any, sessions, lessons, cost and changes; times in UTC."""
+    """Learning, cost and changes; times in UTC."""
     root = cli.home / "app"
     root.mkdir()
     (root / ".git").mkdir()
@@ -69,7 +69,7 @@ def test_json_has_every_section(cli: Cli) -> None:
     assert document["as_of"].endswith("Z") and document["since"].endswith("Z")
     headings = [one["heading"] for one in document["sections"]]
     assert headings[:2] == ["What was learned", "Does it help?"]
-    assert headings[2:] == ["Sessions and open tasks", "Lessons", "What it cost", "Changes in files"]
+    assert headings[2:] == ["What it cost", "Changes in files"]
     assert cli.run("report", "--all", "--json").json["project"] is None
 
 
