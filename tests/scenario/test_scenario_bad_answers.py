@@ -130,28 +130,3 @@ def test_a_person_edits_the_line_while_the_model_answers(make: MakeDaemon, tmp_p
     assert daemon.sync() == []
     assert sorted(daemon.learned) == sorted([mine, BUN])
     assert reviewed(daemon) == {BUN: f"it contradicts your line in LEARNED.md: {mine}"}
-
-
-def test_an_over_of_another_projects_lesson(make: MakeDaemon) -> None:
-    """Bad input: the other project's lesson stays in force, and `status` counts the refusal."""
-    squash = "WHEN merging in billing -> DO squash the commits first -> BECAUSE the history stays short"
-    steps = "WHEN merging in shop -> DO keep each of the steps -> BECAUSE reviews need the steps"
-    daemon = make(
-        [
-            extract("reviews need", "[1] Corrected: Keep each of the steps when merging in shop, reviews need the steps"),
-            extract("history", "[1] Corrected: Squash the commits first when merging in billing, the history stays short"),
-            {"match": f"(?s){SYNTHESIS}.*reviews need", "reply": f"LESSON: {steps}\nSCOPE: shop\nOVER: 001"},
-            {"match": SYNTHESIS, "reply": f"LESSON: {squash}\nSCOPE: billing"},
-        ]
-    )  # fmt: skip
-    daemon.start()
-    billing, shop = daemon.new_project("billing"), daemon.new_project("shop")
-    daemon.type_(
-        "s1", "no, squash the commits first when merging in billing: the history stays short", billing
-    )
-    assert daemon.synthesize(billing) == []
-    daemon.type_("s2", "no, keep each of the steps when merging in shop, reviews need the steps", shop)
-    assert daemon.synthesize(shop) == []
-    rows = json.loads(daemon.cli("lesson", "list", "--all", "--json").stdout)["lessons"]
-    assert [(row["pattern"], row["status"]) for row in rows] == [(squash, "active"), (steps, "active")]
-    assert daemon.status()["slices"]["lessons"]["refused"] == 1

@@ -182,7 +182,7 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
         said.stderr
     )
     if running:
-        assert "LEARNED.md is open in Emacs" in said.stderr and "hint: save and close it" in said.stderr
+        assert ".#LEARNED.md" in said.stderr and "hint: save and close it" in said.stderr
     lock.unlink()
 
 

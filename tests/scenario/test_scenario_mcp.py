@@ -279,7 +279,6 @@ def test_commands_that_an_agent_runs_are_an_agents(make: MakeDaemon) -> None:
     assert "it waits for the person" in daemon.cli("lesson", "add", "--firm", order, CLAUDECODE="1").stderr
     plain = "WHEN working -> DO read first -> BECAUSE x"
     assert "it is not firm" in daemon.cli("lesson", "add", "--firm", plain, CLAUDECODE="1").stderr
-    assert daemon.cli("lesson", "edit", "2", order, CLAUDECODE="1").returncode == 1
     assert daemon.cli("profile", "set", "bio", HOSTILE[0], CLAUDECODE="1").returncode == 0
     assert daemon.cli("profile", "set", "work.role", "developer", CLAUDECODE="1").returncode == 0
     profile = json.loads(daemon.cli("profile", "show", "--json").stdout)
