@@ -7,7 +7,8 @@ with HandlerBench(tmp_path, make_plugin(), model=model, clock=clock) as bench:
     bench.type("no, use pnpm")
     bench.settle()
 
-`HandlerBench` runs the real engine, so it imports all of it; the others import little.
+`HandlerBench` and `World` run the real engine, so they import all of it; the others import little. `HandlerBench` has one
+plugin; `World` is a person with everything that is installed.
 """
 
 from __future__ import annotations
@@ -19,8 +20,19 @@ from tacitd.testing.fakes import DAY, START, FakeClock, Reply, ScriptedModel
 if TYPE_CHECKING:
     from tacitd.testing.bench import HandlerBench
     from tacitd.testing.faulty_disk import Crash, FaultyDisk
+    from tacitd.testing.world import World
 
-__all__ = ["DAY", "START", "Crash", "FakeClock", "FaultyDisk", "HandlerBench", "Reply", "ScriptedModel"]
+__all__ = [
+    "DAY",
+    "START",
+    "Crash",
+    "FakeClock",
+    "FaultyDisk",
+    "HandlerBench",
+    "Reply",
+    "ScriptedModel",
+    "World",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,6 +41,10 @@ def __getattr__(name: str) -> Any:
         from tacitd.testing.bench import HandlerBench
 
         return HandlerBench
+    if name == "World":
+        from tacitd.testing.world import World
+
+        return World
     if name in ("Crash", "FaultyDisk"):
         from tacitd.testing import faulty_disk
 
