@@ -33,7 +33,7 @@ ROOM = 1 << 30
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--days-ahead N`, because no test may depend on the date on which it runs."""
+    """Add `--days-ahead N`, because no test may depend on the date on which it runs, and `--record`."""
     parser.addoption(
         "--days-ahead",
         type=int,
@@ -41,6 +41,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="set the clock of the test process N days ahead (negative: back), and the start of FakeClock as many days"
         " the other way; the times of files and the clock of child processes cannot be set. For the unit tests",
+    )
+    parser.addoption(
+        "--record",
+        action="store_true",
+        help="record the final files of the stories instead of comparing them with the recorded ones (with -n 0)",
     )
 
 

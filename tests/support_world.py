@@ -1,66 +1,144 @@
-"""The answers that the stories' model gives, in the form that the prompts of today ask for.
+"""The worlds of the stories, and the answers that their model gives, in the form that the prompts of today ask for.
 
-A story says what the model makes of a prompt and which lines it writes; only this module knows the forms.
+A story says what the model makes of typed words and which line that becomes; only this module knows the forms. A fact says
+no more than the words that were typed, so that no check of answers refuses it.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 from tacitd.model.port import ModelRequest
-from tacitd.testing import FakeClock, World
+from tacitd.testing import FakeClock, Reply, World
 
 EXTRACTION, SYNTHESIS = "opinion mining", "knowledge synthesis"
+DOCUMENTS, SESSION = "knowledge extraction", "Say what whoever goes on with it has to know"
 _MESSAGE = r"^Message (\d+)$(?:(?!^Message \d+$).)*?^What the person wrote:\n(`{3,})\n(.*?)\n\2$"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """What the model makes of words that a person typed."""
+
+    text: str
+    """The fact, and the line that it becomes."""
+    file: str = "LEARNED.md"
+    section: str = "Coding"
+    corrected: bool = False
+    """Whether the words correct the assistant."""
+    replaces: str = ""
+    """The line that its line replaces."""
+    lesson: str = ""
+    """The pattern of a lesson that is drafted with it."""
+    scope: str = "global"
+    is_left_out: bool = False
+    """Whether no line is made of it."""
+
+
+Facts = Mapping[str, str | Fact]
+"""A text that a prompt contains -> what the model makes of it."""
+Profile = Mapping[str, Mapping[str, Any]]
+"""A text that a prompt contains -> what the model says of the person, as in profile.json, with `noLonger`."""
+
+
+class Begin(Protocol):
+    """Begins the world of a story, as `make_world` makes it; the fixture `begin`."""
+
+    def __call__(
+        self,
+        facts: Facts | None = None,
+        *,
+        profile: Profile | None = None,
+        summary: Mapping[str, Any] | None = None,
+        answers: Sequence[tuple[str, Reply]] = (),
+        clock: FakeClock | None = None,
+        packages: Sequence[Path] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> World:
+        """The story's world. A story has one."""
+        ...
 
 
 def make_world(
     tmp: Path,
-    facts: Mapping[str, str],
+    facts: Facts | None = None,
     *,
-    lines: Mapping[str, tuple[str, str]] | None = None,
-    corrected: Sequence[str] = (),
+    profile: Profile | None = None,
+    summary: Mapping[str, Any] | None = None,
+    answers: Sequence[tuple[str, Reply]] = (),
     clock: FakeClock | None = None,
-    **settings: str,
+    packages: Sequence[Path] = (),
+    settings: Mapping[str, str] | None = None,
 ) -> World:
     """Make a world whose model knows what these words mean.
 
-    `facts`: a text that a prompt contains -> the fact that the model makes of it. `lines`: a fact -> (file, section) of the
-    line that it becomes; without an entry, `LEARNED.md` and `Preferences`. `corrected`: the texts that are corrections.
+    `summary`: the answer to the question for a session's summary; without it, there is none. `answers` come before all
+    others. `settings`: variables without `TACITD_`.
     """
-    made = Answers(facts, lines or {}, corrected)
+    made = Answers(facts or {}, profile or {}, summary or {})
     return World(
-        tmp, [(EXTRACTION, made.extract), (SYNTHESIS, made.synthesize)], clock=clock, settings=settings
+        tmp,
+        [
+            *answers,
+            (EXTRACTION, made.extract),
+            (SYNTHESIS, made.synthesize),
+            (DOCUMENTS, made.summarize_documents),
+            (SESSION, made.summarize_session),
+        ],
+        clock=clock,
+        packages=packages,
+        settings=settings,
     )
 
 
 class Answers:
-    """Answers to the two prompts of learning."""
+    """Answers to the prompts of learning and of continuity."""
 
-    def __init__(
-        self, facts: Mapping[str, str], lines: Mapping[str, tuple[str, str]], corrected: Sequence[str]
-    ) -> None:
-        self.facts, self.lines, self.corrected = facts, lines, corrected
+    def __init__(self, facts: Facts, profile: Profile, summary: Mapping[str, Any]) -> None:
+        self.facts = {words: Fact(fact) if isinstance(fact, str) else fact for words, fact in facts.items()}
+        self.profile, self.summary = profile, summary
 
     def extract(self, request: ModelRequest) -> str:
-        """A fact for each message that contains one of the texts."""
-        found = []
-        messages = re.findall(_MESSAGE, request.prompt, re.DOTALL | re.MULTILINE)
-        for number, _, words in messages:
+        """A fact for each message that contains one of the texts, and what the messages say of the person."""
+        found, person = list[str](), dict[str, Any]()
+        known = request.prompt.partition("already known facts")[2].partition("Message 1\n")[0]
+        for number, _, words in re.findall(_MESSAGE, request.prompt, re.DOTALL | re.MULTILINE):
             for text, fact in self.facts.items():
                 if text in words:
-                    mark = "Corrected: " if text in self.corrected else ""
-                    found.append(f"[{number}] {mark}{fact}")
-        return "\n".join(found) or "NONE"
+                    marks = "Corrected: " * fact.corrected + "AGAIN: " * (fact.text in known)
+                    found.append(f"[{number}] {marks}{fact.text}")
+            for text, values in self.profile.items():
+                if text in words:
+                    person |= values
+        answer = "\n".join(found) or "NONE"
+        return f"{answer}\nPROFILE: {json.dumps(person)}" if "PROFILE:" in request.prompt else answer
 
     def synthesize(self, request: ModelRequest) -> str:
-        """A line for each of the facts that the prompt lists."""
+        """A line for each of the facts that the prompt lists, and the lesson that belongs to it."""
         found = []
         for number, text in re.findall(r"^(\d+)\. (.+)$", request.prompt, re.MULTILINE):
             for fact in self.facts.values():
-                if fact in text:
-                    file, section = self.lines.get(fact, ("LEARNED.md", "Preferences"))
-                    found.append(f"FILE: {file}\nSECTION: {section}\nFACT: {fact}\nFROM: {number}\n")
-        return "\n".join(found) or "NONE"
+                if fact.text in text and not fact.is_left_out:
+                    found.append(_write_line(number, fact))
+                    if fact.lesson and fact.lesson.split("->")[0] not in request.prompt:
+                        found.append(f"LESSON: {fact.lesson}\nSCOPE: {fact.scope}\n")
+        return "\n".join(dict.fromkeys(found)) or "NONE"
+
+    def summarize_documents(self, request: ModelRequest) -> str:
+        """The documents' own list items."""
+        documents = request.prompt.partition("Documents:")[2].partition("How to read")[0]
+        return "## Coding\n" + "\n".join(re.findall(r"^- .+$", documents, re.MULTILINE))
+
+    def summarize_session(self, request: ModelRequest) -> str:
+        """The summary that was given."""
+        return json.dumps(self.summary) if self.summary else "NONE"
+
+
+def _write_line(number: str, fact: Fact) -> str:
+    replaces = f"REPLACES: {fact.replaces}\n" if fact.replaces else ""
+    return f"FILE: {fact.file}\nSECTION: {fact.section}\nFACT: {fact.text}\nFROM: {number}\n{replaces}"

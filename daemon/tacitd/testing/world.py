@@ -15,29 +15,24 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple
 from unittest import mock
 
-from tacitd.app import App, build_app
-from tacitd.control.server import Server
-from tacitd.dispatch.workers import Work
-from tacitd.methods import build_methods
-from tacitd.sources.registry import append_client_record, append_sample_record
-from tacitd.sources.watch import SilentWatcher
-from tacitd.state.paths import Paths
+from tacitd.clock import local_date, local_minutes
+from tacitd.model.port import NoAnswer, Why
+from tacitd.testing.client import ClientTranscripts
 from tacitd.testing.fakes import FakeClock, Reply, ScriptedModel
+from tacitd.testing.world_daemon import InProcessDaemon
 
-ROUNDS = 2000
-"""Passes after which work counts as endless."""
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
+Cwd = Path | None
+"""A directory; None: the project."""
 
 
 class Ran(NamedTuple):
@@ -53,20 +48,11 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-class _InlinePool:
-    """Runs work at once, in the caller's thread."""
-
-    def submit(self, work: Work) -> None:
-        """Run it."""
-        work()
-
-    def stop(self, grace: float) -> bool:
-        """Nothing runs."""
-        return True
-
-
 class World:
-    """The home of a person, with one project that is a git work tree, and a daemon that runs."""
+    """The home of a person, with one project that is a git work tree, and a daemon that runs.
+
+    What is given a `cwd` is done in the project if it is None. The time zone is UTC.
+    """
 
     def __init__(
         self,
@@ -75,14 +61,20 @@ class World:
         *,
         clock: FakeClock | None = None,
         settings: Mapping[str, str] | None = None,
+        packages: Sequence[Path] = (),
     ) -> None:
-        """`answers`: (regular expression found in a prompt, reply). `settings`: variables without `TACITD_`."""
+        """`answers`: (regular expression found in a prompt, reply). `settings`: variables without `TACITD_`. `packages`:
+        directories in which further plugins are installed.
+        """
         self.clock = clock or FakeClock()
+        self.begun = self.clock.now()
+        """The time of the clock at the beginning: seconds since 1970, UTC."""
         self.home = tmp.resolve() / "home"
         self.state = tmp.resolve() / "state"
-        self.client_home = self.home / ".claude"
-        (self.client_home / "projects").mkdir(parents=True)
-        self.model = ScriptedModel(list(answers))
+        client_home = self.home / ".claude"
+        (client_home / "projects").mkdir(parents=True)
+        self._answers = list(answers)
+        self.model = ScriptedModel(self._answers)
         self.environ = {
             "HOME": str(self.home),
             "USER": "dev",
@@ -90,11 +82,12 @@ class World:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "TACITD_STATE_DIR": str(self.state),
+            "TACITD_BUDGET__CALLS_PER_MINUTE": "1000",
             "GIT_CONFIG_NOSYSTEM": "1",
             **{f"TACITD_{name}": value for name, value in (settings or {}).items()},
         }
-        self._records = 0
-        self._app: App | None = None
+        self._client = ClientTranscripts(client_home, self.clock)
+        self._daemon = InProcessDaemon(self.environ, self.clock, self.model, packages)
         self.project = self.new_project("app")
         """The project in which sessions work, unless another directory is named."""
 
@@ -102,29 +95,12 @@ class World:
 
     def start(self) -> World:
         """Start the daemon. Raises TacitdError."""
-        assert self._app is None, "the daemon runs"
-        with self.as_this_person():
-            app = build_app(
-                Paths.from_env(self.environ),
-                self.environ,
-                clock=self.clock,
-                model=lambda config, budget: self.model,
-                watcher_for=SilentWatcher,
-                workers_for=lambda name, count: _InlinePool(),
-            )
-            self._app = app.__enter__()
+        self._daemon.start()
         return self
 
     def stop(self, *, kill: bool = False) -> World:
         """Stop the daemon. `kill`: as `kill -9` would, so nothing is saved."""
-        app, self._app = self._app, None
-        assert app is not None, "no daemon runs"
-        if kill:
-            app.engine.follower.stop()
-            app.lock.release()
-        else:
-            with self.as_this_person():
-                app.close()
+        self._daemon.stop(kill=kill)
         return self
 
     def restart(self, *, kill: bool = False) -> World:
@@ -132,113 +108,139 @@ class World:
         return self.stop(kill=kill).start()
 
     @property
-    def app(self) -> App:
-        """The daemon that runs."""
-        assert self._app is not None, "no daemon runs"
-        return self._app
+    def runs(self) -> bool:
+        """Whether a daemon runs."""
+        return self._daemon.runs
 
     def __enter__(self) -> World:
         return self.start()
 
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        if self._app is not None:
+    def __exit__(self, *_: object) -> None:
+        if self.runs:
             self.stop()
 
-    @contextmanager
-    def as_this_person(self) -> Iterator[None]:
-        """Give the process the person's environment."""
-        with mock.patch.dict(os.environ, self.environ, clear=True):
-            yield
+    # --- the model
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the model was asked, in order."""
+        return self.model.prompts
+
+    def fail_calls(self, why: str, detail: str = "") -> World:
+        """Let the model answer nothing from now on. `why`: a value of `tacitd.model.port.Why`, such as `absent`."""
+        self.model.rules = [("", NoAnswer(Why(why), detail))]
+        return self
+
+    def answer_calls(self) -> World:
+        """Let the model answer as before `fail_calls`."""
+        self.model.rules = self._answers
+        return self
 
     # --- time
 
     def wait(self, seconds: float = 2.0) -> World:
         """Let so much time pass, and do what is due. Raises RuntimeError if that never ends."""
         self.clock.advance(seconds)
-        if self._app is not None:
-            with self.as_this_person():
-                self._run_until_idle()
+        self._daemon.run_until_idle()
         return self
 
-    def wait_days(self, days: float) -> World:
-        """Let so many days pass, an hour at a time, as a daemon that runs has them."""
-        for _ in range(round(days * 24)):
-            self.wait(HOUR)
+    def wait_days(self, days: float, *, step: float = HOUR) -> World:
+        """Let so many days pass, `step` seconds at a time, as a daemon that runs has them."""
+        for _ in range(round(days * DAY / step)):
+            self.wait(step)
         return self
 
-    def _run_until_idle(self) -> None:
-        engine = self.app.engine
-        engine._poll_files(full=True)
-        for _ in range(ROUNDS):
-            engine.run_iteration()
-            if not (engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready):
-                return
-        raise RuntimeError(f"there is still work after {ROUNDS} passes")
+    def set_clock(self, seconds: float) -> World:
+        """Set the wall clock so many seconds forward or back, as a person or the network does; no time passes."""
+        self.clock.jump(seconds)
+        self._daemon.run_until_idle()
+        return self
+
+    def date(self, days: float = 0.0) -> str:
+        """The date so many days from now, such as `2026-02-19`."""
+        return local_date(self.clock.now() + days * DAY)
+
+    def minutes(self, days: float = 0.0) -> str:
+        """The minute so many days from now, such as `2026-02-19T14:30`."""
+        return local_minutes(self.clock.now() + days * DAY)
 
     # --- sessions
 
-    def type(self, session: str, *texts: str, cwd: Path | None = None) -> World:
+    def type(self, session: str, *texts: str, cwd: Cwd = None) -> World:
         """A person types these prompts in a session, two seconds apart."""
         for text in texts:
-            self._append(session, "user", text, cwd)
+            self._client.type(session, cwd or self.project, text)
             self.wait()
         return self
 
-    def say(self, session: str, text: str, cwd: Path | None = None) -> World:
+    def say(self, session: str, text: str, cwd: Cwd = None) -> World:
         """The assistant answers."""
-        self._append(session, "assistant", text, cwd)
-        return self.wait()
-
-    def record(self, session: str, **fields: Any) -> World:
-        """The client writes this record, with the usual fields of one beneath its own."""
-        self._records += 1
-        append_client_record(
-            self.client_home, session, fields, cwd=self.project, number=self._records, at=self.clock.now()
-        )
+        self._client.say(session, cwd or self.project, text)
         return self.wait()
 
     def use_tool(
         self,
         session: str,
         tool: str,
-        cwd: Path | None = None,
+        cwd: Cwd = None,
         *,
         answer: str = "done",
+        result: Any = None,
         error: bool = False,
         **given: Any,
     ) -> World:
-        """The assistant calls a tool with these arguments and gets an answer."""
-        call = f"toolu_{self._records + 1:04d}"
-        where = str(cwd or self.project)
-        use = {"type": "tool_use", "id": call, "name": tool, "input": given}
-        self.record(session, type="assistant", cwd=where, message={"role": "assistant", "content": [use]})
-        result = {"type": "tool_result", "tool_use_id": call, "content": answer} | (
-            {"is_error": True} if error else {}
-        )
-        return self.record(
-            session,
-            type="user",
-            cwd=where,
-            message={"role": "user", "content": [result]},
-            toolUseResult=answer,
-        )
+        """The assistant calls a tool with these arguments. `answer`: as the model gets it. `result`: as the client keeps it."""
+        kept = answer if result is None else result
+        self._client.use_tool(session, cwd or self.project, tool, given, kept, answer, error=error)
+        return self.wait()
+
+    def edit_in_session(self, session: str, path: Path) -> World:
+        """The assistant edits a file: the tool's call stands in the transcript, the file itself stays."""
+        return self.use_tool(session, "Edit", file_path=str(path), old_string="a", new_string="b")
+
+    def queue(self, session: str, text: str, cwd: Cwd = None) -> World:
+        """The person types a message while the assistant works; it gets there in the same turn."""
+        self._client.queue(session, cwd or self.project, text)
+        return self.wait()
+
+    def command_in_session(self, session: str, name: str, words: str = "", cwd: Cwd = None) -> World:
+        """The person types a slash command."""
+        self._client.command(session, cwd or self.project, name, words)
+        return self.wait()
+
+    def run_agent(self, session: str, asked: str, answer: str = "done", cwd: Cwd = None) -> World:
+        """The assistant starts a sub-agent with a prompt of its own, which answers."""
+        self._client.run_agent(session, cwd or self.project, asked, answer)
+        return self.wait()
+
+    def compact(self, session: str, summary: str, cwd: Cwd = None) -> World:
+        """The person compacts the session; the client puts a summary into it."""
+        self._client.compact(session, cwd or self.project, summary)
+        return self.wait()
+
+    def clear(self, new: str, cwd: Cwd = None) -> World:
+        """The person types `/clear`: the client goes on in the session `new`."""
+        self._client.clear(new, cwd or self.project)
+        return self.wait()
+
+    def fork(self, session: str, new: str) -> World:
+        """The person forks a session: its history is copied, with the same ids, into the session `new`."""
+        self._client.fork(session, new)
+        return self.wait()
+
+    def record(self, session: str, cwd: Cwd = None, **fields: Any) -> World:
+        """The client writes this record, with the usual fields of one beneath its own."""
+        self._client.record(session, cwd or self.project, fields)
+        return self.wait()
 
     def leave(self, session: str) -> World:
         """The person leaves the session: it falls silent, and half an hour later it counts as ended."""
-        del session  # today's engine ends each session that is silent
+        del session  # each session that is silent ends
         return self.wait(31 * MINUTE).wait(MINUTE)
 
-    def _append(self, session: str, kind: Any, text: str, cwd: Path | None) -> None:
-        self._records += 1
-        append_sample_record(
-            self.client_home,
-            session,
-            kind,
-            text,
-            cwd=cwd or self.project,
-            number=self._records,
-            at=self.clock.now(),
-        )
+    def transcript(self, session: str) -> Path:
+        """The file of a session's transcript. Raises ValueError if there is none."""
+        return self._client.find(session)
 
     # --- files
 
@@ -253,16 +255,19 @@ class World:
             self.git("commit", "-q", "-m", "Begin", cwd=root)
         return root
 
-    def git(self, *arguments: str, cwd: Path | None = None) -> str:
-        """Run git as this person and return its output. Raises CalledProcessError."""
+    def git(self, *arguments: str, cwd: Cwd = None) -> str:
+        """Run git as this person, then let a minute pass; return its output. Raises CalledProcessError."""
+        stamp = f"@{int(self.clock.now())} +0000"
         done = subprocess.run(
             ["git", "-c", "user.name=dev", "-c", "user.email=dev@example.org", *arguments],
             cwd=cwd or self.project,
-            env=self.environ,
+            env=self.environ | {"GIT_AUTHOR_DATE": stamp, "GIT_COMMITTER_DATE": stamp},
             capture_output=True,
             text=True,
             check=True,
         )
+        if self.runs:
+            self.wait(MINUTE).wait(MINUTE)
         return done.stdout
 
     def path(self, name: str | Path) -> Path:
@@ -285,6 +290,9 @@ class World:
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")
         new.write_text(text, "utf-8")
+        if path.exists():
+            shutil.copymode(path, new)
+        os.utime(new, (self.clock.now(), self.clock.now()))
         new.replace(path)
         return self.wait(MINUTE).wait(MINUTE)
 
@@ -301,6 +309,15 @@ class World:
             text = text.replace(*replace)
         return self.write(name, text + (f"{add}\n" if add else ""))
 
+    def remove(self, name: str | Path) -> World:
+        """The person removes a file, or a directory with all that is in it."""
+        path = self.path(name)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+        return self.wait(MINUTE).wait(MINUTE)
+
     def list_files(self) -> dict[str, str]:
         """All files below the home but transcripts and git's own, by path, with their texts."""
         found = {}
@@ -316,25 +333,27 @@ class World:
 
     # --- commands
 
-    def run(self, *arguments: str, cwd: Path | None = None, given: str = "") -> Ran:
-        """Run a command of the program in this process, with the daemon beside it if one runs."""
-        return self._run_program("tacitd", arguments, cwd, given)
+    def run(self, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str) -> Ran:
+        """Run a command of the program in this process, with the daemon beside it if one runs.
 
-    def run_program(self, program: str, *arguments: str, cwd: Path | None = None, given: str = "") -> Ran:
+        `given`: its standard input. `variables`: further environment variables.
+        """
+        return self.run_program("tacitd", *arguments, cwd=cwd, given=given, **variables)
+
+    def run_program(
+        self, program: str, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str
+    ) -> Ran:
         """Run another program of the distribution, such as `lesson`."""
-        return self._run_program(program, arguments, cwd, given)
-
-    def _run_program(self, program: str, arguments: Sequence[str], cwd: Path | None, given: str) -> Ran:
         (point,) = entry_points(group="console_scripts", name=program)
         main: Callable[[], object] = point.load()
         out, err = _text_stream(), _text_stream()
+        streams = {"stdout": out, "stderr": err, "stdin": _text_stream(given)}
         before = Path.cwd()
         with (
-            self.as_this_person(),
-            self._daemon_listens(),
-            mock.patch.multiple(
-                sys, argv=[program, *arguments], stdout=out, stderr=err, stdin=_text_stream(given)
-            ),
+            self._daemon.as_this_person(),
+            mock.patch.dict(os.environ, variables),
+            self._daemon.listens(),
+            mock.patch.multiple(sys, argv=[program, *arguments], **streams),
         ):
             os.chdir(cwd or self.project)
             try:
@@ -342,33 +361,6 @@ class World:
             finally:
                 os.chdir(before)
         return Ran(code, _text_of(out), _text_of(err))
-
-    @contextmanager
-    def _daemon_listens(self) -> Iterator[None]:
-        """Answer the socket while a command runs: the passes then run in a thread beside it."""
-        app = self._app
-        if app is None:
-            yield
-            return
-        server = Server(Paths.from_env(self.environ).socket, build_methods(app))
-        server.open()
-        done = threading.Event()
-
-        def serve() -> None:
-            while not done.is_set():
-                app.engine.run_iteration()
-                app.engine.wake.wait(0.002)
-                app.engine.wake.clear()
-
-        thread = threading.Thread(target=serve, name="world")
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join()
-            server.close()
-            self._run_until_idle()
 
 
 def _call(main: Callable[[], object]) -> int:

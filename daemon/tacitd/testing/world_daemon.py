@@ -1,0 +1,188 @@
+"""The daemon of a `World`: the only module of it that knows what the engine is made of.
+
+The daemon is the real one but for four parts: its clock moves by hand, its work runs in the caller's thread, nothing
+watches the disk, and the model is a function in this process, within the real budget.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from tacitd.app import App, build_app
+from tacitd.config.settings import Config
+from tacitd.control.server import Server
+from tacitd.dispatch.workers import Work
+from tacitd.methods import build_methods
+from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.health import ModelHealth
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
+from tacitd.sources.watch import SilentWatcher
+from tacitd.state.paths import Paths
+from tacitd.testing.fakes import FakeClock, ScriptedModel
+
+ROUNDS = 2000
+"""Passes after which work counts as endless."""
+
+
+class InProcessDaemon:
+    """A daemon that is started, run and stopped by calls. After `stop` it can be started again, on the same files."""
+
+    def __init__(
+        self, environ: Mapping[str, str], clock: FakeClock, model: ScriptedModel, packages: Sequence[Path] = ()
+    ) -> None:
+        """`packages`: directories in which further plugins are installed."""
+        self._environ = environ
+        self._clock = clock
+        self._model = model
+        self._packages = [str(one) for one in packages]
+        self._app: App | None = None
+
+    @property
+    def runs(self) -> bool:
+        """Whether it was started and not stopped."""
+        return self._app is not None
+
+    def start(self) -> None:
+        """Start it. Raises TacitdError."""
+        assert self._app is None, "the daemon runs"
+        with self.as_this_person():
+            app = build_app(
+                Paths.from_env(self._environ),
+                self._environ,
+                clock=self._clock,
+                model=self._make_model,
+                watcher_for=SilentWatcher,
+                workers_for=lambda name, count: _InlinePool(),
+            )
+            self._app = app.__enter__()
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Stop it. `kill`: as `kill -9` would, so nothing is saved."""
+        app, self._app = self._app, None
+        assert app is not None, "no daemon runs"
+        if kill:
+            app.engine.follower.stop()
+            app.lock.release()
+        else:
+            with self.as_this_person():
+                app.close()
+
+    def run_until_idle(self) -> None:
+        """Do everything that is due. Raises RuntimeError if that never ends."""
+        app = self._app
+        if app is None:
+            return
+        engine = app.engine
+        with self.as_this_person():
+            engine._poll_files(full=True)
+            for _ in range(ROUNDS):
+                engine.run_iteration()
+                if not (
+                    engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready
+                ):
+                    return
+        raise RuntimeError(f"there is still work after {ROUNDS} passes")
+
+    @contextmanager
+    def listens(self) -> Iterator[None]:
+        """Answer the socket while a command runs: the passes then run in a thread beside it. A command may stop the daemon."""
+        app = self._app
+        if app is None:
+            yield
+            return
+        server = Server(Paths.from_env(self._environ).socket, build_methods(app))
+        server.open()
+        done = threading.Event()
+
+        def serve() -> None:
+            while not done.is_set():
+                app.engine.run_iteration()
+                if app.stopping.is_set():
+                    server.close()
+                    self.stop()
+                    return
+                app.engine.wake.wait(0.002)
+                app.engine.wake.clear()
+
+        thread = threading.Thread(target=serve, name="world")
+        thread.start()
+        try:
+            yield
+        finally:
+            done.set()
+            thread.join()
+            server.close()
+            self.run_until_idle()
+
+    @contextmanager
+    def as_this_person(self) -> Iterator[None]:
+        """Give the process the person's environment, packages, time zone and time."""
+        path = [*self._packages, *sys.path]
+        before = os.environ.get("TZ")
+        with (
+            mock.patch.dict(os.environ, self._environ, clear=True),
+            mock.patch.object(sys, "path", path),
+            mock.patch.object(time, "time", self._clock.now),
+        ):
+            if before != self._environ["TZ"]:
+                time.tzset()
+            try:
+                yield
+            finally:
+                if before != self._environ["TZ"]:
+                    os.environ.pop("TZ")
+                    if before is not None:
+                        os.environ["TZ"] = before
+                    time.tzset()
+
+    def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
+        return ModelHealth(_WithinBudget(self._model, budget), lambda: Path(sys.executable), lambda: 0)
+
+
+class _InlinePool:
+    """Runs work at once, in the caller's thread."""
+
+    def submit(self, work: Work) -> None:
+        """Run it."""
+        work()
+
+    def stop(self, grace: float) -> bool:
+        """Nothing runs."""
+        return True
+
+
+class _WithinBudget(Model):
+    """Asks another model within the caps, and records what it cost."""
+
+    def __init__(self, model: ScriptedModel, budget: Budget) -> None:
+        self._model = model
+        self._budget = budget
+
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        """Ask, if the caps allow it."""
+        call = self._budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project, ask.limit)
+        if isinstance(call, MinuteFull):
+            return NoAnswer(Why.BUDGET, f"{call.calls} calls a minute")
+        if isinstance(call, NoAnswer):
+            return call
+        answer = self._model.ask(ask)
+        if isinstance(answer, NoAnswer):
+            self._budget.end_call(call, usd=0.0, why=str(answer.why))
+            return answer
+        self._budget.end_call(
+            call,
+            usd=answer.usd,
+            tokens_in=answer.tokens_in,
+            tokens_out=answer.tokens_out,
+            model=answer.model,
+        )
+        return Answer(
+            answer.text, answer.model, answer.usd, answer.tokens_in, answer.tokens_out, answer.seconds, call
+        )

@@ -1,0 +1,351 @@
+"""Learning: what a person types becomes lines of the project's files (SPEC S)."""
+
+from __future__ import annotations
+
+import json
+
+from support_world import Begin, Fact
+
+PNPM, SHORT = "Use pnpm, not npm", "Keep answers short"
+MODULE = "Name each handler after its event"
+FACTS = {
+    "pnpm": Fact(PNPM, corrected=True),
+    "answers short": Fact(SHORT, section="Communication"),
+    "each handler": Fact(MODULE, file="src/handlers/AGENTS.md", section="Architecture"),
+    "tabs in Go": "Use tabs in Go files",
+    "yarn from now on": Fact("Use yarn from now on, not pnpm", replaces=PNPM),
+    "lunch": Fact("Prefers lunch at noon", is_left_out=True),
+}
+
+
+def test_a_correction_becomes_a_line_that_stays(begin: Begin) -> None:
+    """S-01, S-27: a correction stands in LEARNED.md after the session, also after a restart, and `learned` shows it."""
+    with begin(FACTS) as world:
+        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+        shown = world.run("learned")
+        assert shown.code == 0 and PNPM in shown.out
+        before = world.list_files()
+        assert world.restart().wait(60).list_files() == before
+
+
+def test_nothing_is_written_before_the_session_ends(begin: Begin) -> None:
+    """S-01, S-02: ten minutes after the words the fact waits in the raw file, and LEARNED.md comes with the session's end."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").wait(700)
+        (line,) = world.read("tmp/learning-raw.jsonl").splitlines()
+        assert json.loads(line)["facts"] == [f"Corrected: {PNPM}"]
+        assert world.read("LEARNED.md") == ""
+        world.leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM] and world.read("tmp/learning-raw.jsonl") == ""
+
+
+def test_ten_prompts_are_asked_about_at_once(begin: Begin) -> None:
+    """S-01: the tenth prompt of a session makes a batch of ten, without ten minutes of quiet."""
+    with begin(FACTS) as world:
+        world.type("s1", *(f"step {n}: go on with part {n}" for n in range(9)), "use pnpm, not npm")
+        assert len([one for one in world.prompts if "opinion mining" in one]) == 1
+        assert PNPM in world.read("tmp/learning-raw.jsonl")
+
+
+def test_words_without_a_preference_write_nothing(begin: Begin) -> None:
+    """S-02, S-03: NONE is no fact: no raw file, no LEARNED.md."""
+    with begin(FACTS) as world:
+        world.type("s1", "please fix the failing build").leave("s1")
+        assert world.read("LEARNED.md") == "" and world.read("tmp/learning-raw.jsonl") == ""
+
+
+def test_what_synthesis_leaves_out_is_not_written(begin: Begin) -> None:
+    """S-36: a fact of which synthesis makes no line is not in the files; the others of the session are."""
+    with begin(FACTS) as world:
+        world.type("s1", "I have lunch at noon", "keep answers short").leave("s1")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_lines_stand_under_their_sections(begin: Begin) -> None:
+    """S-25, S-27: each line under the heading that synthesis names, without a "User" prefix, ids or metadata."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short", "use tabs in Go files").leave("s1")
+        text = world.read("LEARNED.md")
+        assert text.startswith("# Learned Preferences\n")
+        assert f"## Coding\n- {PNPM}\n- Use tabs in Go files\n" in text
+        assert f"## Communication\n- {SHORT}\n" in text
+
+
+def test_said_again_it_stands_once(begin: Begin) -> None:
+    """S-36: a known fact that is said in another session counts again and is not written twice."""
+    with begin(FACTS) as world:
+        world.type("s1", "keep answers short").leave("s1")
+        world.type("s2", "keep answers short, as ever").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        (line,) = world.run("learned", "--json").json
+        assert line["seenCount"] == 2
+
+
+def test_a_contradiction_replaces_the_line(begin: Begin) -> None:
+    """S-26: what contradicts a learned line takes its place, and history shows both."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        world.type("s2", "we use yarn from now on, not pnpm").leave("s2")
+        assert world.bullets("LEARNED.md") == ["Use yarn from now on, not pnpm"]
+        assert PNPM in world.run("history").out
+
+
+def test_a_line_of_the_person_is_not_replaced(begin: Begin) -> None:
+    """S-28: a line that the person wrote stays when something contradicts it."""
+    with begin(FACTS) as world:
+        world.write("LEARNED.md", f"# Learned Preferences\n\n## Coding\n- {PNPM}\n")
+        world.type("s1", "we use yarn from now on, not pnpm").leave("s1")
+        assert PNPM in world.bullets("LEARNED.md")
+
+
+def test_a_modules_line_goes_to_its_folder(begin: Begin) -> None:
+    """S-24, S-30: what was said about a folder that the session worked in stands in that folder's AGENTS.md."""
+    with begin(FACTS) as world:
+        world.path("src/handlers").mkdir(parents=True)
+        world.write("src/handlers/a.py", "x = 1\n")
+        world.edit_in_session("s1", world.path("src/handlers/a.py"))
+        world.type("s1", "name each handler after its event").leave("s1")
+        assert world.bullets("src/handlers/AGENTS.md") == [MODULE]
+        assert world.read("LEARNED.md") == ""
+
+
+def test_a_folders_own_agents_file_keeps_its_text(begin: Begin) -> None:
+    """S-28: an AGENTS.md that the person wrote keeps each byte of their text; the line is added."""
+    own = "# Handlers\n\nRead `base.py` first.\n\n* one\n* two\n"
+    with begin(FACTS) as world:
+        world.write("src/handlers/AGENTS.md", own)
+        world.edit_in_session("s1", world.path("src/handlers/a.py"))
+        world.type("s1", "name each handler after its event").leave("s1")
+        text = world.read("src/handlers/AGENTS.md")
+        assert text.startswith(own.rstrip("\n")) and f"- {MODULE}\n" in text
+
+
+def test_a_folder_that_does_not_exist_gives_way_to_the_project(begin: Begin) -> None:
+    """S-24: a line for a folder that does not exist goes to LEARNED.md."""
+    with begin(FACTS) as world:
+        world.type("s1", "name each handler after its event").leave("s1")
+        assert world.bullets("LEARNED.md") == [MODULE] and not world.path("src").exists()
+
+
+def test_a_path_out_of_the_project_is_refused(begin: Begin) -> None:
+    """S-24: a line for a path outside the project is written nowhere, and stays in view with the reason."""
+    facts = {"pnpm": Fact(PNPM, file="../../LEARNED.md"), "answers short": SHORT}
+    with begin(facts) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert "work/LEARNED.md" not in world.list_files() and "LEARNED.md" not in world.list_files()
+        assert PNPM in world.run("learned", "--refused").out
+
+
+def test_the_root_agents_file_is_the_persons(begin: Begin) -> None:
+    """S-24: a line for the root's AGENTS.md goes to LEARNED.md; the person's file stays as it is."""
+    with begin({"pnpm": Fact(PNPM, file="AGENTS.md")}) as world:
+        world.write("AGENTS.md", "# App\n\nBe brief.\n")
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert world.read("AGENTS.md") == "# App\n\nBe brief.\n" and world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_what_the_agents_file_says_is_not_learned(begin: Begin) -> None:
+    """S-06: a fact that stands in the project's AGENTS.md is not recorded."""
+    with begin(FACTS) as world:
+        world.write("AGENTS.md", f"# App\n\n- {PNPM}\n")
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert world.read("LEARNED.md") == ""
+
+
+def test_what_a_directive_says_is_not_learned(begin: Begin) -> None:
+    """S-06, S-40: a fact of the person's coding directives is not recorded in any project."""
+    with begin(FACTS) as world:
+        world.write("~/.agents/docs/development/coding-directives.md", f"# Coding\n\n- {PNPM}\n")
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_the_summary_follows_what_is_learned(begin: Begin) -> None:
+    """S-32, S-41, S-43: after synthesis the summary has the new line, in fewer than 50 lines."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        summary = world.read("tmp/known-facts-summary.md")
+        assert PNPM in summary and len(summary.splitlines()) < 50
+
+
+def test_init_makes_learned_and_the_summary(begin: Begin) -> None:
+    """S-40 to S-42: `init` makes LEARNED.md with its title, and the summary of what the documents say."""
+    with begin(FACTS) as world:
+        world.write("AGENTS.md", "# App\n\n- Run the tests with make\n")
+        assert world.run("init").code == 0
+        assert world.read("LEARNED.md").startswith("# Learned Preferences\n")
+        assert "Run the tests with make" in world.read("tmp/known-facts-summary.md")
+
+
+def test_init_without_any_document_asks_nobody(begin: Begin) -> None:
+    """S-40: without a source the summary has a header only, and no model is asked."""
+    with begin(FACTS) as world:
+        assert world.run("init").code == 0
+        assert world.prompts == [] and world.path("tmp/known-facts-summary.md").exists()
+
+
+def test_init_without_a_model_takes_the_documents_lines(begin: Begin) -> None:
+    """S-44: if the model does not answer, the summary has the documents' own lines."""
+    with begin(FACTS) as world:
+        world.fail_calls("overloaded")
+        world.write("AGENTS.md", "# App\n\n- Run the tests with make\n")
+        world.run("init")
+        assert "Run the tests with make" in world.read("tmp/known-facts-summary.md")
+
+
+def test_a_bare_daemon_litters_no_project(begin: Begin) -> None:
+    """S-42: a session without a fact makes no LEARNED.md."""
+    with begin(FACTS) as world:
+        world.type("s1", "what does this do?").say("s1", "It prints.").leave("s1")
+        assert world.read("LEARNED.md") == "" and world.git("status", "--porcelain") == ""
+
+
+def test_two_sessions_of_one_project_end_together(begin: Begin) -> None:
+    """S-53: facts of two sessions that end at once are merged into one file."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").type("s2", "keep answers short").leave("s1")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+
+
+def test_a_fork_is_not_learned_twice(begin: Begin) -> None:
+    """S-05, P-29: the copied history of a fork is not asked about again; what is typed in it is learned."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        asked = len(world.prompts)
+        world.fork("s1", "s2").type("s2", "keep answers short").leave("s2")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        assert not any("use pnpm, not npm\n" in one for one in world.prompts[asked:] if "opinion mining" in one)
+
+
+def test_a_queued_message_is_learned_once(begin: Begin) -> None:
+    """S-05: a message that was typed while the assistant worked is learned, once."""
+    with begin(FACTS) as world:
+        world.type("s1", "go on").queue("s1", "use pnpm, not npm").leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+        (line,) = world.run("learned", "--json").json
+        assert line["seenCount"] == 1
+
+
+def test_what_agents_and_tools_say_is_not_learned(begin: Begin) -> None:
+    """S-05: prompts of sub-agents, results of tools and the assistant's own words are nobody's preferences."""
+    with begin(FACTS) as world:
+        world.type("s1", "have a look").say("s1", "I would use pnpm, not npm")
+        world.run_agent("s1", "use pnpm, not npm", "I keep answers short")
+        world.use_tool("s1", "Bash", command="cat notes", answer="use tabs in Go files").leave("s1")
+        assert world.read("LEARNED.md") == ""
+
+
+def test_a_summary_of_a_compaction_is_not_learned(begin: Begin) -> None:
+    """S-05: the summary that the client puts into a compacted session is not the person's words."""
+    with begin(FACTS) as world:
+        world.type("s1", "have a look").compact("s1", "The user said: use pnpm, not npm").leave("s1")
+        assert world.read("LEARNED.md") == ""
+
+
+def test_a_cleared_session_goes_on_in_a_new_one(begin: Begin) -> None:
+    """S-05: after `/clear` both sessions are learned from, and the client's own records are not."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").clear("s2").type("s2", "keep answers short").leave("s2")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+
+
+def test_the_words_of_a_refused_call_are_learned(begin: Begin) -> None:
+    """S-05: what the person says when they refuse a tool's call is typed by them."""
+    words = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse pnpm, not npm"
+    with begin(FACTS) as world:
+        world.type("s1", "install it")
+        world.use_tool("s1", "Bash", command="npm install", answer=words, result=f"Error: {words}", error=True)
+        world.leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_a_session_that_goes_on_next_day_is_learned_again(begin: Begin) -> None:
+    """S-20: a session that ended and goes on ends a second time, and what was said since is learned."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(1)
+        world.type("s1", "keep answers short").leave("s1")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+
+
+def test_a_pause_holds_what_is_typed(begin: Begin) -> None:
+    """DESIGN "Commands": what is typed in a pause waits, and is learned after `resume`."""
+    with begin(FACTS) as world:
+        assert world.run("pause").code == 0
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert world.read("LEARNED.md") == "" and world.prompts == []
+        assert world.run("resume").code == 0
+        world.leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_a_pause_of_one_session_leaves_the_others(begin: Begin) -> None:
+    """DESIGN "Commands": `pause --session` holds that session alone."""
+    with begin(FACTS) as world:
+        world.run("pause", "--session", "s1")
+        world.type("s1", "use pnpm, not npm").type("s2", "keep answers short").leave("s1")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_scan_learns_from_before_the_first_start(begin: Begin) -> None:
+    """DESIGN "The way of a prompt": what was typed before the first start is read, and learned only by `scan`."""
+    world = begin(FACTS)
+    world.type("s1", "use pnpm, not npm")
+    with world.wait_days(2):
+        world.leave("s1")
+        assert world.prompts == []
+        assert "1 prompt" in world.run("scan", "--since", "7d", "--dry-run").err + world.run("scan", "--since", "7d", "--dry-run").out
+        assert world.run("scan", "--since", "7d", "--yes").code == 0
+        world.leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_sync_and_synthesize_do_not_wait_for_the_end(begin: Begin) -> None:
+    """DESIGN "Control": `sync` has the facts extracted now, `synthesize` has the lines written now."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm")
+        assert world.run("sync").code == 0
+        assert PNPM in world.read("tmp/learning-raw.jsonl")
+        done = world.run("synthesize")
+        assert done.code == 0 and world.bullets("LEARNED.md") == [PNPM]
+
+
+def test_lines_of_another_program_are_learned(begin: Begin) -> None:
+    """S-21: what another program of this person appends to the raw file becomes a line."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").wait(700)
+        with world.path("tmp/learning-raw.jsonl").open("a") as file:
+            file.write(json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\nbroken\n")
+        world.leave("s1")
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+
+
+def test_the_raw_file_of_a_cloned_repository_teaches_nothing(begin: Begin) -> None:
+    """S-52: a raw file that git tracks came with the repository; no line is made of it."""
+    with begin(FACTS) as world:
+        world.write("tmp/learning-raw.jsonl", json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\n")
+        world.git("add", "-f", "tmp/learning-raw.jsonl")
+        world.git("commit", "-q", "-m", "Seed")
+        world.type("s1", "hello").leave("s1").wait(3600)
+        assert world.read("LEARNED.md") == ""
+
+
+def test_secrets_are_blanked(begin: Begin) -> None:
+    """S-67: a token that was typed reaches neither the model nor a file."""
+    token = "ghp_" + "a1B2c3D4e5" * 3 + "f6G7h8"
+    with begin(FACTS) as world:
+        world.type("s1", f"use pnpm, not npm, with token {token}").leave("s1")
+        assert world.bullets("LEARNED.md") == [PNPM]
+        assert not any(token in one for one in world.prompts)
+
+
+def test_an_answer_that_repeats_the_prompt_is_no_line(begin: Begin) -> None:
+    """S-35: the example of the prompt does not become a line, and the facts wait."""
+    answer = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
+    with begin(FACTS, answers=[("knowledge synthesis", f"Scoping rules:\n- General preferences (coding style, communication) → LEARNED.md (project root)\n{answer}")]) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert "functions over classes" not in world.read("LEARNED.md")
+        world.model.rules = world.model.rules[1:]
+        world.wait_days(1)
+        assert world.bullets("LEARNED.md") == [PNPM]

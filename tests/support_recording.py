@@ -1,0 +1,81 @@
+"""The final files of a story, recorded in `tests/stories/recorded/`: a file for each area, each story with its files.
+
+What differs from run to run is replaced: the home's path by `~`, a time by its distance from the beginning of the story
+(`{+1d 06:31:04}`), an id that is made at random by a word. Left out are transcripts, what git keeps, the state directory,
+and files that are derived from others.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+from tacitd.testing import World
+
+RECORDED = Path(__file__).parent / "stories" / "recorded"
+DERIVED = (".claude/lessons/index.json", "/README")
+"""Ends of the paths that are left out: they hold stamps of the file system, or what each world begins with."""
+_TIME = re.compile(
+    r"(?<!\d)(?P<date>\d{4}-\d{2}-\d{2})(?:(?P<gap>[T ])(?P<time>\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?Z?)?(?!\d)"
+)
+_NAME_TIME = re.compile(r"(?<!\d)(?P<date>\d{8})-(?P<time>\d{4,6})-(?P<what>[\w-]+?)-[0-9a-f]{4}\b")
+_FLOAT = re.compile(r"\d+\.\d{7,}")
+
+Files = dict[str, list[str]]
+"""By path, the lines of the files below a home."""
+
+
+def record_files(world: World) -> Files:
+    """The files of this person, with everything replaced that differs from run to run."""
+    begun = datetime.fromtimestamp(world.begun, UTC).date()
+    home = re.compile(re.escape(str(world.home)))
+    found = {}
+    for name, text in world.list_files().items():
+        if not name.endswith(DERIVED):
+            found[_replace(name, begun)] = _replace(home.sub("~", text), begun).split("\n")
+    return found
+
+
+def _replace(text: str, begun: date) -> str:
+    text = _NAME_TIME.sub(lambda found: f"{{{_days(found['date'], begun)}}}-{found['what']}-id", text)
+    text = _TIME.sub(lambda found: _write_time(found, begun), text)
+    return _FLOAT.sub(lambda found: f"{float(found[0]):.6f}", text)
+
+
+def _write_time(found: re.Match[str], begun: date) -> str:
+    clock = f" {found['time']}" if found["time"] else ""
+    return f"{{{_days(found['date'], begun)}{clock}}}"
+
+
+def _days(text: str, begun: date) -> str:
+    try:
+        passed = date.fromisoformat(text) - begun
+    except ValueError:
+        return text
+    return f"{passed / timedelta(days=1):+.0f}d"
+
+
+class Recording:
+    """The recorded files of one area's stories."""
+
+    def __init__(self, area: str) -> None:
+        self._path = RECORDED / f"{area}.json"
+
+    def read(self) -> dict[str, Files]:
+        """By story."""
+        return json.loads(self._path.read_text("utf-8")) if self._path.exists() else {}
+
+    def write(self, story: str, files: Files) -> None:
+        """Record a story's files."""
+        stories = {**self.read(), story: files}
+        self._path.parent.mkdir(exist_ok=True)
+        self._path.write_text(json.dumps(dict(sorted(stories.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+    def keep_only(self, stories: Mapping[str, object]) -> None:
+        """Remove the stories that do not exist any more."""
+        kept = {name: files for name, files in self.read().items() if name in stories}
+        if kept != self.read():
+            self._path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
