@@ -11,13 +11,14 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from difflib import unified_diff
 from pathlib import Path
 
 from tacitd.testing import World
 
 RECORDED = Path(__file__).parent / "stories" / "recorded"
-DERIVED = (".claude/lessons/index.json", "/README")
-"""Ends of the paths that are left out: they hold stamps of the file system, or what each world begins with."""
+DERIVED = (".claude/lessons/index.json", "/README", ".lock")
+"""Ends of the paths that are left out: they hold stamps of the file system or nothing, or are there from the beginning."""
 _TIME = re.compile(
     r"(?<!\d)(?P<date>\d{4}-\d{2}-\d{2})(?:(?P<gap>[T ])(?P<time>\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?Z?)?(?!\d)"
 )
@@ -56,6 +57,15 @@ def _days(text: str, begun: date) -> str:
     except ValueError:
         return text
     return f"{passed / timedelta(days=1):+.0f}d"
+
+
+def compare_files(recorded: Files, files: Files) -> str:
+    """The differences as a person reads them; "" if there are none."""
+    lines = list[str]()
+    for name in sorted({*recorded, *files}):
+        before, after = recorded.get(name, []), files.get(name, [])
+        lines += unified_diff(before, after, f"recorded {name}", f"now {name}", lineterm="", n=1)
+    return "\n".join(lines)
 
 
 class Recording:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from support_recording import Recording, record_files
+from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World
 
@@ -40,6 +40,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         files = record_files(world)
         if pyfuncitem.config.getoption("--record"):
             recording.write(pyfuncitem.name, files)
-        recorded = recording.read().get(pyfuncitem.name)
-        assert files == recorded, "the final files differ from the recorded ones; --record records them"
+        differences = compare_files(recording.read().get(pyfuncitem.name, {}), files)
+        assert not differences, f"--record records other final files:\n{differences}"
     return passed

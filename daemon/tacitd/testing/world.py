@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -237,6 +238,14 @@ class World:
         """The person leaves the session: it falls silent, and half an hour later it counts as ended."""
         del session  # each session that is silent ends
         return self.wait(31 * MINUTE).wait(MINUTE)
+
+    def hook(self, event: str, session: str, cwd: Cwd = None, **fields: str) -> str:
+        """The client runs a hook of the plugin; return what it prints into the session."""
+        path = self.home / ".claude" / "projects" / "p" / f"{session}.jsonl"
+        with suppress(ValueError):  # at a session's start there is none
+            path = self.transcript(session)
+        common = {"session_id": session, "transcript_path": str(path), "cwd": str(cwd or self.project)}
+        return self._daemon.take_hook({**common, "hook_event_name": event, **fields})
 
     def transcript(self, session: str) -> Path:
         """The file of a session's transcript. Raises ValueError if there is none."""

@@ -1,0 +1,162 @@
+"""What a person decides about what was learned: forget, accept, review, undo, why, history (SPEC S-26, S-28, S-54; DESIGN "Commands")."""
+
+from __future__ import annotations
+
+import json
+
+from support_world import Begin, Fact
+from tacitd.testing import World
+
+PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
+FACTS = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
+
+
+def find_id(world: World, text: str, *options: str) -> str:
+    """The id of a line in `learned`."""
+    rows = world.run("learned", "--json", *options).json
+    (row,) = [one for one in rows if text in (one.get("line") or one["text"])]
+    return str(row["id"])
+
+
+def test_forget_removes_the_line_and_its_copy(begin: Begin) -> None:
+    """S-28: a forgotten line goes from LEARNED.md and from what sessions load, and is not learned again."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert world.run("forget", find_id(world, PNPM)).code == 0
+        world.wait(60)
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert world.bullets(".claude/rules/tacitd-learned.md") == [SHORT]
+        world.type("s2", "use pnpm, not npm").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert PNPM in world.run("learned", "--forgotten").out
+
+
+def test_forget_by_a_part_of_the_text(begin: Begin) -> None:
+    """DESIGN "Commands": a part of the text is enough; text that fits nothing ends with 2."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        assert world.run("forget", "pnpm").code == 0
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert world.run("forget", "emacs").code == 2
+
+
+def test_forget_can_be_undone(begin: Begin) -> None:
+    """S-28: `forget --undo` puts the line back, and it counts as learned again."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        id = find_id(world, PNPM)
+        world.run("forget", id)
+        assert world.run("forget", "--undo", id).code == 0
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        assert find_id(world, PNPM)
+
+
+def test_forget_without_a_daemon(begin: Begin) -> None:
+    """DESIGN "Commands": `forget` does the same when no daemon runs."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1").stop()
+        assert world.run("forget", "pnpm").code == 0
+        assert world.bullets("LEARNED.md") == [SHORT]
+        world.start().type("s2", "use pnpm, not npm").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_purged_words_are_nowhere(begin: Begin) -> None:
+    """DESIGN "The store": after `forget --purge` the words are in no file of the home or the state directory."""
+    with begin({"opal": "Prefers opal lamps", "answers short": SHORT}) as world:
+        world.type("s1", "prefers opal lamps", "keep answers short").leave("s1")
+        assert world.run("forget", "opal", "--purge", "--yes").code == 0
+        world.wait(60).stop()
+        left = [path for path in world.state.rglob("*") if path.is_file() and b"opal lamps" in path.read_bytes()]
+        assert left == [] and not any("opal" in text for text in world.list_files().values())
+
+
+def test_forget_of_the_persons_own_line_asks(begin: Begin) -> None:
+    """S-28: before a line of the person's own is removed it asks; without an answer nothing changes."""
+    with begin(FACTS) as world:
+        world.write("LEARNED.md", "# Learned Preferences\n\n## Coding\n- A line of mine\n")
+        assert world.run("forget", "line of mine").code != 0
+        assert world.bullets("LEARNED.md") == ["A line of mine"]
+
+
+def test_undo_takes_a_change_back(begin: Begin) -> None:
+    """DESIGN "Files that people edit too": `undo` of the change takes its lines out, and history names both."""
+    with begin(FACTS) as world:
+        world.type("s1", "keep answers short").leave("s1")
+        world.type("s2", "use pnpm, not npm").leave("s2")
+        changes = [one for one in world.run("history", "--json").json if "LEARNED.md" in json.dumps(one)]
+        assert world.run("undo", changes[0]["id"]).code == 0
+        assert world.bullets("LEARNED.md") == [SHORT]
+
+
+def test_history_and_show_tell_what_was_changed(begin: Begin) -> None:
+    """DESIGN "Commands": history names file and line, `show` also the fact behind it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert PNPM in world.run("history").out
+        change = next(one for one in world.run("history", "--json").json if PNPM in json.dumps(one))
+        assert PNPM in world.run("show", change["id"]).out
+
+
+def test_why_names_the_words(begin: Begin) -> None:
+    """Priority 3: `why` tells from which words and which session a line came."""
+    with begin(FACTS) as world:
+        world.type("s1", "please use pnpm, not npm, in this repository").leave("s1")
+        told = world.run("why", "pnpm")
+        assert told.code == 0 and "please use pnpm, not npm, in this repository" in told.out
+
+
+def test_why_of_something_unknown(begin: Begin) -> None:
+    """Priority 3: of what tacitd did not write, `why` says so and ends with 1."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert world.run("why", "emacs").code == 1
+
+
+def test_a_withheld_line_can_be_accepted(begin: Begin) -> None:
+    """S-28, `review`: a deleted line that was said again waits in `review`, and `accept` writes it after all."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
+        world.edit("LEARNED.md", remove=PNPM)
+        world.type("s2", "use pnpm, not npm").leave("s2")
+        (item,) = [one for one in world.run("review", "--json").json if PNPM in one["text"]]
+        assert world.run("accept", item["id"]).code == 0
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
+        assert [one for one in world.run("review", "--json").json if PNPM in one["text"]] == []
+
+
+def test_a_refused_line_can_be_accepted_with_other_words(begin: Begin) -> None:
+    """S-24: what was refused for its path can be accepted by hand, with other words."""
+    with begin({"pnpm": Fact(PNPM, file="../LEARNED.md")}) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        id = find_id(world, PNPM, "--refused")
+        assert world.run("accept", id, "--text", "Use pnpm here").code == 0
+        assert world.bullets("LEARNED.md") == ["Use pnpm here"]
+
+
+def test_learned_filters_by_words_and_projects(begin: Begin) -> None:
+    """DESIGN "Commands": `learned WORD` lists what contains it, `--all` lists all projects; nothing found ends with 1."""
+    with begin(FACTS) as world:
+        other = world.new_project("other")
+        world.type("s1", "use pnpm, not npm", "keep answers short").type("s2", "use tabs in Go files", cwd=other)
+        world.leave("s1")
+        assert [one["line"] for one in world.run("learned", "pnpm", "--json").json] == [PNPM]
+        assert {one["line"] for one in world.run("learned", "--all", "--json").json} == {PNPM, SHORT, GO}
+        assert world.run("learned", "emacs").code == 1
+
+
+def test_a_line_that_was_not_said_for_long_is_offered(begin: Begin) -> None:
+    """S-54: a line said once and not for more than 100 days is stale: `review` offers it, and nothing removes it."""
+    with begin(FACTS) as world:
+        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(102, step=12 * 3600)
+        assert world.bullets("LEARNED.md") == [PNPM]
+        assert any(PNPM in one["text"] for one in world.run("review", "--json").json)
+
+
+def test_a_line_of_three_projects_is_offered_for_all(begin: Begin) -> None:
+    """S-55: what was learned in three projects is offered as a rule for all of them."""
+    with begin(FACTS) as world:
+        for name in ("one", "two", "three"):
+            world.type(name, "keep answers short", cwd=world.new_project(name)).leave(name)
+        offered = world.run("review", "--all", "--json").json
+        assert any(SHORT in one["text"] for one in offered)
