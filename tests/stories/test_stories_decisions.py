@@ -148,7 +148,7 @@ def test_learned_filters_by_words_and_projects(begin: Begin) -> None:
 def test_a_line_that_was_not_said_for_long_is_offered(begin: Begin) -> None:
     """S-54: a line said once and not for more than 100 days is stale: `review` offers it, and nothing removes it."""
     with begin(FACTS) as world:
-        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(102, step=12 * 3600)
+        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(102, step=24 * 3600)
         assert world.bullets("LEARNED.md") == [PNPM]
         assert any(PNPM in one["text"] for one in world.run("review", "--json").json)
 
