@@ -82,7 +82,9 @@ class Recording:
         """Record a story's files."""
         stories = {**self.read(), story: files}
         self._path.parent.mkdir(exist_ok=True)
-        self._path.write_text(json.dumps(dict(sorted(stories.items())), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        self._path.write_text(
+            json.dumps(dict(sorted(stories.items())), indent=1, ensure_ascii=False) + "\n", "utf-8"
+        )
 
     def keep_only(self, stories: Mapping[str, object]) -> None:
         """Remove the stories that do not exist any more."""

@@ -67,7 +67,9 @@ def test_purged_words_are_nowhere(begin: Begin) -> None:
         world.type("s1", "prefers opal lamps", "keep answers short").leave("s1")
         assert world.run("forget", "opal", "--purge", "--yes").code == 0
         world.wait(60).stop()
-        left = [path for path in world.state.rglob("*") if path.is_file() and b"opal lamps" in path.read_bytes()]
+        left = [
+            path for path in world.state.rglob("*") if path.is_file() and b"opal lamps" in path.read_bytes()
+        ]
         assert left == [] and not any("opal" in text for text in world.list_files().values())
 
 
@@ -138,7 +140,9 @@ def test_learned_filters_by_words_and_projects(begin: Begin) -> None:
     """DESIGN "Commands": `learned WORD` lists what contains it, `--all` lists all projects; nothing found ends with 1."""
     with begin(FACTS) as world:
         other = world.new_project("other")
-        world.type("s1", "use pnpm, not npm", "keep answers short").type("s2", "use tabs in Go files", cwd=other)
+        world.type("s1", "use pnpm, not npm", "keep answers short").type(
+            "s2", "use tabs in Go files", cwd=other
+        )
         world.leave("s1")
         assert [one["line"] for one in world.run("learned", "pnpm", "--json").json] == [PNPM]
         assert {one["line"] for one in world.run("learned", "--all", "--json").json} == {PNPM, SHORT, GO}

@@ -167,7 +167,10 @@ def test_a_merge_of_two_branches_keeps_both_lines(begin: Begin) -> None:
         world.git("add", "LEARNED.md")
         world.git("commit", "-q", "-m", "Share")
         world.git("checkout", "-q", "-b", "theirs")
-        world.edit("LEARNED.md", replace=("# Learned Preferences\n", "# Learned Preferences\n\n## Theirs\n- A line of theirs\n"))
+        world.edit(
+            "LEARNED.md",
+            replace=("# Learned Preferences\n", "# Learned Preferences\n\n## Theirs\n- A line of theirs\n"),
+        )
         world.git("commit", "-q", "-a", "-m", "Theirs")
         world.git("checkout", "-q", "main")
         world.git("merge", "-q", "--no-edit", "theirs")
@@ -201,12 +204,18 @@ def test_a_linked_worktree_has_the_lines_of_its_repository(begin: Begin) -> None
 
 def test_a_modules_line_is_loaded_by_its_path(begin: Begin) -> None:
     """S-37, REACH: a folder's lines are in a rule file that the client loads when it reads a file there."""
-    facts = {"each handler": Fact("Name each handler after its event", file="src/AGENTS.md", section="Architecture")}
+    facts = {
+        "each handler": Fact(
+            "Name each handler after its event", file="src/AGENTS.md", section="Architecture"
+        )
+    }
     with begin(facts) as world:
         world.write("CLAUDE.md", "# App\n").write("src/a.py", "x = 1\n")
         world.edit_in_session("s1", world.path("src/a.py"))
         world.type("s1", "name each handler after its event").leave("s1")
-        (rule,) = [name for name, text in world.list_files().items() if "/rules/" in name and "each handler" in text]
+        (rule,) = [
+            name for name, text in world.list_files().items() if "/rules/" in name and "each handler" in text
+        ]
         assert "src/**" in world.read(f"~/{rule}")
 
 

@@ -24,7 +24,14 @@ def record(
     """Record a problem that was practised so many days from the world's beginning; return what is printed."""
     stamp = world.minutes(days)
     options = ["--problem", problem, "--pattern", "hash_map", "--mode", mode, "--verdict", verdict]
-    options += ["--timestamp", stamp, "--session", session or f"s{days:g}", "--observations", "Quick. Forgot the check."]
+    options += [
+        "--timestamp",
+        stamp,
+        "--session",
+        session or f"s{days:g}",
+        "--observations",
+        "Quick. Forgot the check.",
+    ]
     options += [*(["--gaps", gaps] if gaps else []), *(["--tested", tested] if tested else []), *more]
     ran = world.run("learner", "record", *options)
     assert ran.code == 0, ran
@@ -47,7 +54,9 @@ def test_a_session_is_a_row_and_an_entry(begin: Begin) -> None:
     with begin() as world:
         record(world, gaps=EMPTY, more=("--describe", f"{EMPTY}=misses empty input check on array problems"))
         due = world.date(5)
-        assert rows(world) == [f"| {world.minutes()} | s0 | two-sum | hash_map | recall | pass | {EMPTY} | {due} |"]
+        assert rows(world) == [
+            f"| {world.minutes()} | s0 | two-sum | hash_map | recall | pass | {EMPTY} | {due} |"
+        ]
         text = world.read(PROFILE)
         assert f"### {world.minutes()} | two-sum | recall | pass\nGaps: {EMPTY}\nReview: {due}\n---\n" in text
         assert f"- **{EMPTY}** — misses empty input check on array problems.\n" in text
@@ -59,7 +68,9 @@ def test_a_new_gap_has_its_fields(begin: Begin) -> None:
         record(world, gaps=EMPTY)
         at, text = world.minutes(), world.read(PROFILE)
         assert f"First observed: {at}. Last tested: {at}. Last failed: {at}.\n" in text
-        assert "Last clean streak start: . Sessions since last failure: 0.\n" in text and status(world) == "new"
+        assert (
+            "Last clean streak start: . Sessions since last failure: 0.\n" in text and status(world) == "new"
+        )
 
 
 def test_seen_again_it_is_recurring(begin: Begin) -> None:
@@ -133,7 +144,12 @@ def test_recall_intervals_grow(begin: Begin) -> None:
 
 def test_learning_intervals(begin: Begin) -> None:
     """L-46: 7, 3, 1 and 1 days by the verdict of a learning session."""
-    verdicts = ("solved_independently", "solved_with_minor_hints", "solved_with_significant_scaffolding", "did_not_reach_solution")
+    verdicts = (
+        "solved_independently",
+        "solved_with_minor_hints",
+        "solved_with_significant_scaffolding",
+        "did_not_reach_solution",
+    )
     with begin() as world:
         for number, verdict in enumerate(verdicts):
             record(world, f"p{number}", verdict, mode="learning", days=0, session=f"s{number}")
@@ -154,7 +170,10 @@ def test_about_me_is_the_learners(begin: Begin) -> None:
         world.write(PROFILE, own)
         record(world, gaps=EMPTY)
         text = world.read(PROFILE)
-        assert "## About Me\n\nI want a job by May. <!-- mine -->\n\n## Known" in text and "## My notes\n\nkeep | this\n" in text
+        assert (
+            "## About Me\n\nI want a job by May. <!-- mine -->\n\n## Known" in text
+            and "## My notes\n\nkeep | this\n" in text
+        )
 
 
 def test_a_removed_entry_stays_out(begin: Begin) -> None:
@@ -186,7 +205,9 @@ def test_the_21st_weakness_waits(begin: Begin) -> None:
         for number in range(21):
             record(world, f"p{number}", days=-30 + number, gaps=f"edge:gap_{number:02}")
         text = world.read(PROFILE)
-        assert text.count("\n- **edge:gap_") == 20 and "edge:gap_20" not in text.split("## Session History")[0]
+        assert (
+            text.count("\n- **edge:gap_") == 20 and "edge:gap_20" not in text.split("## Session History")[0]
+        )
         assert len(rows(world)) == 21
         assert "[CAP]" in world.run("learner", "context", "--session-id", "abc").out
 
@@ -219,7 +240,10 @@ def test_an_entry_without_a_row_gets_one(begin: Begin) -> None:
         at = world.minutes(-1)
         entry = f"### {at} | three-sum | recall | pass\nGaps: none\nReview: {world.date(4)}\n---\nDid it. Fast.\n\n"
         world.edit(PROFILE, replace=("## Session History\n\n", f"## Session History\n\n{entry}")).wait(600)
-        assert any(row.startswith(f"| {at} | sync-heal | three-sum | unknown | recall | pass |") for row in rows(world))
+        assert any(
+            row.startswith(f"| {at} | sync-heal | three-sum | unknown | recall | pass |")
+            for row in rows(world)
+        )
         assert "Did it. Fast." in world.read(PROFILE)
 
 
@@ -227,9 +251,13 @@ def test_the_first_session_makes_the_templates(begin: Begin) -> None:
     """L-51: the first start prints the seed's blocks, and makes both files."""
     with begin() as world:
         out = world.run("learner", "context", "--session-id", "abc").out
-        assert out.startswith(f"=== SESSION METADATA ===\nSession ID: abc\nSession Timestamp: {world.minutes()}\n=== END SESSION METADATA ===\n")
+        assert out.startswith(
+            f"=== SESSION METADATA ===\nSession ID: abc\nSession Timestamp: {world.minutes()}\n=== END SESSION METADATA ===\n"
+        )
         assert "=== LEARNER PROFILE (new — first session) ===" in out and "[FIRST SESSION]" in out
-        assert "## About Me" in world.read(PROFILE) and world.read(LEDGER).startswith("# Session Ledger\n\n| Timestamp |")
+        assert "## About Me" in world.read(PROFILE) and world.read(LEDGER).startswith(
+            "# Session Ledger\n\n| Timestamp |"
+        )
 
 
 def test_a_later_session_loads_the_profile(begin: Begin) -> None:
@@ -242,7 +270,10 @@ def test_a_later_session_loads_the_profile(begin: Begin) -> None:
         out = world.run("learner", "context", "--session-id", "abc").out
         world.path(LEDGER).chmod(0o600)
         assert "=== LEARNER PROFILE (loaded automatically at session start) ===" in out
-        assert f"=== RETEST SUGGESTIONS ===\n- {EMPTY} (last tested {world.minutes(-19)}, 2 weeks ago)\n=== END RETEST SUGGESTIONS ===" in out
+        assert (
+            f"=== RETEST SUGGESTIONS ===\n- {EMPTY} (last tested {world.minutes(-19)}, 2 weeks ago)\n=== END RETEST SUGGESTIONS ==="
+            in out
+        )
 
 
 def test_a_missing_section_is_restored(begin: Begin) -> None:

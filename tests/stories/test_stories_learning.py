@@ -216,7 +216,9 @@ def test_a_fork_is_not_learned_twice(begin: Begin) -> None:
         asked = len(world.prompts)
         world.fork("s1", "s2").type("s2", "keep answers short").leave("s2")
         assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
-        assert not any("use pnpm, not npm\n" in one for one in world.prompts[asked:] if "opinion mining" in one)
+        assert not any(
+            "use pnpm, not npm\n" in one for one in world.prompts[asked:] if "opinion mining" in one
+        )
 
 
 def test_a_queued_message_is_learned_once(begin: Begin) -> None:
@@ -256,7 +258,9 @@ def test_the_words_of_a_refused_call_are_learned(begin: Begin) -> None:
     words = "The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\nuse pnpm, not npm"
     with begin(FACTS) as world:
         world.type("s1", "install it")
-        world.use_tool("s1", "Bash", command="npm install", answer=words, result=f"Error: {words}", error=True)
+        world.use_tool(
+            "s1", "Bash", command="npm install", answer=words, result=f"Error: {words}", error=True
+        )
         world.leave("s1")
         assert world.bullets("LEARNED.md") == [PNPM]
 
@@ -325,7 +329,9 @@ def test_lines_of_another_program_are_learned(begin: Begin) -> None:
 def test_the_raw_file_of_a_cloned_repository_teaches_nothing(begin: Begin) -> None:
     """S-52: a raw file that git tracks came with the repository; no line is made of it."""
     with begin(FACTS) as world:
-        world.write("tmp/learning-raw.jsonl", json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\n")
+        world.write(
+            "tmp/learning-raw.jsonl", json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\n"
+        )
         world.git("add", "-f", "tmp/learning-raw.jsonl")
         world.git("commit", "-q", "-m", "Seed")
         world.type("s1", "hello").leave("s1").wait(3600)
@@ -344,7 +350,15 @@ def test_secrets_are_blanked(begin: Begin) -> None:
 def test_an_answer_that_repeats_the_prompt_is_no_line(begin: Begin) -> None:
     """S-35: the example of the prompt does not become a line, and the facts wait."""
     answer = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
-    with begin(FACTS, answers=[("knowledge synthesis", f"Scoping rules:\n- General preferences (coding style, communication) → LEARNED.md (project root)\n{answer}")]) as world:
+    with begin(
+        FACTS,
+        answers=[
+            (
+                "knowledge synthesis",
+                f"Scoping rules:\n- General preferences (coding style, communication) → LEARNED.md (project root)\n{answer}",
+            )
+        ],
+    ) as world:
         world.type("s1", "use pnpm, not npm").leave("s1")
         assert "functions over classes" not in world.read("LEARNED.md")
         world.model.rules = world.model.rules[1:]

@@ -15,7 +15,11 @@ TMUX = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptio
 KILL = "WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions"
 LOG = "~/.claude/lessons/lessons.jsonl"
 ASK = "WHEN pushing to main -> DO ask first -> BECAUSE others build on it"
-DRAFTED = {"ask first": Fact("When pushing to main, ask first, because others build on it", corrected=True, lesson=ASK)}
+DRAFTED = {
+    "ask first": Fact(
+        "When pushing to main, ask first, because others build on it", corrected=True, lesson=ASK
+    )
+}
 CORRECTION = "no! when pushing to main, ask first, because others build on it"
 
 
@@ -91,7 +95,12 @@ def test_do_notify_is_no_prohibition(begin: Begin) -> None:
 def test_what_is_no_pattern_writes_nothing(begin: Begin) -> None:
     """E-04: an incomplete pattern, or a pattern beside parts, ends with 2, and nothing is written."""
     with begin() as world:
-        for wrong in (["WHEN a -> DO b"], [TMUX, "-w", "x"], ["-w", "a", "-d", "b", "--dont", "c", "-b", "d"], []):
+        for wrong in (
+            ["WHEN a -> DO b"],
+            [TMUX, "-w", "x"],
+            ["-w", "a", "-d", "b", "--dont", "c", "-b", "d"],
+            [],
+        ):
             ran = world.run_program("lesson", "add", *wrong)
             assert ran.code == 2 and ran.err
         assert world.read(LOG) == ""
@@ -136,7 +145,9 @@ def test_show_prints_the_seeds_document(begin: Begin) -> None:
         add_three(world)
         shown = lesson(world, "show", "2")
         assert shown == lesson(world, "show", "002")
-        assert shown.startswith(f'id: 002\nscope: tmux\nfrom: ai\nstatus: active\ncreated: {world.date()}\npattern: "{TMUX}"\n')
+        assert shown.startswith(
+            f'id: 002\nscope: tmux\nfrom: ai\nstatus: active\ncreated: {world.date()}\npattern: "{TMUX}"\n'
+        )
 
 
 def test_a_wrong_lesson_leaves_list_and_load(begin: Begin) -> None:
@@ -178,7 +189,9 @@ def test_search_finds_all_words(begin: Begin) -> None:
     """E-17: all words, in any case, in every part and the scope; `--scope` narrows it."""
     with begin() as world:
         add_three(world)
-        assert TMUX in lesson(world, "search", "TMUX read") and KILL not in lesson(world, "search", "TMUX read")
+        assert TMUX in lesson(world, "search", "TMUX read") and KILL not in lesson(
+            world, "search", "TMUX read"
+        )
         assert MINIMAL in lesson(world, "search", "minimal", "--scope=global")
 
 
@@ -254,7 +267,9 @@ def test_lessons_work_without_a_daemon_and_in_tacitd(begin: Begin) -> None:
 def test_a_failed_call_that_a_lesson_knows(begin: Begin) -> None:
     """E-31: an error of a tool that matches a lesson's case is answered with the lesson, by the client's hook."""
     with begin() as world:
-        lesson(world, "add", "WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed")
+        lesson(
+            world, "add", "WHEN config syntax error -> DO show diff -> BECAUSE user needs to see what changed"
+        )
         lesson(world, "add", TMUX)
         world.type("s1", "check the config")
         given = {"tool_name": "Bash", "error": "SyntaxError: invalid syntax in config.toml"}

@@ -10,7 +10,11 @@ from support_world import Begin
 from tacitd.testing import World
 
 FOLDER = "~/.claude/user-memory"
-PROFILE, META, CHANGELOG = f"{FOLDER}/profile.json", f"{FOLDER}/profile-meta.json", f"{FOLDER}/changelog.jsonl"
+PROFILE, META, CHANGELOG = (
+    f"{FOLDER}/profile.json",
+    f"{FOLDER}/profile-meta.json",
+    f"{FOLDER}/changelog.jsonl",
+)
 SAYS = {
     "write Go": {"work": {"languages": ["Go"]}},
     "write Rust": {"work": {"languages": ["Rust"]}},
@@ -55,7 +59,9 @@ def test_files_are_the_persons_alone(begin: Begin) -> None:
         world.type("s1", "I write Go all day").leave("s1")
         assert read(world)["userId"] == "dev"
         assert stat.S_IMODE(world.path(FOLDER).stat().st_mode) == 0o700
-        assert all(stat.S_IMODE(world.path(one).stat().st_mode) == 0o600 for one in (PROFILE, META, CHANGELOG))
+        assert all(
+            stat.S_IMODE(world.path(one).stat().st_mode) == 0o600 for one in (PROFILE, META, CHANGELOG)
+        )
 
 
 def test_lists_are_joined_and_scalars_replaced(begin: Begin) -> None:
@@ -63,7 +69,9 @@ def test_lists_are_joined_and_scalars_replaced(begin: Begin) -> None:
     with begin(profile=SAYS) as world:
         world.type("s1", "I write Go, and I edit in neovim").leave("s1")
         world.type("s2", "I write Rust, and I edit in helix").leave("s2")
-        assert read(world)["work"]["languages"] == ["Go", "Rust"] and read(world)["tools"]["editor"] == "helix"
+        assert (
+            read(world)["work"]["languages"] == ["Go", "Rust"] and read(world)["tools"]["editor"] == "helix"
+        )
 
 
 def test_said_again_it_is_reinforced(begin: Begin) -> None:
@@ -134,11 +142,21 @@ def test_an_own_element_survives_the_decay_of_its_list(begin: Begin) -> None:
 
 def test_unknown_keys_stay(begin: Begin) -> None:
     """P-06: keys that the schema does not know, and what is below `custom`, are kept on a rewrite."""
-    own = {"userId": "dev", "schemaVersion": 1, "lastUpdated": "2025-01-15T10:30:00.000Z", "mine": [1], "custom": {"a": {"b": 2}}}
+    own = {
+        "userId": "dev",
+        "schemaVersion": 1,
+        "lastUpdated": "2025-01-15T10:30:00.000Z",
+        "mine": [1],
+        "custom": {"a": {"b": 2}},
+    }
     with begin(profile=SAYS) as world:
         world.write(PROFILE, json.dumps(own, indent=2) + "\n")
         world.type("s1", "I write Go all day").leave("s1")
-        assert (read(world)["mine"], read(world)["custom"], read(world)["work"]) == ([1], {"a": {"b": 2}}, {"languages": ["Go"]})
+        assert (read(world)["mine"], read(world)["custom"], read(world)["work"]) == (
+            [1],
+            {"a": {"b": 2}},
+            {"languages": ["Go"]},
+        )
 
 
 def test_another_schema_is_not_written(begin: Begin) -> None:
@@ -178,7 +196,10 @@ def test_clear_asks_and_keeps_the_changelog(begin: Begin) -> None:
         world.run("profile", "set", "tools.editor", "vim")
         assert world.run("profile", "clear").code != 0 and read(world)["tools"]
         assert world.run("profile", "clear", "--yes").code == 0
-        assert "tools" not in read(world) and [one["action"] for one in list_changes(world)] == ["update", "clear"]
+        assert "tools" not in read(world) and [one["action"] for one in list_changes(world)] == [
+            "update",
+            "clear",
+        ]
 
 
 def test_decay_can_be_looked_at(begin: Begin) -> None:
@@ -217,9 +238,14 @@ def test_processed_turns_count_lines(begin: Begin) -> None:
     with begin() as world:
         world.type("s1", "hello").type("s12", "hello").leave("s1")
         lines = world.read(f"{FOLDER}/.processed_turns").splitlines()
-        assert lines == [f"{one}:{len(world.transcript(one).read_text().splitlines())}" for one in ("s1", "s12")]
+        assert lines == [
+            f"{one}:{len(world.transcript(one).read_text().splitlines())}" for one in ("s1", "s12")
+        ]
         world.type("s1", "again").leave("s1")
-        assert f"s1:{len(world.transcript('s1').read_text().splitlines())}" in world.read(f"{FOLDER}/.processed_turns").splitlines()
+        assert (
+            f"s1:{len(world.transcript('s1').read_text().splitlines())}"
+            in world.read(f"{FOLDER}/.processed_turns").splitlines()
+        )
 
 
 def test_the_changelog_forgets_after_90_days(begin: Begin) -> None:
@@ -239,13 +265,18 @@ def test_show_meta_and_changelog_read_the_files(begin: Begin) -> None:
         commands = (["show", "--json"], ["meta", "--json"], ["changelog", "--json"])
         before = [world.run("profile", *one) for one in commands]
         world.stop()
-        assert [world.run("profile", *one) for one in commands] == before and all(one.code == 0 for one in before)
+        assert [world.run("profile", *one) for one in commands] == before and all(
+            one.code == 0 for one in before
+        )
 
 
 def test_a_linked_profile_stays_a_link(begin: Begin) -> None:
     """X-09: of a profile that is a link into a directory of dotfiles the real file is replaced."""
     with begin(profile=SAYS) as world:
-        world.write("~/dotfiles/profile.json", '{"userId": "dev", "schemaVersion": 1, "lastUpdated": "2025-01-15T10:30:00.000Z"}\n')
+        world.write(
+            "~/dotfiles/profile.json",
+            '{"userId": "dev", "schemaVersion": 1, "lastUpdated": "2025-01-15T10:30:00.000Z"}\n',
+        )
         world.path(FOLDER).mkdir(parents=True, mode=0o700, exist_ok=True)
         world.path(PROFILE).symlink_to(world.path("~/dotfiles/profile.json"))
         world.type("s1", "I write Go all day").leave("s1")

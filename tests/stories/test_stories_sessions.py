@@ -62,8 +62,22 @@ def test_tasks_of_the_newer_tools(begin: Begin) -> None:
     with begin() as world:
         world.type("s1", "build it")
         for number, title in ((1, "Parse"), (2, "Print")):
-            world.use_tool("s1", "TaskCreate", subject=title, description=title, answer=f"Task #{number} created successfully: {title}", result={"task": {"id": str(number), "subject": title}})
-        world.use_tool("s1", "TaskUpdate", taskId="1", status="in_progress", answer="Updated task #1 status", result={"success": True, "taskId": "1", "updatedFields": ["status"]})
+            world.use_tool(
+                "s1",
+                "TaskCreate",
+                subject=title,
+                description=title,
+                answer=f"Task #{number} created successfully: {title}",
+                result={"task": {"id": str(number), "subject": title}},
+            )
+        world.use_tool(
+            "s1",
+            "TaskUpdate",
+            taskId="1",
+            status="in_progress",
+            answer="Updated task #1 status",
+            result={"success": True, "taskId": "1", "updatedFields": ["status"]},
+        )
         world.wait(60)
         assert list_tasks(world, "s1") == [("Parse", "in_progress"), ("Print", "pending")]
 
@@ -87,7 +101,11 @@ def test_commands_change_tasks_decisions_and_notes(begin: Begin) -> None:
         (task,) = read(world, "s1")["tasks"]
         assert (task["status"], task["blockedBy"]) == ("blocked", "DBA approval")
         (decision,) = read(world, "s1")["decisions"]
-        assert (decision["decision"], decision["rationale"], decision["alternatives"]) == ("Use JWT", "stateless", ["Session cookies"])
+        assert (decision["decision"], decision["rationale"], decision["alternatives"]) == (
+            "Use JWT",
+            "stateless",
+            ["Session cookies"],
+        )
         assert "Project uses PostgreSQL 15" in read(world, "s1")["context"]
         world.run("sessions", "task", "--id", "db", "--status", "completed")
         (task,) = read(world, "s1")["tasks"]
@@ -134,7 +152,12 @@ def test_without_a_model_nothing_is_empty(begin: Begin) -> None:
         world.type("s1", "build the parser").edit_in_session("s1", world.path("src/parser.py"))
         world.say("s1", "It parses numbers. Strings are left.").leave("s1")
         told = world.run("sessions", "resume").out
-        assert "build the parser" in told and "Strings are left." in told and "src/parser.py" in told and "main" in told
+        assert (
+            "build the parser" in told
+            and "Strings are left." in told
+            and "src/parser.py" in told
+            and "main" in told
+        )
 
 
 def test_the_next_session_is_told_of_the_last(begin: Begin) -> None:
@@ -170,7 +193,13 @@ def test_list_and_show(begin: Begin) -> None:
 def test_a_programs_session_gets_no_file(begin: Begin) -> None:
     """S-05, P-22: of a session of `claude -p` nothing is kept."""
     with begin() as world:
-        asked = {"type": "user", "message": {"role": "user", "content": "hello"}, "promptSource": "sdk", "turnOrigin": "sdk", "entrypoint": "sdk-cli"}
+        asked = {
+            "type": "user",
+            "message": {"role": "user", "content": "hello"},
+            "promptSource": "sdk",
+            "turnOrigin": "sdk",
+            "entrypoint": "sdk-cli",
+        }
         world.record("s1", **asked).say("s1", "Hello.").leave("s1")
         assert not world.path("~/.claude/user-memory/sessions/session-s1.json").exists()
 
@@ -199,7 +228,9 @@ def test_an_odd_id_is_no_path(begin: Begin) -> None:
     """P-25: a session's id that would lead out of the folder becomes a hash in the file's name."""
     with begin() as world:
         world.type("s1", "hello")
-        world.record("s1", type="user", sessionId="../../evil", message={"role": "user", "content": "hello again"}).leave("s1")
+        world.record(
+            "s1", type="user", sessionId="../../evil", message={"role": "user", "content": "hello again"}
+        ).leave("s1")
         names = [name for name in world.list_files() if "session-" in name]
         assert all(name.startswith(".claude/user-memory/sessions/session-") for name in names)
         assert not any("evil" in name for name in world.list_files())

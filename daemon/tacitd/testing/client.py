@@ -45,11 +45,21 @@ class ClientTranscripts:
         self.record(session, cwd, _spoken({"type": "text", "text": text}))
 
     def use_tool(
-        self, session: str, cwd: Path, tool: str, given: Mapping[str, Any], result: Any, text: str, *, error: bool
+        self,
+        session: str,
+        cwd: Path,
+        tool: str,
+        given: Mapping[str, Any],
+        result: Any,
+        text: str,
+        *,
+        error: bool,
     ) -> None:
         """A call of a tool, and its result. `result`: as the client keeps it. `text`: as the model gets it."""
         call = f"toolu_{self._count + 1:024d}"
-        self.record(session, cwd, _spoken({"type": "tool_use", "id": call, "name": tool, "input": dict(given)}))
+        self.record(
+            session, cwd, _spoken({"type": "tool_use", "id": call, "name": tool, "input": dict(given)})
+        )
         answer = {"tool_use_id": call, "type": "tool_result", "content": text, "is_error": error}
         self.record(
             session,
@@ -98,9 +108,7 @@ class ClientTranscripts:
         self.record(session, cwd, boundary)
         text = f"This session is being continued from a previous conversation that ran out of context.\n\n{summary}"
         copied = {"isCompactSummary": True, "isVisibleInTranscriptOnly": True}
-        self.record(
-            session, cwd, copied | {"type": "user", "message": {"role": "user", "content": text}}
-        )
+        self.record(session, cwd, copied | {"type": "user", "message": {"role": "user", "content": text}})
 
     def clear(self, new: str, cwd: Path) -> None:
         """The first records of the session that `/clear` begins."""

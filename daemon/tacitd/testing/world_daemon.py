@@ -38,7 +38,11 @@ class InProcessDaemon:
     """A daemon that is started, run and stopped by calls. After `stop` it can be started again, on the same files."""
 
     def __init__(
-        self, environ: Mapping[str, str], clock: FakeClock, model: ScriptedModel, packages: Sequence[Path] = ()
+        self,
+        environ: Mapping[str, str],
+        clock: FakeClock,
+        model: ScriptedModel,
+        packages: Sequence[Path] = (),
     ) -> None:
         """`packages`: directories in which further plugins are installed."""
         self._environ = environ
