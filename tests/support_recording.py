@@ -17,12 +17,14 @@ from pathlib import Path
 from tacitd.testing import World
 
 RECORDED = Path(__file__).parent / "stories" / "recorded"
-DERIVED = (".claude/lessons/index.json", "/README", ".lock")
+DERIVED = (".claude/lessons/index.json", "/tutor/overview.json", "/README", ".lock")
 """Ends of the paths that are left out: they hold stamps of the file system or nothing, or are there from the beginning."""
 _TIME = re.compile(
     r"(?<!\d)(?P<date>\d{4}-\d{2}-\d{2})(?:(?P<gap>[T ])(?P<time>\d{2}:\d{2}(?::\d{2})?)(?:\.\d+)?Z?)?(?!\d)"
 )
 _NAME_TIME = re.compile(r"(?<!\d)(?P<date>\d{8})-(?P<time>\d{4,6})-(?P<what>[\w-]+?)-[0-9a-f]{4}\b")
+_SECONDS = re.compile(r"(?<![\w.])1\d{9}(?:\.\d+)?(?![\w.])")
+"""Seconds since 1970, from 2001 to 2033."""
 _FLOAT = re.compile(r"\d+\.\d{7,}")
 
 Files = dict[str, list[str]]
@@ -31,18 +33,19 @@ Files = dict[str, list[str]]
 
 def record_files(world: World) -> Files:
     """The files of this person, with everything replaced that differs from run to run."""
-    begun = datetime.fromtimestamp(world.begun, UTC).date()
     home = re.compile(re.escape(str(world.home)))
     found = {}
     for name, text in world.list_files().items():
         if not name.endswith(DERIVED):
-            found[_replace(name, begun)] = _replace(home.sub("~", text), begun).split("\n")
+            found[_replace(name, world.begun)] = _replace(home.sub("~", text), world.begun).split("\n")
     return found
 
 
-def _replace(text: str, begun: date) -> str:
+def _replace(text: str, at: float) -> str:
+    begun = datetime.fromtimestamp(at, UTC).date()
     text = _NAME_TIME.sub(lambda found: f"{{{_days(found['date'], begun)}}}-{found['what']}-id", text)
     text = _TIME.sub(lambda found: _write_time(found, begun), text)
+    text = _SECONDS.sub(lambda found: f"{{{float(found[0]) - at:+.0f}s}}", text)
     return _FLOAT.sub(lambda found: f"{float(found[0]):.6f}", text)
 
 

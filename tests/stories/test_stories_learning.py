@@ -321,7 +321,7 @@ def test_lines_of_another_program_are_learned(begin: Begin) -> None:
     with begin(FACTS) as world:
         world.type("s1", "use pnpm, not npm").wait(700)
         with world.path("tmp/learning-raw.jsonl").open("a") as file:
-            file.write(json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\nbroken\n")
+            file.write(json.dumps({"ts": f"{world.date(-9)}T00:00:00Z", "facts": [SHORT]}) + "\nbroken\n")
         world.leave("s1")
         assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
 
@@ -330,7 +330,8 @@ def test_the_raw_file_of_a_cloned_repository_teaches_nothing(begin: Begin) -> No
     """S-52: a raw file that git tracks came with the repository; no line is made of it."""
     with begin(FACTS) as world:
         world.write(
-            "tmp/learning-raw.jsonl", json.dumps({"ts": "2026-01-01T00:00:00Z", "facts": [SHORT]}) + "\n"
+            "tmp/learning-raw.jsonl",
+            json.dumps({"ts": f"{world.date(-9)}T00:00:00Z", "facts": [SHORT]}) + "\n",
         )
         world.git("add", "-f", "tmp/learning-raw.jsonl")
         world.git("commit", "-q", "-m", "Seed")

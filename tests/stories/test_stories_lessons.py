@@ -216,8 +216,10 @@ def test_ids_are_never_used_again(begin: Begin) -> None:
 
 def test_a_torn_line_and_unknown_keys_survive(begin: Begin) -> None:
     """E-23: a torn last line is ended before the next record; unknown keys stay."""
-    own = '{"id":"001","scope":"global","from":"user","status":"active","created":"2024-02-10","when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference","mine":1}\n{"id":"00'
     with begin() as world:
+        pattern = '"when":"multiple approaches","action":"do","do":"pick minimal","because":"user preference"'
+        state = f'"scope":"global","from":"user","status":"active","created":"{world.date(-9)}"'
+        own = f'{{"id":"001",{state},{pattern},"mine":1}}\n{{"id":"00'
         world.write(LOG, own)
         lesson(world, "add", TMUX)
         assert world.read(LOG).startswith(own + "\n") and MINIMAL in lesson(world, "list")

@@ -31,6 +31,14 @@ def read(world: World, name: str = PROFILE) -> Any:
     return json.loads(world.read(name) or "{}")
 
 
+def write_own(world: World, name: str, **values: Any) -> str:
+    """Write a profile as the person made it ten days ago; return its text."""
+    own = {"userId": "dev", "schemaVersion": 1, "lastUpdated": f"{world.minutes(-10)}:00.000Z"} | values
+    text = json.dumps(own, indent=2) + "\n"
+    world.write(name, text)
+    return text
+
+
 def get_meta(world: World, path: str) -> dict[str, Any]:
     """The entry of a path in profile-meta.json; {} if there is none."""
     return next((one for one in read(world, META).get("preferences", []) if one["path"] == path), {})
@@ -142,15 +150,8 @@ def test_an_own_element_survives_the_decay_of_its_list(begin: Begin) -> None:
 
 def test_unknown_keys_stay(begin: Begin) -> None:
     """P-06: keys that the schema does not know, and what is below `custom`, are kept on a rewrite."""
-    own = {
-        "userId": "dev",
-        "schemaVersion": 1,
-        "lastUpdated": "2025-01-15T10:30:00.000Z",
-        "mine": [1],
-        "custom": {"a": {"b": 2}},
-    }
     with begin(profile=SAYS) as world:
-        world.write(PROFILE, json.dumps(own, indent=2) + "\n")
+        write_own(world, PROFILE, mine=[1], custom={"a": {"b": 2}})
         world.type("s1", "I write Go all day").leave("s1")
         assert (read(world)["mine"], read(world)["custom"], read(world)["work"]) == (
             [1],
@@ -161,9 +162,8 @@ def test_unknown_keys_stay(begin: Begin) -> None:
 
 def test_another_schema_is_not_written(begin: Begin) -> None:
     """P-03: a profile of another schema version is left alone and reported."""
-    own = '{"userId": "dev", "schemaVersion": 2, "lastUpdated": "2025-01-15T10:30:00.000Z"}\n'
     with begin(profile=SAYS) as world:
-        world.write(PROFILE, own)
+        own = write_own(world, PROFILE, schemaVersion=2)
         world.type("s1", "I write Go all day").leave("s1")
         assert world.read(PROFILE) == own
         assert world.run("profile", "set", "tools.editor", "vim").code != 0 and world.read(PROFILE) == own
@@ -273,10 +273,7 @@ def test_show_meta_and_changelog_read_the_files(begin: Begin) -> None:
 def test_a_linked_profile_stays_a_link(begin: Begin) -> None:
     """X-09: of a profile that is a link into a directory of dotfiles the real file is replaced."""
     with begin(profile=SAYS) as world:
-        world.write(
-            "~/dotfiles/profile.json",
-            '{"userId": "dev", "schemaVersion": 1, "lastUpdated": "2025-01-15T10:30:00.000Z"}\n',
-        )
+        write_own(world, "~/dotfiles/profile.json")
         world.path(FOLDER).mkdir(parents=True, mode=0o700, exist_ok=True)
         world.path(PROFILE).symlink_to(world.path("~/dotfiles/profile.json"))
         world.type("s1", "I write Go all day").leave("s1")

@@ -217,7 +217,9 @@ def test_fifty_decisions_are_kept(begin: Begin) -> None:
     with begin() as world:
         world.type("s1", "build it").wait(60)
         name = "~/.claude/user-memory/sessions/session-s1.json"
-        many = [{"timestamp": f"2025-01-15T10:{n:02}:00.000Z", "decision": f"Number {n}"} for n in range(50)]
+        many = [
+            {"timestamp": f"{world.date(-1)}T10:{n:02}:00.000Z", "decision": f"Number {n}"} for n in range(50)
+        ]
         world.write(name, json.dumps(read(world, "s1") | {"decisions": many}, indent=2) + "\n")
         world.run("sessions", "decide", "One more")
         kept = [one["decision"] for one in read(world, "s1")["decisions"]]

@@ -20,12 +20,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
 
-from tacitd.clock import local_date, local_minutes
 from tacitd.model.port import NoAnswer, Why
 from tacitd.testing.client import ClientTranscripts
 from tacitd.testing.fakes import FakeClock, Reply, ScriptedModel
@@ -159,11 +159,14 @@ class World:
 
     def date(self, days: float = 0.0) -> str:
         """The date so many days from now, such as `2026-02-19`."""
-        return local_date(self.clock.now() + days * DAY)
+        return self._local_time(days).date().isoformat()
 
     def minutes(self, days: float = 0.0) -> str:
         """The minute so many days from now, such as `2026-02-19T14:30`."""
-        return local_minutes(self.clock.now() + days * DAY)
+        return self._local_time(days).isoformat(timespec="minutes")
+
+    def _local_time(self, days: float) -> datetime:
+        return datetime.fromtimestamp(self.clock.now() + days * DAY, UTC).replace(tzinfo=None)
 
     # --- sessions
 
@@ -294,14 +297,16 @@ class World:
         return [line[2:] for line in self.read(name).splitlines() if line.startswith("- ")]
 
     def write(self, name: str | Path, text: str) -> World:
-        """The person saves a file, as an editor does: a new file takes its place."""
+        """The person saves a file, as an editor does: a new file takes its place. Then two minutes pass."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         new = path.with_name(path.name + ".new")
         new.write_text(text, "utf-8")
         if path.exists():
             shutil.copymode(path, new)
-        os.utime(new, (self.clock.now(), self.clock.now()))
+        # The file system's clock does not move with this one, and some waits are measured by it.
+        saved = new.stat().st_mtime - 2 * MINUTE
+        os.utime(new, (saved, saved))
         new.replace(path)
         return self.wait(MINUTE).wait(MINUTE)
 
