@@ -20,12 +20,12 @@ test: install ## Run all tests except those with the real client.
 	$(BIN)/pytest -n 4 --dist worksteal
 
 unit: install ## Run the fast tests: no waiting, no processes but those of git.
-	$(BIN)/pytest -n 2 -m "not scenario" tests/daemon tests/handlers tests/test_house.py tests/test_imports.py tests/test_docs.py
+	$(BIN)/pytest -n 2 -m "not scenario" tests/daemon tests/handlers tests/stories tests/test_house.py tests/test_imports.py tests/test_docs.py
 
 # The examples of properties are few, because the other run has tried them; the date must not matter to any of them.
 DAYS ?= 400
 dates: install ## Run the fast tests with the clock 400 days ahead; DAYS=-400: back.
-	TACITD_EXAMPLES=0.01 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers --ignore=tests/daemon/text -m "not undated" --days-ahead=$(DAYS)
+	TACITD_EXAMPLES=0.01 $(BIN)/pytest -q -n 2 tests/daemon tests/handlers tests/stories --ignore=tests/daemon/text -m "not undated" --days-ahead=$(DAYS)
 
 scenario: install ## Run the tests with real processes and files and the stand-in for Claude Code.
 	$(BIN)/pytest -n 4 --dist worksteal -m scenario tests

@@ -28,7 +28,7 @@ ABOVE = {
     "methods": {"cli", "service"},
     "cli": set(),
     "service": {"cli"},
-    "testing": {"methods", "cli", "service"},
+    "testing": {"cli", "service"},
 }
 """The parts that join others, and which of the parts above them each must not import."""
 MAY = {

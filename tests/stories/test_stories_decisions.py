@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts
 from tacitd.testing import World
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
-FACTS = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
+FACTS: Facts = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
 
 
 def find_id(world: World, text: str, *options: str) -> str:

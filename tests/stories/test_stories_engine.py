@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
-FACTS = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
+FACTS: Facts = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
 
 
 def test_a_kill_loses_nothing(begin: Begin) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
-FACTS = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
+FACTS: Facts = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
 RULE = ".claude/rules/tacitd-learned.md"
 EXAMPLES = ("use pnpm, not npm", "keep answers short", "use tabs in Go files")
 
@@ -204,7 +204,7 @@ def test_a_linked_worktree_has_the_lines_of_its_repository(begin: Begin) -> None
 
 def test_a_modules_line_is_loaded_by_its_path(begin: Begin) -> None:
     """S-37, REACH: a folder's lines are in a rule file that the client loads when it reads a file there."""
-    facts = {
+    facts: Facts = {
         "each handler": Fact(
             "Name each handler after its event", file="src/AGENTS.md", section="Architecture"
         )

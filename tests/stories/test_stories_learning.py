@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts
 
 PNPM, SHORT = "Use pnpm, not npm", "Keep answers short"
 MODULE = "Name each handler after its event"
-FACTS = {
+FACTS: Facts = {
     "pnpm": Fact(PNPM, corrected=True),
     "answers short": Fact(SHORT, section="Communication"),
     "each handler": Fact(MODULE, file="src/handlers/AGENTS.md", section="Architecture"),
@@ -130,7 +130,7 @@ def test_a_folder_that_does_not_exist_gives_way_to_the_project(begin: Begin) -> 
 
 def test_a_path_out_of_the_project_is_refused(begin: Begin) -> None:
     """S-24: a line for a path outside the project is written nowhere, and stays in view with the reason."""
-    facts = {"pnpm": Fact(PNPM, file="../../LEARNED.md"), "answers short": SHORT}
+    facts: Facts = {"pnpm": Fact(PNPM, file="../../LEARNED.md"), "answers short": SHORT}
     with begin(facts) as world:
         world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
         assert world.bullets("LEARNED.md") == [SHORT]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts
 from tacitd.testing import World
 
 MINIMAL = "WHEN multiple approaches -> DO pick minimal -> BECAUSE user preference"
@@ -15,7 +15,7 @@ TMUX = "WHEN editing tmux.conf -> DO read first -> BECAUSE avoid wrong assumptio
 KILL = "WHEN debugging tmux -> DO NOT kill server -> BECAUSE destroys user sessions"
 LOG = "~/.claude/lessons/lessons.jsonl"
 ASK = "WHEN pushing to main -> DO ask first -> BECAUSE others build on it"
-DRAFTED = {
+DRAFTED: Facts = {
     "ask first": Fact(
         "When pushing to main, ask first, because others build on it", corrected=True, lesson=ASK
     )
@@ -274,7 +274,7 @@ def test_a_failed_call_that_a_lesson_knows(begin: Begin) -> None:
         )
         lesson(world, "add", TMUX)
         world.type("s1", "check the config")
-        given = {"tool_name": "Bash", "error": "SyntaxError: invalid syntax in config.toml"}
-        told = world.hook("PostToolUseFailure", "s1", **given)
+        error = "SyntaxError: invalid syntax in config.toml"
+        told = world.hook("PostToolUseFailure", "s1", tool_name="Bash", error=error)
         assert "DO show diff" in told and "read first" not in told
-        assert world.hook("PostToolUseFailure", "s1", **given) == ""
+        assert world.hook("PostToolUseFailure", "s1", tool_name="Bash", error=error) == ""

@@ -6,7 +6,7 @@ import json
 import stat
 from typing import Any
 
-from support_world import Begin
+from support_world import Begin, Profile
 from tacitd.testing import World
 
 FOLDER = "~/.claude/user-memory"
@@ -15,7 +15,7 @@ PROFILE, META, CHANGELOG = (
     f"{FOLDER}/profile-meta.json",
     f"{FOLDER}/changelog.jsonl",
 )
-SAYS = {
+SAYS: Profile = {
     "write Go": {"work": {"languages": ["Go"]}},
     "write Rust": {"work": {"languages": ["Rust"]}},
     "edit in neovim": {"tools": {"editor": "neovim"}},

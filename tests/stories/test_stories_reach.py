@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from support_world import Begin, Fact
+from support_world import Begin, Fact, Facts, Profile
 from tacitd.testing import World
 
 SHORT = "Keep answers short"
-FACTS = {"pnpm": "Use pnpm, not npm", "answers short": Fact(SHORT, section="Communication")}
-PERSON = {"write Go": {"work": {"languages": ["Go"]}}, "edit in neovim": {"tools": {"editor": "neovim"}}}
+FACTS: Facts = {"pnpm": "Use pnpm, not npm", "answers short": Fact(SHORT, section="Communication")}
+PERSON: Profile = {
+    "write Go": {"work": {"languages": ["Go"]}},
+    "edit in neovim": {"tools": {"editor": "neovim"}},
+}
 RULES = "~/.claude/rules/tacitd.md"
 LESSON = "WHEN committing -> DO ask first -> BECAUSE user said so"
 

@@ -193,14 +193,11 @@ def test_list_and_show(begin: Begin) -> None:
 def test_a_programs_session_gets_no_file(begin: Begin) -> None:
     """S-05, P-22: of a session of `claude -p` nothing is kept."""
     with begin() as world:
-        asked = {
-            "type": "user",
-            "message": {"role": "user", "content": "hello"},
-            "promptSource": "sdk",
-            "turnOrigin": "sdk",
-            "entrypoint": "sdk-cli",
-        }
-        world.record("s1", **asked).say("s1", "Hello.").leave("s1")
+        message = {"role": "user", "content": "hello"}
+        world.record(
+            "s1", type="user", message=message, promptSource="sdk", turnOrigin="sdk", entrypoint="sdk-cli"
+        )
+        world.say("s1", "Hello.").leave("s1")
         assert not world.path("~/.claude/user-memory/sessions/session-s1.json").exists()
 
 

@@ -13,13 +13,16 @@ from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 from tacitd.sources.claude_code.sample import append_client_record, append_sample_record, append_sample_turn
 
 if TYPE_CHECKING:
+    from tacitd.clock import Clock
     from tacitd.sources.base import OwnCalls, Source
+    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
 
 __all__ = [
     "CONTEXT_FILES",
     "append_client_record",
     "append_sample_record",
     "append_sample_turn",
+    "make_sample_transcripts",
     "make_source",
 ]
 
@@ -33,3 +36,10 @@ def make_source(home: Path, own: OwnCalls | None = None) -> Source:
     from tacitd.sources.claude_code.source import ClaudeCode
 
     return ClaudeCode(home, own) if own is not None else ClaudeCode(home)
+
+
+def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:
+    """Given an empty directory of the client's own, return what writes transcripts into it as the client does."""
+    from tacitd.sources.claude_code.sample_sessions import SampleTranscripts
+
+    return SampleTranscripts(home, clock)

@@ -27,7 +27,7 @@ ROUNDS = 1000
 """Rounds of the loop after which work counts as endless."""
 
 
-class _InlinePool:
+class InlinePool:
     """Runs work at once, in the caller's thread."""
 
     def submit(self, work: Work) -> None:
@@ -84,7 +84,7 @@ class HandlerBench:
             found=FoundPlugins((self.plugin,)),
             model=lambda config, budget: self.model,
             watcher_for=SilentWatcher,
-            workers_for=lambda name, count: _InlinePool(),
+            workers_for=lambda name, count: InlinePool(),
         )
         self._app.open()
         if self.plugin.name not in self._app.engine.consumers:

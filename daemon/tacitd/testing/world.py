@@ -19,7 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from tacitd.model.port import NoAnswer, Why
-from tacitd.testing.client import ClientTranscripts
+from tacitd.sources.registry import make_sample_transcripts
 from tacitd.testing.fakes import FakeClock, Reply, ScriptedModel
 from tacitd.testing.world_daemon import InProcessDaemon
 
@@ -72,8 +72,6 @@ class World:
         """The time of the clock at the beginning: seconds since 1970, UTC."""
         self.home = tmp.resolve() / "home"
         self.state = tmp.resolve() / "state"
-        client_home = self.home / ".claude"
-        (client_home / "projects").mkdir(parents=True)
         self._answers = list(answers)
         self.model = ScriptedModel(self._answers)
         self.environ = {
@@ -87,7 +85,7 @@ class World:
             "GIT_CONFIG_NOSYSTEM": "1",
             **{f"TACITD_{name}": value for name, value in (settings or {}).items()},
         }
-        self._client = ClientTranscripts(client_home, self.clock)
+        self._client = make_sample_transcripts(self.home / ".claude", self.clock)
         self._daemon = InProcessDaemon(self.environ, self.clock, self.model, packages)
         self.project = self.new_project("app")
         """The project in which sessions work, unless another directory is named."""
@@ -244,9 +242,7 @@ class World:
 
     def hook(self, event: str, session: str, cwd: Cwd = None, **fields: str) -> str:
         """The client runs a hook of the plugin; return what it prints into the session."""
-        path = self.home / ".claude" / "projects" / "p" / f"{session}.jsonl"
-        with suppress(ValueError):  # at a session's start there is none
-            path = self.transcript(session)
+        path = self._client.name_path(session, cwd or self.project)
         common = {"session_id": session, "transcript_path": str(path), "cwd": str(cwd or self.project)}
         return self._daemon.take_hook({**common, "hook_event_name": event, **fields})
 
@@ -337,11 +333,8 @@ class World:
         found = {}
         for path in sorted(self.home.rglob("*")):
             name = path.relative_to(self.home).as_posix()
-            if (
-                path.is_file()
-                and not path.is_symlink()
-                and not ("/.git/" in f"/{name}" or name.startswith(".claude/projects/"))
-            ):
+            is_left_out = "/.git/" in f"/{name}" or self._client.root in path.parents
+            if path.is_file() and not path.is_symlink() and not is_left_out:
                 found[name] = path.read_text("utf-8", errors="replace")
         return found
 
@@ -361,13 +354,15 @@ class World:
         (point,) = entry_points(group="console_scripts", name=program)
         main: Callable[[], object] = point.load()
         out, err = _text_stream(), _text_stream()
-        streams = {"stdout": out, "stderr": err, "stdin": _text_stream(given)}
         before = Path.cwd()
         with (
             self._daemon.as_this_person(),
             mock.patch.dict(os.environ, variables),
             self._daemon.listens(),
-            mock.patch.multiple(sys, argv=[program, *arguments], **streams),
+            mock.patch.object(sys, "argv", [program, *arguments]),
+            mock.patch.object(sys, "stdin", _text_stream(given)),
+            redirect_stdout(out),
+            redirect_stderr(err),
         ):
             os.chdir(cwd or self.project)
             try:
@@ -384,7 +379,7 @@ def _call(main: Callable[[], object]) -> int:
     except SystemExit as ended:
         if ended.code is None or isinstance(ended.code, int):
             return ended.code or 0
-        print(ended.code, file=sys.stderr)  # noqa: T201  as the interpreter does
+        sys.stderr.write(f"{ended.code}\n")  # as the interpreter does
         return 1
     return 0
 

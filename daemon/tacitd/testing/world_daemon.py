@@ -19,13 +19,13 @@ from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
-from tacitd.dispatch.workers import Work
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
+from tacitd.testing.bench import InlinePool
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 
 ROUNDS = 2000
@@ -66,7 +66,7 @@ class InProcessDaemon:
                 clock=self._clock,
                 model=self._make_model,
                 watcher_for=SilentWatcher,
-                workers_for=lambda name, count: _InlinePool(),
+                workers_for=lambda name, count: InlinePool(),
             )
             self._app = app.__enter__()
 
@@ -160,18 +160,6 @@ class InProcessDaemon:
 
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
         return ModelHealth(_WithinBudget(self._model, budget), lambda: Path(sys.executable), lambda: 0)
-
-
-class _InlinePool:
-    """Runs work at once, in the caller's thread."""
-
-    def submit(self, work: Work) -> None:
-        """Run it."""
-        work()
-
-    def stop(self, grace: float) -> bool:
-        """Nothing runs."""
-        return True
 
 
 class _WithinBudget(Model):

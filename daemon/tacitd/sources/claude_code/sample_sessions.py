@@ -1,4 +1,4 @@
-"""Transcripts as Claude Code 2.1.328 writes them, for `World`: each method appends what the client appends for one act."""
+"""Transcripts as Claude Code 2.1.328 writes them, for `tacitd.testing.World`: each method appends what the client appends for one act."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ _HUMAN = {
 Record = dict[str, Any]
 
 
-class ClientTranscripts:
+class SampleTranscripts:
     """The transcripts below a client's own directory. The ids of records are numbers, in the form of a UUID."""
 
     def __init__(self, home: Path, clock: Clock) -> None:
-        self._projects = home / "projects"
+        """`home`: the client's own directory."""
+        self.root = home / "projects"
+        """The directory that they are in."""
+        self.root.mkdir(parents=True)
         self._clock = clock
         self._count = 0
         self._last: dict[str, str] = {}
@@ -33,8 +36,12 @@ class ClientTranscripts:
 
     def find(self, session: str) -> Path:
         """The transcript of a session. Raises ValueError if there is none."""
-        (path,) = self._projects.glob(f"*/{session}.jsonl")
+        (path,) = self.root.glob(f"*/{session}.jsonl")
         return path
+
+    def name_path(self, session: str, cwd: Path) -> Path:
+        """The path of the transcript of a session that begins in this directory."""
+        return self.root / _name_directory(cwd) / f"{session}.jsonl"
 
     def type(self, session: str, cwd: Path, text: str) -> None:
         """A prompt that the person typed."""
@@ -138,7 +145,7 @@ class ClientTranscripts:
 
     def append(self, session: str, cwd: Path, records: Iterable[Mapping[str, Any]]) -> None:
         """Append records as they are. A new transcript begins as the client begins it."""
-        path = self._projects / _name_directory(cwd) / f"{session}.jsonl"
+        path = self.name_path(session, cwd)
         begun = () if path.exists() else self._begin(session)
         self._write(path, [*begun, *records])
 
