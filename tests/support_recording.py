@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Container
 from datetime import UTC, date, datetime, timedelta
 from difflib import unified_diff
 from pathlib import Path
@@ -83,14 +83,13 @@ class Recording:
 
     def write(self, story: str, files: Files) -> None:
         """Record a story's files."""
-        stories = {**self.read(), story: files}
-        self._path.parent.mkdir(exist_ok=True)
-        self._path.write_text(
-            json.dumps(dict(sorted(stories.items())), indent=1, ensure_ascii=False) + "\n", "utf-8"
-        )
+        self._save({**self.read(), story: files})
 
-    def keep_only(self, stories: Mapping[str, object]) -> None:
-        """Remove the stories that do not exist any more."""
-        kept = {name: files for name, files in self.read().items() if name in stories}
-        if kept != self.read():
-            self._path.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    def keep_only(self, stories: Container[str]) -> None:
+        """Remove the stories that do not exist any more; a name may have a parameter behind it."""
+        self._save({name: files for name, files in self.read().items() if name.partition("[")[0] in stories})
+
+    def _save(self, stories: dict[str, Files]) -> None:
+        self._path.parent.mkdir(exist_ok=True)
+        text = json.dumps(dict(sorted(stories.items())), indent=1, ensure_ascii=False)
+        self._path.write_text(f"{text}\n", "utf-8")

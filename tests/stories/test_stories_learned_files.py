@@ -81,12 +81,23 @@ def test_windows_newlines_stay(begin: Begin) -> None:
 
 
 def test_a_linked_file_stays_a_link(begin: Begin) -> None:
-    """X-09: a LEARNED.md that is a link to a file of the project stays one; the real file gets the line."""
+    """X-09: a LEARNED.md that is a link to a file of that name in the project stays one; the real file gets the line."""
     with begin(FACTS) as world:
-        world.write("docs/learned.md", "# Learned Preferences\n")
-        world.path("LEARNED.md").symlink_to("docs/learned.md")
+        world.write("docs/LEARNED.md", "# Learned Preferences\n")
+        world.path("LEARNED.md").symlink_to("docs/LEARNED.md")
         world.type("s1", "use pnpm, not npm").leave("s1")
-        assert world.path("LEARNED.md").is_symlink() and PNPM in world.read("docs/learned.md")
+        assert world.path("LEARNED.md").is_symlink() and world.bullets("docs/LEARNED.md") == [PNPM]
+
+
+def test_a_link_to_another_name_is_refused(begin: Begin) -> None:
+    """S-24: a LEARNED.md that leads to a file of another name is not written through; `status` names it, and the line waits."""
+    with begin(FACTS) as world:
+        world.write("docs/hook.sh", "#!/bin/sh\n")
+        world.path("LEARNED.md").symlink_to("docs/hook.sh")
+        world.type("s1", "use pnpm, not npm").leave("s1")
+        assert world.read("docs/hook.sh") == "#!/bin/sh\n" and "docs/hook.sh" in world.run("status").out
+        world.path("LEARNED.md").unlink()
+        assert world.wait_days(1).bullets("LEARNED.md") == [PNPM]
 
 
 def test_a_file_that_the_person_removed_stays_removed(begin: Begin) -> None:
@@ -178,18 +189,23 @@ def test_a_merge_of_two_branches_keeps_both_lines(begin: Begin) -> None:
         assert sorted(world.bullets("LEARNED.md")) == ["A line of theirs", SHORT, GO]
 
 
-def test_the_lines_of_a_clone_are_the_persons(begin: Begin) -> None:
-    """S-28: a LEARNED.md that came with a clone is not changed but by new lines."""
+def test_a_teams_file_is_not_changed_before_share(begin: Begin) -> None:
+    """S-24, S-28: a LEARNED.md that git tracks keeps its bytes; sessions load the line from a rules file. `share` changes that."""
     with begin(FACTS) as world:
-        world.write("LEARNED.md", "# Learned Preferences\n\n## Coding\n- Theirs\n")
+        own = "# Learned Preferences\n\n## Coding\n- Theirs\n"
+        world.write("LEARNED.md", own)
         world.git("add", "LEARNED.md")
         world.git("commit", "-q", "-m", "Theirs")
         clone = world.home / "work" / "clone"
         world.git("clone", "-q", str(world.project), str(clone))
         world.type("s1", "use pnpm, not npm", cwd=clone).leave("s1")
+        assert (clone / "LEARNED.md").read_text() == own
+        assert f"- {PNPM}\n" in (clone / ".claude/rules/tacitd/AGENTS.md").read_text()
+        assert world.git("status", "--porcelain", cwd=clone) == ""
+        assert world.run("share", cwd=clone).code == 0
+        world.type("s2", "keep answers short", cwd=clone).leave("s2")
         text = (clone / "LEARNED.md").read_text()
-        assert "- Theirs\n" in text and f"- {PNPM}\n" in text
-        assert world.bullets("LEARNED.md") == ["Theirs"]
+        assert "- Theirs\n" in text and f"- {SHORT}\n" in text and world.bullets("LEARNED.md") == ["Theirs"]
 
 
 def test_a_linked_worktree_has_the_lines_of_its_repository(begin: Begin) -> None:

@@ -273,19 +273,22 @@ def test_a_session_that_goes_on_next_day_is_learned_again(begin: Begin) -> None:
         assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
 
 
-def test_a_pause_holds_what_is_typed(begin: Begin) -> None:
-    """DESIGN "Commands": what is typed in a pause waits, and is learned after `resume`."""
+def test_a_pause_passes_over_what_is_typed(begin: Begin) -> None:
+    """DESIGN "The way of a prompt": what is typed in a pause is not put to the model, also later; `scan` takes it."""
     with begin(FACTS) as world:
         assert world.run("pause").code == 0
         world.type("s1", "use pnpm, not npm").leave("s1")
-        assert world.read("LEARNED.md") == "" and world.prompts == []
         assert world.run("resume").code == 0
+        world.type("s2", "keep answers short").leave("s2")
+        assert world.bullets("LEARNED.md") == [SHORT]
+        assert not any("use pnpm, not npm" in one for one in world.prompts)
+        assert world.run("scan", "--since", "1d", "--yes").code == 0
         world.leave("s1")
-        assert world.bullets("LEARNED.md") == [PNPM]
+        assert sorted(world.bullets("LEARNED.md")) == [SHORT, PNPM]
 
 
 def test_a_pause_of_one_session_leaves_the_others(begin: Begin) -> None:
-    """DESIGN "Commands": `pause --session` holds that session alone."""
+    """DESIGN "Commands": `pause --session` passes over that session alone."""
     with begin(FACTS) as world:
         world.run("pause", "--session", "s1")
         world.type("s1", "use pnpm, not npm").type("s2", "keep answers short").leave("s1")

@@ -119,8 +119,8 @@ def test_the_same_lesson_is_stored_once(begin: Begin) -> None:
 def test_a_contradiction_is_named_at_add(begin: Begin) -> None:
     """E-12: a lesson that contradicts another is added, and the other one is named."""
     with begin() as world:
-        lesson(world, "add", "--firm", "WHEN committing -> DO ask first -> BECAUSE user said so")
-        ran = world.run_program("lesson", "add", "WHEN committing -> DO NOT ask first -> BECAUSE noise")
+        lesson(world, "add", "--firm", "WHEN committing -> DO squash first -> BECAUSE user said so")
+        ran = world.run_program("lesson", "add", "WHEN committing -> DO NOT squash first -> BECAUSE noise")
         assert ran.code == 0 and "001" in ran.out + ran.err
 
 
