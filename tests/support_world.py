@@ -106,12 +106,9 @@ class Answers:
     def extract(self, request: ModelRequest) -> str:
         """A fact for each message that contains one of the texts, and what the messages say of the person."""
         found, person = list[str](), dict[str, Any]()
-        known = request.prompt.partition("already known facts")[2].partition("Message 1\n")[0]
         for number, _, words in re.findall(_MESSAGE, request.prompt, re.DOTALL | re.MULTILINE):
-            for text, fact in self.facts.items():
-                if text in words:
-                    marks = "Corrected: " * fact.corrected + "AGAIN: " * (fact.text in known)
-                    found.append(f"[{number}] {marks}{fact.text}")
+            heard = [fact for text, fact in self.facts.items() if text in words]
+            found += [_write_fact(request.prompt, int(number), words, fact) for fact in heard]
             for text, values in self.profile.items():
                 if text in words:
                     person |= values
@@ -137,6 +134,17 @@ class Answers:
     def summarize_session(self, request: ModelRequest) -> str:
         """The summary that was given."""
         return json.dumps(self.summary) if self.summary else "NONE"
+
+
+def _write_fact(prompt: str, number: int, words: str, fact: Fact) -> str:
+    """A fact in the form that the prompt asks for: a JSON object with the words that were typed, or a line with marks."""
+    known = prompt.partition("lready known")[2].partition("Message 1\n")[0]
+    if "one JSON object a line" not in prompt:
+        marks = "Corrected: " * fact.corrected + "AGAIN: " * (fact.text in known)
+        return f"[{number}] {marks}{fact.text}"
+    line: dict[str, Any] = {"message": number, "words": words, "corrected": fact.corrected}
+    again = re.search(rf"^(\d+)\. {re.escape(fact.text)}$", known, re.MULTILINE)
+    return json.dumps(line | ({"known": int(again[1])} if again else {"fact": fact.text}))
 
 
 def _write_line(number: str, fact: Fact) -> str:
