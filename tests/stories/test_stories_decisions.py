@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from support_world import Begin, Fact, Facts
 from tacitd.testing import World
 
@@ -164,3 +166,22 @@ def test_a_line_of_three_projects_is_offered_for_all(begin: Begin) -> None:
             world.type(name, "keep answers short", cwd=world.new_project(name)).leave(name)
         offered = world.run("review", "--all", "--json").json
         assert any(SHORT in one["text"] for one in offered)
+
+
+@pytest.mark.xfail(strict=True, reason="why looks for nothing under three letters")
+def test_why_of_a_short_word(begin: Begin) -> None:
+    """Priority 3: `why` finds a word of two letters."""
+    with begin(FACTS) as world:
+        world.type("s1", "use tabs in Go files").leave("s1")
+        told = world.run("why", "Go")
+        assert told.code == 0 and GO in told.out
+
+
+@pytest.mark.xfail(strict=True, reason="a repetition adds less than the first time gave")
+def test_what_is_said_often_is_not_stale_sooner(begin: Begin) -> None:
+    """S-54: stale is what was not said for 100 days times the number of times: said three times, not after 80 days."""
+    with begin(FACTS) as world:
+        for session in ("s1", "s2", "s3"):
+            world.type(session, "use pnpm, not npm").leave(session).wait_days(80, step=48 * 3600)
+        (line,) = world.run("learned", "--json").json
+        assert (line["seenCount"], line["stale"]) == (3, False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support_world import Begin
 from tacitd.testing import World
 
@@ -313,3 +315,30 @@ def test_a_report_outside_of_a_teaching_session_is_none(begin: Begin) -> None:
     with begin() as world:
         world.type("s1", "show me the format").say("s1", report).leave("s1")
         assert world.read(LEDGER) == ""
+
+
+@pytest.mark.xfail(strict=True, reason="every gap of the pattern counts as tested")
+def test_other_problems_do_not_resolve_a_gap(begin: Begin) -> None:
+    """L-21: three other problems of the same pattern, without named tags, prove nothing of a gap that one problem showed."""
+    with begin() as world:
+        record(world, days=-10, gaps=EMPTY)
+        for number in range(3):
+            record(world, f"other-{number}", days=-6 + number)
+        assert status(world) == "new"
+
+
+def test_an_entry_of_the_learners_own_is_no_guess(begin: Begin) -> None:
+    """L-11: an entry with a free label is not credited with the test of a tag, though it has the stamp of the tag's row."""
+    with begin() as world:
+        record(world, days=-12)
+        at = world.minutes(-10)
+        row = f"| {at} | abc | search | hash_map | recall | pass | {PADDING} | {world.date(-5)} |\n"
+        mine = (
+            "- **Right bound off by one** — loses the last element in binary search.\n"
+            f"  First observed: {at}. Last tested: {at}. Last failed: {at}.\n"
+            "  Last clean streak start: . Sessions since last failure: 0.\n  Status: new\n"
+        )
+        world.write(LEDGER, world.read(LEDGER) + row)
+        world.edit(PROFILE, replace=("### Resolved\n", f"{mine}\n### Resolved\n")).wait(600)
+        record(world, "search", days=-1, tested=PADDING)
+        assert mine in world.read(PROFILE) and f"**{PADDING}**" in world.read(PROFILE)

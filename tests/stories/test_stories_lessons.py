@@ -278,3 +278,25 @@ def test_a_failed_call_that_a_lesson_knows(begin: Begin) -> None:
         told = world.hook("PostToolUseFailure", "s1", tool_name="Bash", error=error)
         assert "DO show diff" in told and "read first" not in told
         assert world.hook("PostToolUseFailure", "s1", tool_name="Bash", error=error) == ""
+
+
+@pytest.mark.xfail(strict=True, reason="a scope of a project gets a hash")
+def test_the_scope_is_stored_as_it_was_typed(begin: Begin) -> None:
+    """E-13: in a repository of the same name a scope is stored and listed as it was typed."""
+    with begin() as world:
+        tmux = world.new_project("tmux")
+        lesson(world, "add", "--scope=tmux", TMUX, cwd=tmux)
+        assert list_records(world)[0]["scope"] == "tmux"
+        assert TMUX in lesson(world, "list", "--scope=tmux") and TMUX in lesson(world, "load", "--scope=tmux")
+
+
+@pytest.mark.xfail(strict=True, reason="the hash in the scope is of the project's path")
+def test_a_moved_project_keeps_its_lessons(begin: Begin) -> None:
+    """E-13: a project that the person moved loads its lessons at the new place."""
+    with begin() as world:
+        old = world.new_project("tool")
+        lesson(world, "add", "--scope=tool", TMUX, cwd=old)
+        new = world.home / "code" / "tool"
+        new.parent.mkdir()
+        old.rename(new)
+        assert TMUX in lesson(world, "load", "--scope=tool", cwd=new)

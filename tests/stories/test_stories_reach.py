@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from support_world import Begin, Fact, Facts, Profile
 from tacitd.testing import World
 
@@ -120,3 +122,16 @@ def test_an_ended_session_does_not_wait(begin: Begin) -> None:
         world.hook("SessionEnd", "s1", reason="prompt_input_exit")
         world.wait(30)
         assert world.bullets("LEARNED.md") == ["Use pnpm, not npm"]
+
+
+@pytest.mark.xfail(strict=True, reason="a fork is compared with all sessions, not with its origin")
+def test_a_fork_is_told_what_changed(begin: Begin) -> None:
+    """DESIGN "Plugins": a forked session gets what is new since its origin, also if another session got it already."""
+    with begin(settings={"REACH__USER_RULES": "false"}) as world:
+        world.run("profile", "set", "work.languages", "Go")
+        assert "Go" in world.hook("SessionStart", "s1", source="startup")
+        world.type("s1", "have a look").say("s1", "I did.")
+        world.run("profile", "set", "tools.editor", "helix")
+        assert "helix" in world.hook("SessionStart", "s2", source="startup")
+        world.fork("s1", "s3")
+        assert "helix" in world.hook("SessionStart", "s3", source="fork")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from support_world import Begin
 from tacitd.testing import World
 
@@ -233,3 +235,14 @@ def test_an_odd_id_is_no_path(begin: Begin) -> None:
         names = [name for name in world.list_files() if "session-" in name]
         assert all(name.startswith(".claude/user-memory/sessions/session-") for name in names)
         assert not any("evil" in name for name in world.list_files())
+
+
+@pytest.mark.xfail(strict=True, reason="a directory that is gone is refused")
+def test_a_project_whose_directory_is_gone_can_be_resumed(begin: Begin) -> None:
+    """P-26: the last session of a project is told also after its directory was removed."""
+    with begin() as world:
+        other = world.new_project("other")
+        world.type("s1", "build the parser", cwd=other).say("s1", "Begun.", cwd=other).leave("s1")
+        world.remove("~/work/other")
+        ran = world.run("sessions", "resume", str(other))
+        assert ran.code == 0 and "build the parser" in ran.out
