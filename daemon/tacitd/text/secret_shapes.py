@@ -1,8 +1,7 @@
 """Tokens that are recognised by their own shape, in any context: the formats that issuers publish. Pure.
 
-`detect-secrets` knows some of them too (secret_library.py). Those here are bounded, so that no text takes quadratic time,
-and cover the many issuers that it does not know. A new format is one line here; the test takes its samples from the
-pattern. Values that are secrets only because of a name before them belong in secret_context.py.
+Each pattern is bounded, so that no text takes quadratic time. A new format is one line here; the test takes its samples
+from the pattern. Values that are secrets only because of the words before them belong in redact.py.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ SHAPES: dict[str, str] = {
     "airtable": rf"pat{_MIXED}{{14}}\.{_HEX}{{64}}",
     "alibaba": rf"LTAI{_MIXED}{{16,}}",
     "anthropic": rf"sk-ant-{_WORD}{{8,}}",
+    "artifactory": rf"AKC(?=[A-Za-z]{{0,40}}\d){_MIXED}{{10,}}",
     "atlassian": rf"AT[AC]TT3{_WORD}{{50,}}={{0,2}}[A-F0-9]{{0,8}}|ATBB{_MIXED}{{32,}}",
     "aws": r"(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])|ABSK[A-Za-z0-9+/]{100,}={0,2}",
     "aws mws": rf"amzn\.mws\.{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}",
@@ -34,6 +34,7 @@ SHAPES: dict[str, str] = {
     "doppler": rf"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{{2,35}}\.)?{_MIXED}{{40,44}}",
     "dropbox": rf"sl\.(?:u\.)?{_WORD}{{100,}}",
     "dynatrace": r"dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}",
+    "elevenlabs": rf"sk_{_HEX}{{40,}}",
     "facebook": rf"EAA{_MIXED}{{60,}}",
     "figma": rf"fig[dor]_{_WORD}{{30,}}",
     "firebase": rf"AAAA{_WORD}{{7}}:{_WORD}{{120,}}",
@@ -55,7 +56,7 @@ SHAPES: dict[str, str] = {
     "notion": rf"secret_{_MIXED}{{43}}|ntn_{_MIXED}{{40,}}",
     "npm": rf"npm_{_MIXED}{{30,}}",
     "nuget": r"oy2[a-z0-9]{43}",
-    "openai": rf"(?:sk|sess)-(?=[A-Za-z_-]{{0,60}}\d){_WORD}{{20,}}",
+    "openai": rf"(?:sk|sess)-(?=[A-Za-z_-]{{0,60}}\d){_WORD}{{20,}}|sk-[a-z]{{2,8}}-{_MIXED}{{16,}}\.{_MIXED}{{16,}}",
     "perplexity": rf"pplx-{_MIXED}{{40,}}",
     "planetscale": r"pscale_(?:tkn|pw|oauth|app_secret)_[A-Za-z0-9_.-]{30,}",
     "supabase": rf"sbp_(?:v\d_|oauth_)?{_HEX}{{40}}|sb_secret_{_WORD}{{20,}}",
@@ -70,7 +71,7 @@ SHAPES: dict[str, str] = {
     "shopify": r"shp(?:at|ss|ca|pa)_[a-fA-F0-9]{32}",
     "slack": rf"xox[abeoprs](?:\.xox[bp])?-{_WORD}{{10,}}|xapp-{_WORD}{{20,}}",
     "sonar": rf"sq[pua]_{_HEX}{{40}}",
-    "square": rf"sq0[a-z]{{3}}-{_WORD}{{22,}}|EAAA{_WORD}{{60}}",
+    "square": rf"sq0[a-z]{{3}}-[A-Za-z0-9_\\-]{{22,}}|EAAA{_WORD}{{60}}",
     "stripe": rf"[srp]k_(?:live|test|prod)_{_MIXED}{{16,}}|whsec_[A-Za-z0-9+/=]{{20,}}",
     "tailscale": rf"tskey-{_WORD}{{20,}}",
     "tavily": rf"tvly-{_WORD}{{20,}}",
@@ -94,11 +95,13 @@ KEY_BLOCK = (
 
 _KEY_BLOCK = compile_lazily(KEY_BLOCK, re.DOTALL)
 _TOKEN = compile_lazily(
-    rf"(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
+    rf"(?:(?<![A-Za-z0-9_-])(?:{'|'.join(SHAPES.values())})"
     # A token after a name: `token_ghp_…`. Only shapes that cannot fail after a long scan.
-    rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']})"
+    rf"|(?<=[_-])(?:{SHAPES['github']}|{SHAPES['aws']}|{SHAPES['stripe']}|{SHAPES['npm']}))"
+    # The rest of a token that is longer than its format, and what follows a dot in it.
+    rf"{_WORD}*+(?:\.{_WORD}{{12,}}+)*+"
 )
-_RUN = compile_lazily(r"[A-Za-z0-9_.:+/=~-](?:[A-Za-z0-9_.:+/=~-]{10,}+)")
+_RUN = compile_lazily(r"[A-Za-z0-9_.:+/=~\\-](?:[A-Za-z0-9_.:+/=~\\-]{10,}+)")
 """The characters of a token, at least as many as the shortest has. The pattern of all tokens is slow, so it is applied only
 to such runs.
 """

@@ -1,0 +1,272 @@
+"""What people call secrets, and what their values look like. Pure.
+
+The names are those of the languages that prompts are written in; the tests have a sentence for each. A value is judged by
+what it is not: a placeholder, code, a number with a unit, a technical name, or a word that is said of passwords.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tacitd.text.lazy_pattern import compile_lazily
+
+PASSWORD = (
+    r"pass(?:words?|wd|phrase|code|wort|wörter|ord)|(?<![A-Za-z])pass|(?<![A-Za-z])pwd?(?![a-z])|pwd|kennwort|"
+    r"mot\s+de\s+passe|(?<![A-Za-z])mdp|contraseña|contrasena|(?<![A-Za-z])clave|(?<![A-Za-z])senha|wachtwoord|"
+    r"has[łl]o|(?<![A-Za-z])heslo|l[öo]senord|adgangskode|kodeord|salasana|şifre|(?<![A-Za-z])parol[aă]|jelszó|"
+    r"mật\s+khẩu|kata\s+sandi|парол[ьяюие]|κωδικ[όο]ς?|סיסמה|كلمة\s+(?:المرور|السر)|पासवर्ड|パスワード|密码|密碼|口令|비밀번호|암호"
+)
+_PIN = (
+    r"(?<![A-Za-z])(?:pin(?:[ _-]?(?:code|number|nummer))?|puk|cv[vc]2?|otp|geheimzahl|code\s+pin|c[óo]digo\s+pin|"
+    r"(?:(?:2fa|mfa|tfa|verification|security|access|unlock|one-time|door|gate|alarm|safe|entry)[ _-]code)|"
+    r"(?:bestätigungs|sicherheits|zugangs|tür)code|code\s+(?:d['’]acc[èe]s|de\s+(?:sécurité|vérification))|"
+    r"código\s+de\s+(?:seguridad|acceso|verificación))(?![A-Za-z])|暗証番号|認証コード|验证码|пин(?:-?код)?"
+)
+_TOKEN = (
+    r"(?:aws[_ -]?)?secret[_ -]?access[_ -]?key|secret(?:[_ -]?key)?|tokens?(?![A-Za-z])|api[_ -]?(?:key|token|schlüssel)s?|"
+    r"(?:access|private|account|secret|auth|encryption|signing|master|license|admin|service|deploy|client|app|application|"
+    r"subscription|shared|webhook|session|bot)[_ -]?(?:key|token|secret|id[_ -]secret)|credentials?|"
+    r"zugangsschlüssel|cl[ée]\s+(?:api|secrète|d['’]acc[èe]s)|jeton|clave\s+(?:api|secreta)|chave\s+(?:api|secreta)|"
+    r"токен|ключ\s+api|トークン|apiキー|秘密鍵|令牌|密钥|密鑰|토큰|sas[_-]?token|connection[_ -]?string"
+)
+_BEGINNINGS = """
+pass pwd pw kennwort mot mdp contrase clave senha wachtwoord hasł haslo heslo lösenord losenord adgangskode
+kodeord salasana şifre parol jelszó mật kata парол κωδικ סיסמה كلمة पासवर्ड パスワード 密码 密碼 口令 비밀번호 암호 pin puk
+cvv cvc otp geheimzahl código codigo 2fa mfa tfa verification security access unlock one-time door gate
+alarm safe entry bestätigungs sicherheits zugangs tür 暗証番号 認証コード 验证码 пин aws secret token api private
+account auth encryption signing master license admin service deploy client app subscription shared webhook
+session bot credential clé cle jeton chave токен ключ トークン 秘密鍵 令牌 密钥 密鑰 토큰 sas connection
+"""
+NAME_CUES = (*_BEGINNINGS.split(), "code p", "code d")
+"""The beginnings of these names, in small letters."""
+NAME = rf"(?P<name>(?P<pin>{_PIN})|(?P<token>{_TOKEN})|(?:{PASSWORD}))"
+SUFFIX = r"(?:[_-](?:base|prod|production|dev|staging|test|live|value|string|text|new|old|root|admin|user|db)|_?\d{1,2})?"
+
+_PLACEHOLDER = compile_lazily(
+    r"[$<{%\[(].*|[*#@&!][\w./*-]*|[/~.`].*"  # $TOKEN, ${X}, <token>, {{x}}, [secret], ***, a path
+    r"|https?://.*|\w+\(.*|\w+\[.*|.*\$\{.*"  # an address, a call, a lookup
+    r"|(?:os|env|process|self|this|config|settings|secrets|vault|ctx|req|request|props|args|vars?|data|params|user|options?)\.[a-z].*"
+    r"|[A-Z][A-Z0-9]*_[A-Z0-9_]*"  # THE_NAME_OF_A_VARIABLE
+    r"|[xX*.•_?-]{3,}|\.{3}.*|-+|[|&]+.*|[xX*.•_-]*"
+    r"|(?:str(?:ing)?|int|bytes|bool(?:ean)?|none|null|nil|true|false|undefined|any|object|optional|required|number|text|"
+    r"missing|invalid|expired|empty|redacted|example|changeme|change[_-]me|placeholder|hidden|masked|dummy|todo|disabled|enabled|unset|default|"
+    r"your[\w-]*|my[_-]?(?:password|token|key|secret|api|pass)[\w-]*)[.!?|]?.{0,1}"
+    r"|(?:ask|see|use|stored|kept|in|from|via|set|read)[ :_-].*",
+    re.DOTALL | re.IGNORECASE,
+)
+TECHNICAL = compile_lazily(
+    r"(?:sha|md|base|utf|rs|hs|es|ps|ed|aes|argon|bcrypt|scrypt|pbkdf|oauth|auth|http|iso|u?int|float|rfc|tls|ssl|jwt|ecma|"
+    r"python|node|py|web|log|ipv|secp|curve|rsa|dsa|ecdsa|hmac|pkcs|totp|fido)[-_]?\d{1,5}(?:[-_.][\w.-]*|[a-z]{0,4})[.!?]*|"
+    r"(?:[pvx]\d+(?:\.\d+)*|s3|ec2|k8s?|i18n|l10n|a11y|h26[45]|mp[34]|x509)[.!?]*",
+    re.IGNORECASE,
+)
+_COUNTED = compile_lazily(
+    r"(?:field|input|box|step|page|form|test|user|case|option|version|part|phase|item|column|row|rule|policy|level|type|"
+    r"section|chapter|file|line|task|issue|prompt|stage|tier|layer|group|index|number|hash|salt|bucket|ring|limit|count|store|"
+    r"handler|service|manager|provider|param|arg|var|value|key|token|secret|password|pass|id|mfa|otp)s?[-_]?\d{1,3}[.!?]*",
+    re.IGNORECASE,
+)
+UNITS = compile_lazily(
+    r"[~<>=≥≤+-]*\d[\d.,:_-]*(?:[a-zA-Z%]{1,12}|-[a-z]+(?:-[a-z]+)?)?[.!?]*|\d+x\d+.*", re.ASCII
+)
+CODE = compile_lazily(
+    r"[A-Za-z_$][\w$]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][\w$]*)+(?:[(\[].*)?|.*[(\[{].*|[a-z]+(?:[A-Z][a-z]+)+\d?|"
+    r"(?:[a-z]+[_-]){1,8}[a-z]+\d{0,2}|[\w.-]+\.[a-z]{2,4}|.*[/\\].*"
+)
+MESSAGE = compile_lazily(
+    r"\b(?:must|should|is|are|be|required|invalid|please|your|the|at least|enter|forgot|reset|change|wrong|incorrect|missing|"
+    r"cannot|can't|not|has|have|of|for|to|muss|est|ist|debe|und|and|or|with)\b",
+    re.IGNORECASE,
+)
+_ORDINARY = """
+bcrypt scrypt argon hmac totp saml ldap oidc
+wrong right correct incorrect valid safe secure strong weak simple good fine okay same different public
+private short long plain plaintext unknown known unique random blank null void secret needed mandatory
+necessary gone lost present absent there here this that these those it them they what where when why how
+which who mine ours yours theirs his hers something anything nothing everything someone false true never
+always only also just still now today tomorrow again next last first second later soon once twice both each
+every some none more less enough case login logout signin signup register email mail name names username
+user users admin administrator root client server host account accounts session sessions form forms field
+fields input inputs label button page pages screen dialog modal prompt reset resets change changes check
+checks rule rules policy policies manager managers hash hashes hashing salt text string value values type
+types data file files database table column row record object class function method module package library
+option options flag argument parameter config settings header headers cookie cookies body query json yaml
+base hidden visible readonly write read update delete create show hide test tests testing storage store
+stores keychain vault bitwarden lastpass keepass redis postgres mysql production staging development github
+gitlab google apple facebook slack docker kubernetes authentication authorization oauth token tokens passkey
+passkeys confirmation verification validation strength length hint help recovery change link protection
+error errors failure failed success line lines word words note step list falsch richtig leer kurz lang
+gleich gut schlecht sicher unsicher schwach stark weg hier dort nicht nötig notwendig pflicht klartext immer
+noch jetzt neu anders egal bekannt requis faux vide court long faible fort perdu ici obligatoire vrai trop
+pareil inconnu vacía vacío corta larga débil fuerte aquí incorrecta incorrecto correcta obligatoria igual
+misma falsa
+"""
+"""What is said of a password, and what stands where its value could be; also in German, French and Spanish."""
+_ORDINARY_WORDS = frozenset(_ORDINARY.split())
+_PREDICATE = compile_lazily(
+    r".*(?:ed|ing|ly|able|ible|ive|ful|less|ary|ous|ent|ptional|(?:r|t)ic|é|ée|és|aire|ad[oa]s?|id[oa]s?|[bk]ar|lich|los|iert)"
+    r"|ge.*(?:t|en)|(?:ver|be|ent|er|ab|aus|ein).*(?:t|en)"
+)
+"""Participles, adjectives and adverbs, by their endings."""
+_HEAD = compile_lazily(NAME, re.IGNORECASE)
+COLUMN = compile_lazily(rf"(?:\w{{1,20}}[ _])?(?:{NAME})", re.IGNORECASE)
+CLAUSE_END = compile_lazily(
+    r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|for|on|in|und|aber|für|auf|et|mais|pour|sur|y|pero|para|user|host|port|dbname)\b))"
+)
+_CHUNK = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+TRAILING = ".!?:,;。"
+
+
+def is_random(value: str, most: float = 3.5) -> bool:
+    """Whether letters and digits are so mixed that they are not words: about every second character changes the kind."""
+    chunks = _CHUNK.findall(value)
+    return any(map(str.isdigit, value)) and bool(chunks) and len(value) / len(chunks) < most
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value is a variable, a type, a call, a path, or a word in place of a secret."""
+    return _PLACEHOLDER.fullmatch(value) is not None and not (value[0] in "/~." and is_random(value))
+
+
+def is_mixed(value: str) -> bool:
+    """Whether letters are mixed with digits or signs, as in no word of a sentence."""
+    inner = value.rstrip(TRAILING)
+    signs = sum(not char.isalnum() and char not in "-_./'’" for char in inner)
+    return any(map(str.isalpha, inner)) and (signs > 0 or any(map(str.isdigit, inner)))
+
+
+def is_plain(value: str) -> bool:
+    return value.rstrip(TRAILING).replace("-", "").replace("_", "").isalpha()
+
+
+def is_name(value: str) -> bool:
+    return _HEAD.match(value.casefold()) is not None
+
+
+def is_no_code(value: str) -> bool:
+    if _COUNTED.fullmatch(value):
+        return False
+    return is_random(value) or not (CODE.fullmatch(value) or UNITS.fullmatch(value))
+
+
+def is_no_word(value: str) -> bool:
+    """Whether a word of letters is none of those that are said of a password, or in its place, and no identifier."""
+    word = value.rstrip(TRAILING).casefold()
+    if "_" in word or word.count("-") in (1, 2) or re.search("[a-z][A-Z]", value):
+        return False
+    return (
+        len(word) >= 4
+        and word not in _ORDINARY_WORDS
+        and not _PREDICATE.fullmatch(word)
+        and not TECHNICAL.fullmatch(word)
+    )
+
+
+# --- a name and its value ------------------------------------------------------------------------------------------
+
+_FOR = (
+    r"(?:\s(?:for|of|to|on|in|at|für|von|vom|zum|zur|im|auf|de|del|du|des|pour|sur|van|voor|do|da|para)\s"
+    r"(?:(?:the|our|my|this|der|die|das|den|dem|la|le|les|el|los|mi|mon|unser\w*)\s)?[\w.@/-]{1,40}(?:\s[\w.@/-]{1,20})?){0,2}"
+)
+_VERB = r"is|was|are|ist|war|lautet|heißt|est|sera|es|era|é|è|är|er|on|to|auf|en|à|jest|je|olan|là|adalah|это|είναι|will\sbe|should\sbe"
+_LINK = (
+    r"(?P<link>(?P<assigned>\s{0,3}(?:::?=|==?>?|:|：|＝)\s{0,3})"
+    rf"|(?P<column>\s{{0,20}}\|\s{{0,20}}|\t{{1,3}}|[ ]{{2,20}})"
+    rf"|(?P<said>{_FOR}\s{{1,2}}(?P<verb>{_VERB})(?:\s(?:now|still|just|jetzt|nun|maintenant|ahora))?(?::|\s:)?\s{{1,2}})"
+    r"|(?P<asian>\s?(?:は|が|是|为|為|는|은|이)\s?(?=[「『\"'“‘`!-~]))"
+    r"|\s{1,2})"
+)
+_VALUE = (
+    r"(?P<quote>[\"'`“‘「『„«]?)(?P<value>(?<=[\"'`“‘「『„«])[^\"'`”’」』“»\n]{1,300}(?=[\"'`”’」』“»])"
+    r"|[!#-&(-~]{4,300}+(?=[\u3000-\u9fff\uac00-\ud7af])|[^\s\"'`“”‘’「」『』«»,;)}<>|]{2,300}+)"
+)
+NAMED = compile_lazily(rf"{NAME}{SUFFIX}(?![A-Za-z_])[\"'`\])”*]{{0,3}}{_LINK}{_VALUE}", re.IGNORECASE)
+
+
+def is_named(found: re.Match[str]) -> bool:
+    """A value after a name: `password=…`, "the password for x is …", "password …", a table's cell."""
+    value, token = found["value"], found["token"] is not None
+    link, inner = found["link"].strip(), value.rstrip(TRAILING)
+    if TECHNICAL.fullmatch(value) or is_name(value):
+        return False
+    if found["pin"] and inner.isdigit():
+        return _is_pin(found, inner)
+    if found["quote"]:
+        if not link:
+            if token:
+                return len(value) >= 12 and is_random(value)
+            return " " not in value and len(value) >= 4 and (is_mixed(value) or is_no_word(value))
+        return len(value) >= 4 and (" " not in value or (not token and not MESSAGE.search(value)))
+    if is_plain(value):
+        return not found["pin"] and _is_word_after(found)
+    if found["assigned"] and link.startswith("="):
+        if inner.isdigit():
+            return not token and len(inner) >= 4
+        return len(value) >= 4 and not (CODE.fullmatch(value) and not is_random(value))
+    if found["assigned"]:
+        if inner.isdigit():
+            return not token and len(inner) >= 4
+        return len(inner) >= (6 if token else 4) and is_mixed(value) and is_no_code(inner)
+    if link:
+        if found["asian"] and not value.isascii():
+            return False
+        if inner.isdigit():
+            return not token and len(inner) >= 4 and not inner.startswith(("19", "20"))
+        return len(inner) >= 6 and any(map(str.isdigit, value)) and is_mixed(value) and is_no_code(inner)
+    return _is_beside(inner, token)
+
+
+def _is_beside(inner: str, token: bool) -> bool:
+    """With only a space between name and value, the value must look like nothing that occurs in a sentence."""
+    if len(inner) < 6 or "\\" in inner or not any(map(str.isdigit, inner)):
+        return False
+    if not is_mixed(inner) or not is_no_code(inner):
+        return False
+    if not token:
+        return re.fullmatch(r"[a-z]+-\d+|[A-Z]{2,}-?\d+|\d+[a-z]+|#\d+", inner) is None
+    return len(inner) >= 12 and is_random(inner) and not re.fullmatch(r"[0-9a-f]{7,12}|[0-9a-f-]{36}", inner)
+
+
+def _is_pin(found: re.Match[str], digits: str) -> bool:
+    short = found["name"].casefold().startswith("cv")
+    if not (3 if short else 4) <= len(digits) <= 10:
+        return False
+    return bool(found["assigned"]) or not digits.startswith(("19", "20")) or len(digits) > 4
+
+
+def _is_word_after(found: re.Match[str]) -> bool:
+    """A value of letters alone: it must end its clause, and be no word that is said of passwords."""
+    value, name, text = found["value"], found["name"], found.string
+    if found["link"].strip() == "=" and name.isupper() and len(value) >= 3:
+        return True  # DB_PASS=geheim: an environment file, not code
+    if found["token"] or not is_no_word(value):
+        return False
+    ends = value[-1] in TRAILING or CLAUSE_END.match(text, found.end()) is not None
+    if not ends or (
+        name.casefold() == "pass" and not _ACCOUNT.search(text, max(0, found.start() - 40), found.start())
+    ):
+        return False
+    if found["assigned"]:
+        # `f(password=word, …)` is code, `user=x password=word` is a connection.
+        closed = text[found.end() : found.end() + 1] in (",", ")", ";")
+        return "=" not in found["link"] or (found["link"] == "=" and not closed)
+    if found["column"]:
+        return _is_cell(found)
+    if found["said"]:
+        verb = found["verb"].casefold()
+        if verb in ("to", "auf", "en", "à"):
+            return _CHANGE.search(text, max(0, found.start() - 60), found.start()) is not None
+        return verb != "on"
+    return bool(found["asian"])
+
+
+def _is_cell(found: re.Match[str]) -> bool:
+    """Whether name and value are a whole row of a table, and not its head."""
+    text, start, end = found.string, found.start(), found.end()
+    before = text[text.rfind("\n", 0, start) + 1 : start]
+    row_end = re.compile(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})").match(text, end)
+    return len(before) < 40 and not before.strip(" \t|*`") and row_end is not None
+
+
+_ACCOUNT = compile_lazily(r"user|login|account|konto", re.IGNORECASE)
+_CHANGE = compile_lazily(r"chang|set|reset|updat|änder|setz|stell|mets|mettre|cambi|pon", re.IGNORECASE)
