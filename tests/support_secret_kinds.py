@@ -1,18 +1,18 @@
 """Kinds of secrets as people write them: what is between `⟦` and `⟧` must be blanked, and nothing else.
 
-`<aN>` and the like become random characters, as in support_secrets.py.
+`<aN>` and the like become random characters, as in support_secrets.py; `\\n` and `\\t` are a new line and a tab.
 """
 
 from __future__ import annotations
 
-KINDS = """
+KINDS = r"""
 the password is ⟦Sommer⟧
 my password is ⟦swordfish⟧, please log in
 the db password is ⟦dragonfly⟧ and the host is db.local
 Password: ⟦geheim⟧
-password: ⟦Sommer⟧.
+password: ⟦Sommer.⟧
 the password for the staging server is ⟦monkey⟧
-the password is now ⟦Winter⟧!
+the password is now ⟦Winter!⟧
 change the password to ⟦Sommer⟧
 set root's password to ⟦qwertz⟧
 the password is "⟦correct horse battery staple⟧"
@@ -34,12 +34,12 @@ host=db user=joe password=⟦geheim⟧ dbname=shop
 spring.datasource.password=⟦geheim⟧
 user: joe, pass: ⟦geheim⟧
 | password | ⟦Sommer⟧ |
-| user | joe |\\n| password | ⟦geheim⟧ |
-| user | password |\\n|------|----------|\\n| joe | ⟦Sommer⟧ |\\n| eve | ⟦w<a7>4⟧ |
-user,password\\njoe,⟦geheim⟧\\neve,⟦Sommer⟧
-user\\tpassword\\njoe\\t⟦geheim⟧
- name | password \\n------+----------\\n joe  | ⟦geheim⟧
-password\\t⟦Sommer⟧
+| user | joe |\n| password | ⟦geheim⟧ |
+| user | password |\n|------|----------|\n| joe | ⟦Sommer⟧ |\n| eve | ⟦w<a7>4⟧ |
+user,password\njoe,⟦geheim⟧\neve,⟦Sommer⟧
+user\tpassword\njoe\t⟦geheim⟧
+ name | password \n------+----------\n joe  | ⟦geheim⟧
+password\t⟦Sommer⟧
 PIN: ⟦<d4>⟧
 PIN ⟦4711⟧
 the pin is ⟦4711⟧
@@ -65,7 +65,7 @@ sign in with joe:⟦Sommer24⟧
 username/password: joe/⟦geheim⟧
 machine api.example.com login joe password ⟦geheim⟧
 recovery codes: ⟦<x4>1-<x4>2, <x4>3-<x4>4⟧
-Backup codes:\\n- ⟦a1b2c3d4\\n- e5f6a7b8\\n- c9d0e1f2⟧
+Backup codes:\n- ⟦a1b2c3d4\n- e5f6a7b8\n- c9d0e1f2⟧
 recovery code: ⟦abcd-efgh⟧
 recovery key ⟦<d6>-<d6>-<d6>-<d6>-<d6>-<d6>-<d6>-<d6>⟧
 backup codes are ⟦1234 5678, 2345 6789⟧
@@ -78,13 +78,13 @@ ssh joe:⟦geheim⟧@server:22
 joe:⟦geheim⟧@localhost/shop
 openssl enc -aes-256-cbc -k ⟦geheim⟧ -in a -out b
 openssl rsa -in k.pem -passout pass:⟦geheim⟧
-net use Z: \\\\\\\\srv\\\\share ⟦geheim⟧ /user:joe
-net use \\\\\\\\srv\\\\share /user:corp\\\\joe ⟦Sommer⟧
+net use Z: \\srv\share ⟦geheim⟧ /user:joe
+net use \\srv\share /user:corp\joe ⟦Sommer⟧
 net user joe ⟦geheim⟧ /add
 keytool -list -keystore a.jks -storepass ⟦geheim⟧
 jarsigner -keypass ⟦geheim⟧ -storepass ⟦changeit⟧ app.jar me
 mysql -u root -p⟦geheim⟧ shop
-mysql -uroot \\\\\\n  -p⟦geheim⟧ shop
+mysql -uroot \\n  -p⟦geheim⟧ shop
 curl -u joe:⟦geheim⟧ https://example.com
 curl -s https://example.com --user joe:⟦geheim⟧
 http -a joe:⟦geheim⟧ example.com
@@ -96,7 +96,7 @@ db.local:5432:shop:joe:⟦geheim⟧
 kubectl create secret generic db --from-literal=password=⟦geheim⟧
 kubectl create secret generic db --from-literal=key=⟦s<a7>4⟧ --from-literal=user=⟦joe⟧
 gpg --batch --passphrase ⟦geheim⟧ -d a.gpg
-psexec \\\\\\\\srv -u joe -p ⟦geheim⟧ cmd
+psexec \\srv -u joe -p ⟦geheim⟧ cmd
 cmdkey /add:srv /user:joe /pass:⟦geheim⟧
 xfreerdp /u:joe /p:⟦geheim⟧ /v:srv
 echo ⟦geheim⟧ | sudo -S apt update
@@ -110,3 +110,154 @@ docker login -u joe --password ⟦geheim⟧
 svn co --username joe --password ⟦geheim⟧ https://svn.example.com
 Cookie: sid_=⟦<a32>⟧
 """.strip().splitlines()
+
+KEPT = r"""
+the password is wrong
+the password is wrong and the user is locked
+the password is hashed.
+the password is required, the email is not
+the password is stored in the vault
+the password is optional
+the password is empty
+the password is case-sensitive
+the password is never logged
+Password is incorrect!
+my password is gone
+Password: required
+password: optional
+Password: the one from last week
+- password: hashed with argon2
+the password: never print it
+change the password to something longer
+change the password to uppercase letters only
+send the password to Alice
+add a password to Redis
+set the password on login
+reset the password on Monday
+das Passwort ist falsch
+das Passwort ist Pflicht
+das Passwort ist verschlüsselt
+das Passwort wird gehasht
+das Passwort liegt im Tresor
+das Passwort ist im Klartext
+le mot de passe est incorrect
+le mot de passe est obligatoire
+le mot de passe est chiffré
+la contraseña es obligatoria
+la contraseña es incorrecta
+la contraseña está vacía
+パスワードは必須です
+パスワードはbcryptでハッシュ化する
+密码是必填项
+use bcrypt as the password hash
+use argon2id as the password algorithm
+use the email as the password hint
+with a textarea as password field
+take it as a password
+def login(user, password=None): pass
+connect(user=user, password=password, host=host)
+connect(host, password=settings)
+login(user: User, password: Password)
+interface Login { user: string; password: string }
+type Status = 'pass' | 'fail' | 'skip'
+pass the token | stop
+grep password | wc -l
+cat passwords | sort
+| password | string |
+| password | required |
+| name | password |\n|------|----------|\n| type | string |
+| test | pass | fail |\n|------|------|------|\n| unit | 120 | 3 |
+| field | password |\n|-------|----------|\n| length | at least 12 |
+user, password\nname, email
+name,password,role\nare the columns of it
+the columns are user, password, role
+password,\nusername,\nemail
+pin: 13
+pin the version to 1.2.3
+pin 7 is the LED
+the pin is required
+pin numpy to 1.26
+the PIN has four digits
+PIN codes expire
+otp: true
+the door code is in the vault
+exit code 1234
+error code: 4711
+status code 404
+the access code is checked
+the recovery codes are shown once
+recovery codes: show them once
+backup codes must be printed
+the backup key is rotated
+recovery code path is not tested
+backup code-review rules
+the seed phrase is never stored
+seed: 42
+passphrase: required
+passphrase: must be at least twelve letters
+login: see the docs
+login / logout
+the login page / dashboard
+login flow / onboarding
+log in with google / github
+sign in with email/password
+login with google/github
+login: src/components
+login: src/auth/login2.ts
+credentials: config/prod2.yml
+credentials: none
+credentials: aws/gcp
+user/password login
+user / password fields
+git@github.com:owner/repo.git
+npm:react@18.2.0
+email:joe@example.com
+mailto:joe@example.com
+Author:joe@example.com
+Co-authored-by:joe@example.com
+image: registry.io/app:v1@sha256:abc
+ssh joe@10.0.0.5
+http://localhost:3000/a:b@c
+at 10:22 joe@example.com wrote
+contact:support@example.com
+--password is required
+the --password option is hidden
+use --password for it
+pass --token to the tool
+--password-stdin
+--password=$DB_PASS
+docker login --password-stdin
+set --passphrase-fd 0
+mysql -p shop
+mysql -u root -p < dump.sql
+openssl enc -d -k $KEY
+openssl rsa -in k.pem -passin env:PW
+keytool -storepass:env PW
+keytool -storetype PKCS12
+net use is deprecated
+net user /add
+net use Z: /delete
+curl -u $USER:$PASS https://example.com
+curl -k https://example.com
+grep -k foo
+kubectl create secret generic db --from-literal=password=$PW
+kubectl create secret generic db --from-file=password
+echo hello | sudo tee /etc/motd
+echo done | grep done
+identified by 'name'
+a machine login with password prompts
+login form password reset
+APACHE2License
+AP-South-1 and APAC2024
+class APBaseController2
+msbuild /p:Configuration=Release
+sk-sp- is the prefix
+sk_test is an environment
+the sessions are sorted by key
+tokens: 5000, cost: 3
+secret: geheim
+the secret is patience
+token: required
+iban DE89 3704 0044 0532 0130 00
+""".strip().splitlines()
+"""Sentences, code and commands that look like those above and have no secret."""

@@ -110,13 +110,6 @@ def make_card(prefix: str, length: int, rng: random.Random) -> str:
     return f"{body}{-total % 10}"
 
 
-def make_iban(country: str, length: int, rng: random.Random) -> str:
-    """An account number with its checksum."""
-    body = "".join(rng.choices(string.digits, k=length - 4))
-    number = int("".join(str(int(char, 36)) for char in f"{body}{country}00"))
-    return f"{country}{98 - number % 97:02d}{body}"
-
-
 def make_login(rng: random.Random) -> str:
     """User and password in base64, as docker stores them."""
     return base64.b64encode(fill("robot:<a14>", rng).encode()).decode()

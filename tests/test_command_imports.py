@@ -16,7 +16,6 @@ FORBIDDEN = frozenset(
         "apscheduler",
         "asyncio",
         "daemon",
-        "detect_secrets",
         "importlib.metadata",
         "logging",
         "loguru",

@@ -26,7 +26,6 @@ from tacitd.text.secret_names import (
     PASSWORD,
     TECHNICAL,
     TRAILING,
-    UNITS,
     is_mixed,
     is_name,
     is_named,
@@ -153,7 +152,8 @@ def _is_login_value(found: re.Match[str]) -> bool:
         listed = found["with"] and not found["name"].casefold().startswith(("log", "sign"))
         ends = value[-1] in TRAILING or CLAUSE_END.match(found.string, found.end()) is not None
         return (found["sep"] == " / " or bool(listed)) and ends and is_no_word(value)
-    return len(value) >= 4 and is_mixed(value) and is_no_code(value.rstrip(TRAILING))
+    file = re.fullmatch(r"[\w.-]+\.[a-z]{1,4}", value) is not None
+    return not file and is_mixed(value) and is_no_code(value.rstrip(TRAILING))
 
 
 def _is_used_as(found: re.Match[str]) -> bool:
@@ -175,7 +175,7 @@ def _is_phrase(found: re.Match[str]) -> bool:
 def _is_recovery_code(found: re.Match[str]) -> bool:
     value = found["value"]
     if any(map(str.isdigit, value)):
-        return len(value) >= 6 and not UNITS.fullmatch(value)
+        return len(value) >= 6
     return found["link"] is not None and len(set(map(len, re.split(r"[-\s,;]+", value)))) == 1
 
 
@@ -197,7 +197,14 @@ def _is_option(found: re.Match[str]) -> bool:
 
 def _is_login_line(found: re.Match[str]) -> bool:
     """A line of `.netrc`."""
-    return is_no_word(found["value"]) if is_plain(found["value"]) else True
+    return not is_name(found["value"]) and (is_no_word(found["value"]) or not is_plain(found["value"]))
+
+
+def _is_in_sql(found: re.Match[str]) -> bool:
+    return _SQL.search(found.string, max(0, found.start() - 200), found.start()) is not None
+
+
+_SQL = compile_lazily(r"\b(?:create|alter|grant)\b", re.IGNORECASE)
 
 
 def _after(programs: str, digits: int = 0) -> Test:
@@ -257,14 +264,14 @@ _RULES: tuple[_Rule, ...] = (
     _rule(":54,:64,:33,:*:", r":(?:\d{4,5}|\*):[\w*-]{1,100}:[\w.*-]{1,100}:(?P<value>[^\s:]{4,300})(?!\S)", _is_pgpass),
     # an option or a line that means a password in any program
     _rule("-", rf"(?<![\w-])--?(?:[\w-]{{0,30}}?-)?(?:(?P<password>(?:store|key|auth)?pass(?:word|wd|phrase|code)?\d?)|token|secret|api-?key|access-?key|secret-?key|auth-?token)(?:=|:|\s{{1,3}}){_ARGUMENT}", _is_option),
-    _rule("/p", rf"(?<=\s)/p(?P<password>ass(?:word)?)?:{_ARGUMENT}"),
+    _rule("/p", rf"(?<=\s)/p(?:ass(?:word)?)?:(?![^\s=]{{0,100}}=){_ARGUMENT}"),
     _rule("-pass", r"(?<=\s)-pass(?:in|out)?\s{1,3}[\"']?pass:(?P<value>[^\s\"']{2,300})"),
     _rule("--from-literal", rf"--from-literal[ =][\"']?[\w.-]{{1,80}}={_ARGUMENT}"),
     _rule("sshpass", rf"sshpass\s{{1,3}}-p\s{{0,3}}{_ARGUMENT}"),
     _rule("htpasswd", rf"htpasswd\s{{1,3}}-\w*b\w*\s{{1,3}}(?:(?!-)\S{{1,100}}\s{{1,3}}){{1,2}}{_ARGUMENT}(?=\s*(?:[\n;&|]|\Z))"),
     _rule("echo,printf", rf"(?:echo|printf)\s{{1,3}}(?:-n\s{{1,3}})?(?:(?P<pair>[\"']?[\w-]{{1,40}}:)[\"']?)?{_ARGUMENT}[\"']?\s{{0,3}}\|\s{{0,3}}(?:sudo\s{{1,3}}(?:-\w+\s{{1,3}}){{0,3}}-S|(?(pair)(?:sudo\s{{1,3}})?chpasswd|(?:sudo\s{{1,3}})?(?:passwd\s{{1,3}}--stdin|cryptsetup|docker\s{{1,3}}login)))"),
     _rule("convertto-securestring", r"convertto-securestring\s{1,3}(?:-string\s{1,3})?[\"'](?P<value>[^\"'\n]{1,300})"),
-    _rule("identified", r"identified\s{1,3}(?:with\s{1,3}\w{1,40}\s{1,3})?by\s{1,3}['\"](?P<value>[^'\"\n]{1,300})"),
+    _rule("identified", r"identified\s{1,3}(?:with\s{1,3}\w{1,40}\s{1,3})?by\s{1,3}['\"](?P<value>[^'\"\n]{1,300})", _is_in_sql),
     _rule("login", r"(?<![A-Za-z])login\s{1,3}\S{1,200}\s{1,3}password\s{1,3}(?P<value>\S{2,300})", _is_login_line),
     _rule('"auth","identitytoken","registrytoken","_auth"', r"\"\w{4,16}\"\s{0,3}:\s{0,3}\"(?P<value>[A-Za-z0-9+/=_.-]{8,300})\"", _is_docker_auth),
     _rule("_auth,_password", r"(?<![A-Za-z])_(?:auth(?:token)?|password)\s{0,3}=\s{0,30}\"?(?P<value>[^\s\"]{6,300})"),
@@ -410,12 +417,11 @@ def _find_in_columns(text: str, small: str) -> Spans:
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
         line = text[start:end]
         mark = next((mark for mark in "|\t,;" if mark in line), "")
-        heads = (
-            [n for n, cell in enumerate(line.split(mark)) if COLUMN.fullmatch(cell.strip(_AROUND))]
-            if mark
-            else []
-        )
-        if not heads or (mark in ",;" and " " in line.strip()):
+        cells = [cell.strip(_AROUND) for cell in line.split(mark)] if mark else []
+        heads = [number for number, cell in enumerate(cells) if COLUMN.fullmatch(cell)]
+        # A comma may be one of a sentence or of code, and `|` one of a type or a command.
+        names = all(map(_CELL.fullmatch, cells)) and line[:1].isalnum()
+        if not heads or not (_RULE_LINE.match(text, end) if mark == "|" else names):
             continue
         width, row = line.count(mark), end
         while text.count(
@@ -435,6 +441,7 @@ def _find_in_columns(text: str, small: str) -> Spans:
     return spans
 
 
+_CELL = compile_lazily(r"\w[\w.-]{0,40}(?: \w[\w.-]{0,40})?")
 _AROUND = " \t\r\n*`\"'"
 _RULE_LINE = compile_lazily(r"[ \t]*[|+:-]*-{3}[-|+: ]*\n")
 

@@ -23,7 +23,7 @@ _PIN = (
     r"código\s+de\s+(?:seguridad|acceso|verificación))(?![A-Za-z])|暗証番号|認証コード|验证码|пин(?:-?код)?"
 )
 _TOKEN = (
-    r"(?:aws[_ -]?)?secret[_ -]?access[_ -]?key|secret(?:[_ -]?key)?|tokens?(?![A-Za-z])|api[_ -]?(?:key|token|schlüssel)s?|"
+    r"(?:aws[_ -]?)?secret[_ -]?access[_ -]?key|secret(?:[_ -]{0,2}key)?|tokens?(?![A-Za-z])|api[_ -]?(?:key|token|schlüssel)s?|"
     r"(?:access|private|account|secret|auth|encryption|signing|master|license|admin|service|deploy|client|app|application|"
     r"subscription|shared|webhook|session|bot)[_ -]?(?:key|token|secret|id[_ -]secret)|credentials?|"
     r"zugangsschlüssel|cl[ée]\s+(?:api|secrète|d['’]acc[èe]s)|jeton|clave\s+(?:api|secreta)|chave\s+(?:api|secreta)|"
@@ -79,7 +79,7 @@ MESSAGE = compile_lazily(
     re.IGNORECASE,
 )
 _ORDINARY = """
-bcrypt scrypt argon hmac totp saml ldap oidc
+bcrypt scrypt argon hmac totp saml ldap oidc neither either given prompts dashboard homepage home landing
 wrong right correct incorrect valid safe secure strong weak simple good fine okay same different public
 private short long plain plaintext unknown known unique random blank null void secret needed mandatory
 necessary gone lost present absent there here this that these those it them they what where when why how
@@ -104,12 +104,12 @@ misma falsa
 """What is said of a password, and what stands where its value could be; also in German, French and Spanish."""
 _ORDINARY_WORDS = frozenset(_ORDINARY.split())
 _PREDICATE = compile_lazily(
-    r".*(?:ed|ing|ly|able|ible|ive|ful|less|ary|ous|ent|ptional|(?:r|t)ic|é|ée|és|aire|ad[oa]s?|id[oa]s?|[bk]ar|lich|los|iert)"
+    r".*(?:ed|ing|able|ible|ive|ful|less|ary|ous|ent|ptional|(?:r|t)ic|é|ée|és|aire|ad[oa]s?|id[oa]s?|[bk]ar|lich|los|iert)"
     r"|ge.*(?:t|en)|(?:ver|be|ent|er|ab|aus|ein).*(?:t|en)"
 )
 """Participles, adjectives and adverbs, by their endings."""
 _HEAD = compile_lazily(NAME, re.IGNORECASE)
-COLUMN = compile_lazily(rf"(?:\w{{1,20}}[ _])?(?:{NAME})", re.IGNORECASE)
+COLUMN = compile_lazily(rf"(?!pass\Z)(?:\w{{1,20}}[ _])?(?:{NAME})", re.IGNORECASE)
 CLAUSE_END = compile_lazily(
     r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|for|on|in|und|aber|für|auf|et|mais|pour|sur|y|pero|para|user|host|port|dbname)\b))"
 )
@@ -125,7 +125,10 @@ def is_random(value: str, most: float = 3.5) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Whether a value is a variable, a type, a call, a path, or a word in place of a secret."""
-    return _PLACEHOLDER.fullmatch(value) is not None and not (value[0] in "/~." and is_random(value))
+    if _PLACEHOLDER.fullmatch(value) is None:
+        return False
+    mixed = len(value) >= 16 and value.isidentifier() and not value.isupper()
+    return not ((mixed or value[0] in "/~.") and is_random(value, 3.0 if mixed else 3.5))
 
 
 def is_mixed(value: str) -> bool:
@@ -168,7 +171,7 @@ _FOR = (
     r"(?:\s(?:for|of|to|on|in|at|für|von|vom|zum|zur|im|auf|de|del|du|des|pour|sur|van|voor|do|da|para)\s"
     r"(?:(?:the|our|my|this|der|die|das|den|dem|la|le|les|el|los|mi|mon|unser\w*)\s)?[\w.@/-]{1,40}(?:\s[\w.@/-]{1,20})?){0,2}"
 )
-_VERB = r"is|was|are|ist|war|lautet|heißt|est|sera|es|era|é|è|är|er|on|to|auf|en|à|jest|je|olan|là|adalah|это|είναι|will\sbe|should\sbe"
+_VERB = r"is|was|ist|war|lautet|heißt|est|sera|es|era|é|è|är|er|on|to|auf|en|à|jest|je|olan|là|adalah|это|είναι|will\sbe|should\sbe"
 _LINK = (
     r"(?P<link>(?P<assigned>\s{0,3}(?:::?=|==?>?|:|：|＝)\s{0,3})"
     rf"|(?P<column>\s{{0,20}}\|\s{{0,20}}|\t{{1,3}}|[ ]{{2,20}})"
@@ -185,15 +188,17 @@ NAMED = compile_lazily(rf"{NAME}{SUFFIX}(?![A-Za-z_])[\"'`\])”*]{{0,3}}{_LINK}
 
 def is_named(found: re.Match[str]) -> bool:
     """A value after a name: `password=…`, "the password for x is …", "password …", a table's cell."""
-    value, token = found["value"], found["token"] is not None
+    value, name, token = found["value"], found["name"], found["token"] is not None
     link, inner = found["link"].strip(), value.rstrip(TRAILING)
     if TECHNICAL.fullmatch(value) or is_name(value):
         return False
     if found["pin"] and inner.isdigit():
         return _is_pin(found, inner)
+    if found["column"] and (not _is_cell(found) or is_name(value)):
+        return False
     if found["quote"]:
         if not link:
-            if token:
+            if token or name.casefold() == "pass":
                 return len(value) >= 12 and is_random(value)
             return " " not in value and len(value) >= 4 and (is_mixed(value) or is_no_word(value))
         return len(value) >= 4 and (" " not in value or (not token and not MESSAGE.search(value)))
@@ -202,7 +207,7 @@ def is_named(found: re.Match[str]) -> bool:
     if found["assigned"] and link.startswith("="):
         if inner.isdigit():
             return not token and len(inner) >= 4
-        return len(value) >= 4 and not (CODE.fullmatch(value) and not is_random(value))
+        return len(value) >= 4 and not (CODE.fullmatch(inner) and not is_random(value))
     if found["assigned"]:
         if inner.isdigit():
             return not token and len(inner) >= 4
@@ -242,22 +247,22 @@ def _is_word_after(found: re.Match[str]) -> bool:
     if found["token"] or not is_no_word(value):
         return False
     ends = value[-1] in TRAILING or CLAUSE_END.match(text, found.end()) is not None
-    if not ends or (
+    if not (ends or found["asian"]) or (
         name.casefold() == "pass" and not _ACCOUNT.search(text, max(0, found.start() - 40), found.start())
     ):
         return False
     if found["assigned"]:
         # `f(password=word, …)` is code, `user=x password=word` is a connection.
         closed = text[found.end() : found.end() + 1] in (",", ")", ";")
-        return "=" not in found["link"] or (found["link"] == "=" and not closed)
-    if found["column"]:
-        return _is_cell(found)
+        if "=" in found["link"]:
+            return found["link"] == "=" and not closed
+        return found["link"] != ":" or text[max(0, found.start() - 1) : found.start()] not in ("'", '"', "`")
     if found["said"]:
         verb = found["verb"].casefold()
         if verb in ("to", "auf", "en", "à"):
             return _CHANGE.search(text, max(0, found.start() - 60), found.start()) is not None
         return verb != "on"
-    return bool(found["asian"])
+    return bool(found["asian"] or found["column"])
 
 
 def _is_cell(found: re.Match[str]) -> bool:
@@ -265,7 +270,7 @@ def _is_cell(found: re.Match[str]) -> bool:
     text, start, end = found.string, found.start(), found.end()
     before = text[text.rfind("\n", 0, start) + 1 : start]
     row_end = re.compile(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})").match(text, end)
-    return len(before) < 40 and not before.strip(" \t|*`") and row_end is not None
+    return len(before) < 40 and not before.strip(" \t|*`\"'") and row_end is not None
 
 
 _ACCOUNT = compile_lazily(r"user|login|account|konto", re.IGNORECASE)
