@@ -138,13 +138,14 @@ image user committer owner sender recipient signed-off-by co-authored-by http ht
 
 
 def _is_pgpass(found: re.Match[str]) -> bool:
-    text = found.string
-    line = text[max(text.rfind("\n", 0, found.start()) + 1, found.start() - 201) : found.start()]
-    return re.fullmatch(r"[\w.*-]{1,200}", line) is not None
+    return _PGPASS_HOST.search(found.string, max(0, found.start() - 201), found.start()) is not None
+
+
+_PGPASS_HOST = compile_lazily(r"(?:\A|\n)[\w.*-]{1,200}\Z")
 
 
 def _is_login_value(found: re.Match[str]) -> bool:
-    """ "login NAME / VALUE"."""
+    """The value of "login NAME / VALUE"."""
     value, user = found["value"], found["user"]
     if is_name(user) or is_name(value) or TECHNICAL.fullmatch(value):
         return False
@@ -157,7 +158,7 @@ def _is_login_value(found: re.Match[str]) -> bool:
 
 
 def _is_used_as(found: re.Match[str]) -> bool:
-    """ "use VALUE as the password"."""
+    """The value of "use VALUE as the password"."""
     value = found["value"]
     if is_name(value) or TECHNICAL.fullmatch(value):
         return False
@@ -350,9 +351,8 @@ def _places(small: str, cues: tuple[str, ...]) -> list[int]:
 
 def _value_span(found: re.Match[str]) -> tuple[int, int]:
     start, end = found.span("value")
-    if end - start >= 300:  # the value is longer than the patterns read
-        end = _REST.match(found.string, end).end()
-    return start, end
+    rest = _REST.match(found.string, end) if end - start >= 300 else None  # longer than the patterns read
+    return start, rest.end() if rest else end
 
 
 def _merge(spans: Spans, text: str) -> Spans:

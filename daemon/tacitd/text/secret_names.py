@@ -192,32 +192,30 @@ def is_named(found: re.Match[str]) -> bool:
     link, inner = found["link"].strip(), value.rstrip(TRAILING)
     if TECHNICAL.fullmatch(value) or is_name(value):
         return False
-    if found["pin"] and inner.isdigit():
-        return _is_pin(found, inner)
-    if found["column"] and (not _is_cell(found) or is_name(value)):
+    if found["column"] and not _is_cell(found):
         return False
+    if inner.isdigit():
+        return not token and _is_number(found, inner)
     if found["quote"]:
-        if not link:
-            if token or name.casefold() == "pass":
-                return len(value) >= 12 and is_random(value)
-            return " " not in value and len(value) >= 4 and (is_mixed(value) or is_no_word(value))
-        return len(value) >= 4 and (" " not in value or (not token and not MESSAGE.search(value)))
+        if link:
+            return len(value) >= 4 and (" " not in value or (not token and not MESSAGE.search(value)))
+        if token or name.casefold() == "pass":
+            return len(value) >= 12 and is_random(value)
+        return " " not in value and len(value) >= 4 and (is_mixed(value) or is_no_word(value))
     if is_plain(value):
         return not found["pin"] and _is_word_after(found)
     if found["assigned"] and link.startswith("="):
-        if inner.isdigit():
-            return not token and len(inner) >= 4
         return len(value) >= 4 and not (CODE.fullmatch(inner) and not is_random(value))
-    if found["assigned"]:
-        if inner.isdigit():
-            return not token and len(inner) >= 4
-        return len(inner) >= (6 if token else 4) and is_mixed(value) and is_no_code(inner)
+    if found["asian"] and not value.isascii():
+        return False
     if link:
-        if found["asian"] and not value.isascii():
-            return False
-        if inner.isdigit():
-            return not token and len(inner) >= 4 and not inner.startswith(("19", "20"))
-        return len(inner) >= 6 and any(map(str.isdigit, value)) and is_mixed(value) and is_no_code(inner)
+        least = 4 if found["assigned"] and not token else 6
+        digits = (
+            bool(found["assigned"])
+            or not (token or name.casefold() == "pass")
+            or any(map(str.isdigit, value))
+        )
+        return len(inner) >= least and digits and is_mixed(value) and is_no_code(inner)
     return _is_beside(inner, token)
 
 
@@ -232,11 +230,12 @@ def _is_beside(inner: str, token: bool) -> bool:
     return len(inner) >= 12 and is_random(inner) and not re.fullmatch(r"[0-9a-f]{7,12}|[0-9a-f-]{36}", inner)
 
 
-def _is_pin(found: re.Match[str], digits: str) -> bool:
-    short = found["name"].casefold().startswith("cv")
-    if not (3 if short else 4) <= len(digits) <= 10:
-        return False
-    return bool(found["assigned"]) or not digits.startswith(("19", "20")) or len(digits) > 4
+def _is_number(found: re.Match[str], digits: str) -> bool:
+    """Four digits or more: with a space alone before them only those of a PIN, and no year unless `:` or `=` precedes."""
+    least = 3 if found["name"].casefold().startswith("cv") else 4
+    year = len(digits) == 4 and digits.startswith(("19", "20"))
+    linked = found["link"].strip() or found["column"] or found["pin"]
+    return len(digits) >= least and bool(found["assigned"] or (linked and not year))
 
 
 def _is_word_after(found: re.Match[str]) -> bool:
@@ -268,10 +267,11 @@ def _is_word_after(found: re.Match[str]) -> bool:
 def _is_cell(found: re.Match[str]) -> bool:
     """Whether name and value are a whole row of a table, and not its head."""
     text, start, end = found.string, found.start(), found.end()
-    before = text[text.rfind("\n", 0, start) + 1 : start]
-    row_end = re.compile(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})").match(text, end)
-    return len(before) < 40 and not before.strip(" \t|*`\"'") and row_end is not None
+    row = _ROW_START.search(text, max(0, start - 40), start)
+    return row is not None and _ROW_END.match(text, end) is not None
 
 
+_ROW_START = compile_lazily(r"(?:\A|\n)[ \t|*`\"']*\Z")
+_ROW_END = compile_lazily(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})")
 _ACCOUNT = compile_lazily(r"user|login|account|konto", re.IGNORECASE)
 _CHANGE = compile_lazily(r"chang|set|reset|updat|änder|setz|stell|mets|mettre|cambi|pon", re.IGNORECASE)

@@ -22,6 +22,23 @@ HOSTILE = [
     "-a-a-",
     "a.",
     "a:22:",
+    "*:*:a:b:",
+    "pwd=/",
+    "password|",
+    "password,a\n",
+    "|password|\n|---|\n",
+    "login a/",
+    "a:bcde@",
+    "use abcd as ",
+    "recovery code a1b2 ",
+    "recovery codes a1b2-",
+    "seed phrase: abc def ",
+    "net use \\\\a ",
+    "mysql -pAb1 ",
+    "echo a | ",
+    "--pass-",
+    "sk-a1.",
+    "-----BEGIN ",
 ]
 
 
