@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 KINDS = r"""
+the password is ⟦Sommer⟧ for the staging server
 the password is ⟦Sommer⟧
 my password is ⟦swordfish⟧, please log in
 the db password is ⟦dragonfly⟧ and the host is db.local
@@ -112,6 +113,19 @@ Cookie: sid_=⟦<a32>⟧
 """.strip().splitlines()
 
 KEPT = r"""
+the password is kept in the vault
+the password is sent to the server and never held in memory
+the password is kept.
+the password is state in the store
+the password is metadata
+the password is part of the form
+the password is broken
+the password is unclear
+das Passwort ist Teil der Konfiguration
+das Passwort ist unklar
+das Passwort ist im Browser gespeichert
+le mot de passe est trop vieux
+la contraseña es muy débil
 the password is wrong
 the password is wrong and the user is locked
 the password is hashed.

@@ -323,30 +323,38 @@ def _find(text: str) -> Spans:
     """All spans of secrets; they may overlap."""
     small = text.replace("İ", "I").lower()  # its small form is longer, which would shift offsets
     spans = find_shapes(text)
-    for rule in _RULES:
-        end = 0
-        for at in _places(small, rule.cues):
+    places = {cue: _places(small, cue) for cue in _CUES if cue in small}
+    for number in sorted({number for cue in places for number in _CUES[cue]}):
+        rule, end = _RULES[number], 0
+        for at in _merge_places(places, rule.cues):
             # A place before the last value is skipped.
             if at >= end and (found := rule.pattern.match(text, at)):
                 end = found.start("value")
                 if not is_placeholder(found["value"]) and rule.is_secret(found):
                     spans.append(_value_span(found))
                     end = spans[-1][1]
-    spans += _find_in_columns(text, small)
+    spans += _find_in_columns(text, _merge_places(places, NAME_CUES))
     spans += (found.span() for found in _LONG.finditer(text) if _is_long_random(found))
     spans += (found.span() for found in _CARD.finditer(text) if _is_card(found[0]))
     return spans
 
 
-def _places(small: str, cues: tuple[str, ...]) -> list[int]:
-    """The offsets at which one of the cues begins, in order."""
-    places: set[int] = set()
-    for cue in cues:
-        at = small.find(cue)
-        while at >= 0:
-            places.add(at)
-            at = small.find(cue, at + 1)
-    return sorted(places)
+_CUES: dict[str, list[int]] = {}
+for _number, _one in enumerate(_RULES):
+    for _cue in _one.cues:
+        _CUES.setdefault(_cue, []).append(_number)
+
+
+def _places(small: str, cue: str) -> list[int]:
+    """The offsets at which a cue begins."""
+    places = [at := small.find(cue)]
+    while (at := small.find(cue, at + 1)) >= 0:
+        places.append(at)
+    return places
+
+
+def _merge_places(places: dict[str, list[int]], cues: tuple[str, ...]) -> list[int]:
+    return sorted({at for cue in cues for at in places.get(cue, ())})
 
 
 def _value_span(found: re.Match[str]) -> tuple[int, int]:
@@ -407,12 +415,12 @@ def _is_card(number: str) -> bool:
     return total % 10 == 0 and len(set(digits)) > 1
 
 
-def _find_in_columns(text: str, small: str) -> Spans:
+def _find_in_columns(text: str, names: list[int]) -> Spans:
     """The cells below a name in a Markdown table, in the table of a database, or in lines with tabs or commas."""
     spans: Spans = []
-    end = 0
-    for at in _places(small, NAME_CUES):
-        if at < end:
+    end, last_row = 0, text.rfind("\n")
+    for at in names:
+        if at < end or at > last_row:
             continue
         start, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
         line = text[start:end]

@@ -79,39 +79,48 @@ MESSAGE = compile_lazily(
     re.IGNORECASE,
 )
 _ORDINARY = """
-bcrypt scrypt argon hmac totp saml ldap oidc neither either given prompts dashboard homepage home landing
-wrong right correct incorrect valid safe secure strong weak simple good fine okay same different public
-private short long plain plaintext unknown known unique random blank null void secret needed mandatory
-necessary gone lost present absent there here this that these those it them they what where when why how
-which who mine ours yours theirs his hers something anything nothing everything someone false true never
-always only also just still now today tomorrow again next last first second later soon once twice both each
-every some none more less enough case login logout signin signup register email mail name names username
-user users admin administrator root client server host account accounts session sessions form forms field
-fields input inputs label button page pages screen dialog modal prompt reset resets change changes check
-checks rule rules policy policies manager managers hash hashes hashing salt text string value values type
-types data file files database table column row record object class function method module package library
-option options flag argument parameter config settings header headers cookie cookies body query json yaml
-base hidden visible readonly write read update delete create show hide test tests testing storage store
-stores keychain vault bitwarden lastpass keepass redis postgres mysql production staging development github
-gitlab google apple facebook slack docker kubernetes authentication authorization oauth token tokens passkey
-passkeys confirmation verification validation strength length hint help recovery change link protection
-error errors failure failed success line lines word words note step list falsch richtig leer kurz lang
-gleich gut schlecht sicher unsicher schwach stark weg hier dort nicht nötig notwendig pflicht klartext immer
-noch jetzt neu anders egal bekannt requis faux vide court long faible fort perdu ici obligatoire vrai trop
-pareil inconnu vacía vacío corta larga débil fuerte aquí incorrecta incorrecto correcta obligatoria igual
-misma falsa
+absent account accounts actual admin administrator again also always anders anything apple aquí argon
+argument ascii authentication authorization awesome base bcrypt bekannt best bestandteil better bitwarden
+blank blöd body bonne both bound broken buena bueno built bullshit button case central change changes check
+checks chosen class clear cleartext client column compris confidentiel config confirmation connu cookie
+cookies correct correcta corta court courte crap create critical crucial dashboard data database delete
+development dialog different difícil docker done doppelt dort dumb débil débile débiles each easy egal
+either email english enough equal error errors essential every everything external facebook faible failed
+failure falsa falsch false faux fertig field fields file files final fine first flag forgotten form forms
+fort found free frei french fuerte full function fácil garbage german geschichte gespeichert github gitlab
+given gleich global gone good google great half hard hash hashes hashing header headers held help here hers
+hidden hide hier hint hmac home homepage host huge identical igual immer important importante inconnu
+inconnue incorrect incorrecta incorrecto initial input inputs insufficient internal inutile jetzt json junk
+just kaputt keepass kept keychain klar klartext known kubernetes kurz label landing lang larga large last
+lastpass later ldap leaked leer left legacy length less library line lines link list local login logout long
+longue lost made mail mala malo manager managers mandatory manual mauvais mauvaise maximum meant metadata
+method mine minimum misma mist modal module moot more mysql name names necessary needed neither never next
+nice nicht noch none nonsense normal note nothing notwendig nouveau nueva nuevo null nötig oauth object
+obligatoire obligatoria obvious offen oidc okay once only open option options original ours output overkill
+package page pages parameter pareil part passkey passkeys perdu personal pflicht plain plaintext pointless
+policies policy postgres present private problem production prompt prompts protection public quatsch query
+random read readonly ready real record recovery redis register remote requis reset resets richtig right root
+rule rules sache safe salt same saml schlecht schwach screen scrypt second secret secreta secreto secrète
+secure seen segura seguro sensitive sent server session sessions settings short show shown shut sicher
+signin signup silly simple slack small sold some someone something soon spanish special spelt split spoken
+staging standard stark state step still stolen storage store stores strange strength string strong stupid
+success sufficient sûre table tabu taken teil terrible test testing tests text that theirs them thema there
+these they this those tiny today token tokens told tomorrow totp trash trivial trop true twice type types
+ugly unclear unicode unique unklar unknown unsicher unsinn update useless user username users vacía vacío
+valid validation value values vault verification vide vieja viejo vieux visible vital void vrai weak weird
+what when where which wichtig word words worse write written wrong yaml yours zero
 """
 """What is said of a password, and what stands where its value could be; also in German, French and Spanish."""
 _ORDINARY_WORDS = frozenset(_ORDINARY.split())
 _PREDICATE = compile_lazily(
-    r".*(?:ed|ing|able|ible|ive|ful|less|ary|ous|ent|ptional|(?:r|t)ic|é|ée|és|aire|ad[oa]s?|id[oa]s?|[bk]ar|lich|los|iert)"
+    r".*(?:ed|ing|able|ible|ive|ful|less|ary|ous|ent|ptional|(?:r|t)ic|é|ée|és|aire|ad[oa]s?|id[oa]s?|[bk]ar|lich|los|iert|isch|ig|haft|feld|case|ant|[un]al)"
     r"|ge.*(?:t|en)|(?:ver|be|ent|er|ab|aus|ein).*(?:t|en)"
 )
 """Participles, adjectives and adverbs, by their endings."""
 _HEAD = compile_lazily(NAME, re.IGNORECASE)
 COLUMN = compile_lazily(rf"(?!pass\Z)(?:\w{{1,20}}[ _])?(?:{NAME})", re.IGNORECASE)
 CLAUSE_END = compile_lazily(
-    r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|for|on|in|und|aber|für|auf|et|mais|pour|sur|y|pero|para|user|host|port|dbname)\b))"
+    r"[\"'*`]{0,2}(?:[.,;!?)。、」]|[ \t]*(?:\n|\Z|\()|[ \t]+(?:-|–|—|&&|\||//|#|(?:and|but|und|aber|et|mais|y|pero|user|host|port|dbname)\b))"
 )
 _CHUNK = compile_lazily(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 TRAILING = ".!?:,;。"
@@ -246,6 +255,7 @@ def _is_word_after(found: re.Match[str]) -> bool:
     if found["token"] or not is_no_word(value):
         return False
     ends = value[-1] in TRAILING or CLAUSE_END.match(text, found.end()) is not None
+    ends = ends or (value[0].isupper() and _FOR_WHAT.match(text, found.end()) is not None)
     if not (ends or found["asian"]) or (
         name.casefold() == "pass" and not _ACCOUNT.search(text, max(0, found.start() - 40), found.start())
     ):
@@ -273,5 +283,6 @@ def _is_cell(found: re.Match[str]) -> bool:
 
 _ROW_START = compile_lazily(r"(?:\A|\n)[ \t|*`\"']*\Z")
 _ROW_END = compile_lazily(r"[ \t]*\|?[ \t]*(?:\r?\n|\Z)(?![ \t]*[|+:-]*-{3})")
+_FOR_WHAT = compile_lazily(r"\s(?:for|on|in|für|auf|pour|sur|para)\b")
 _ACCOUNT = compile_lazily(r"user|login|account|konto", re.IGNORECASE)
 _CHANGE = compile_lazily(r"chang|set|reset|updat|änder|setz|stell|mets|mettre|cambi|pon", re.IGNORECASE)
