@@ -428,8 +428,8 @@ def _find_in_columns(text: str, names: list[int]) -> Spans:
         cells = [cell.strip(_AROUND) for cell in line.split(mark)] if mark else []
         heads = [number for number, cell in enumerate(cells) if COLUMN.fullmatch(cell)]
         # A comma may be one of a sentence or of code, and `|` one of a type or a command.
-        names = all(map(_CELL.fullmatch, cells)) and line[:1].isalnum()
-        if not heads or not (_RULE_LINE.match(text, end) if mark == "|" else names):
+        is_head = all(map(_CELL.fullmatch, cells)) and line[:1].isalnum()
+        if not heads or not (_RULE_LINE.match(text, end) if mark == "|" else is_head):
             continue
         width, row = line.count(mark), end
         while text.count(
