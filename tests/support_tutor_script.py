@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
-from tacitd_handlers.tutor.conversation import LearnerCommand
+from tacitd_handlers.tutor.screen import LearnerCommand, Screen
 
 T = TypeVar("T")
 LEARNER: tuple[str | LearnerCommand, ...] = (
@@ -81,8 +81,8 @@ def _speak(prompt: str) -> str:
     }[task]
 
 
-class ScriptedScreen:
-    """A `TutorScreen` that answers by a list and keeps what was shown. After the last answer it leaves."""
+class ScriptedScreen(Screen):
+    """A `Screen` that answers by a list and keeps what was shown. After the last answer it leaves."""
 
     def __init__(self, answers: Sequence[str | LearnerCommand]) -> None:
         self.shown: list[str] = []

@@ -135,12 +135,11 @@ RULES = frozenset(
         "shared.word_stems",
         "tutor.choices",
         "tutor.knowledge_graph",
-        "tutor.graph_file",
         "tutor.mastery",
-        "tutor.render",
         "tutor.session_model",
         "tutor.session_policy",
         "tutor.session_records",
+        "tutor.texts",
     ]
 )
 """Pure rules of learning and of the tutor, and those that several plugins share."""

@@ -23,8 +23,6 @@ JOBS = (
     "profile.changelog",
     "profile.fade",
     "reach.reach-check",
-    "tutor.expire",
-    "tutor.grade",
 )
 """The jobs whose runs are in their handler's log: those with an interval of an hour or more."""
 YEAR_2006 = 1_136_073_600.0

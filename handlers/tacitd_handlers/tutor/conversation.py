@@ -1,15 +1,10 @@
 """Lead a session: ask the model or the learner for what the policy waits for, and record every transition.
 
-What comes next is decided by `session_policy`; how it looks is decided by a `TutorScreen`. Each event is durable before
-anything that follows from it is shown, so that the terminal can be closed at any moment.
+What comes next is decided by `session_policy`. Each event is durable before anything that follows from it is shown, so that
+the terminal can be closed at any moment.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from enum import Enum
-from threading import Event
-from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -17,7 +12,7 @@ from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
 from tacitd_handlers.tutor.choices import LETTERS, find_choice
-from tacitd_handlers.tutor.render import format_progress, format_question, format_results
+from tacitd_handlers.tutor.screen import LearnerCommand, Screen
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -35,8 +30,8 @@ from tacitd_handlers.tutor.session_model import (
 )
 from tacitd_handlers.tutor.session_policy import BACK, find_known_verdict
 from tacitd_handlers.tutor.store import TutorSession
+from tacitd_handlers.tutor.texts import format_progress, format_question, format_results
 
-T = TypeVar("T")
 CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
 CHOOSE_AGAIN = "Please answer `summary`, `quiz` or `skip`."
 OFFER = "Two answers in a row were wrong. Would you like an extra explanation before you go on? (yes or no)"
@@ -49,37 +44,6 @@ WORKING = {
 }
 
 
-class LearnerCommand(Enum):
-    """What a learner can do instead of answering."""
-
-    END = "/end"
-    SKIP = "/skip"
-    REFS = "/refs"
-    HELP = "/help"
-    LEAVE = "leave"
-    """The terminal is closed, Ctrl-D, or the end of the input: save and leave."""
-
-
-class TutorScreen(Protocol):
-    """A terminal. It shows Markdown and reads answers; it knows nothing about sessions."""
-
-    def show_text(self, text: str) -> None:
-        """Show Markdown of the tutor."""
-        ...
-
-    def show_note(self, text: str) -> None:
-        """Show a line that is not the tutor's: progress, a saved session, an error."""
-        ...
-
-    def read_answer(self, prompt: str) -> str | LearnerCommand:
-        """Ask the learner; return the answer or a command. Never raises for a closed terminal."""
-        ...
-
-    def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
-        """Run a call of the model with a sign that it works; None if the learner cancelled it. Raises what `work` raises."""
-        ...
-
-
 class ConversationEnd(Struct, frozen=True):
     """How a conversation ended. `waits`: why the session could not go on, "" if it is over or the learner left."""
 
@@ -88,7 +52,7 @@ class ConversationEnd(Struct, frozen=True):
     hint: str = ""
 
 
-def lead_conversation(session: TutorSession, ask: AskAgent, screen: TutorScreen) -> ConversationEnd:
+def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> ConversationEnd:
     """Lead the session until it is over, the learner leaves, or the model cannot be asked. Everything is saved then.
 
     Raises OSError or LogDamagedError if a transition cannot be saved, and TacitdError if the daemon cannot be reached.
@@ -103,7 +67,7 @@ def lead_conversation(session: TutorSession, ask: AskAgent, screen: TutorScreen)
 
 
 class _Leader:
-    def __init__(self, session: TutorSession, ask: AskAgent, screen: TutorScreen) -> None:
+    def __init__(self, session: TutorSession, ask: AskAgent, screen: Screen) -> None:
         self._session = session
         self._ask = ask
         self._screen = screen

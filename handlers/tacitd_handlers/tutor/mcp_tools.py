@@ -26,7 +26,7 @@ TUTOR = AgentInterface(
             "start_lesson",
             "Start a tutor's session on a topic, if the learner agreed: it lasts half an hour. Returns the first question, "
             "which you show to the learner as it is. Costs model calls, within the tutor's limit.",
-            ("tutor", "start", "--plain"),
+            ("tutor", "start"),
             (ToolParameter("node", "The id of a node, or GRAPH/ID, from `list_topics`."), PROJECT),
             effect="adds",
             asks_model=True,
@@ -36,7 +36,7 @@ TUTOR = AgentInterface(
             "answer_tutor",
             "Hand in the learner's own answer to the tutor's pending question, word for word, and get the next one. "
             "Never answer for the learner. Without an answer the pending question is shown again.",
-            ("tutor", "resume", "--plain"),
+            ("tutor", "resume"),
             (
                 ToolParameter(
                     "answer", "In one line. `/skip` leaves a question out, `/end` ends with the test."

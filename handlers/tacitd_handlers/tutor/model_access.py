@@ -1,50 +1,57 @@
 """How the tutor's commands reach the model: through the daemon, or by borrowing the model where none runs.
 
 There is one writer of the budget's log: the daemon, or the process that has its lock. Each call chooses anew, because a
-daemon may start or stop during a session.
+daemon may start or stop during a session. Nothing else of the tutor knows how a call is made.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import uuid
 from collections.abc import Mapping
-from threading import Event
+from threading import Event as Flag
 from typing import Any
 
 from msgspec.structs import asdict
 
 from tacitd.config.settings import load_config
 from tacitd.control.client import BusyError, CallFailedError, call_daemon
-from tacitd.errors import TacitdError, UnavailableError
-from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.errors import TacitdError, UnavailableError, UsageError
+from tacitd.events import Event
+from tacitd.handler import BaseHandler, Done, Outcome, Tools
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, PurposeLimit, Why
 from tacitd.model_factory import borrow_model
 from tacitd.plugins import find_plugins
 from tacitd.state.paths import Paths
-from tacitd_handlers.tutor.agent_calls import HALF, make_model_request
-from tacitd_handlers.tutor.agent_prompts import AgentRequest
+from tacitd.text.converter import Converter
+from tacitd_handlers.tutor.agent_prompts import AGENTS, AgentRequest
 from tacitd_handlers.tutor.settings import TutorSettings
 
-ASK, CANCEL = "tutor.ask", "tutor.cancel"
-"""Methods of the socket."""
+PURPOSE = "tutor"
+"""The purpose of all calls of the tutor in the budget's log."""
+HALF = 0.5
+"""The part of the day's cap that the tutor may use, unless `tutor.usd_per_day` is set."""
+_TICKET = "ticket"
+_ANSWER, _NO_ANSWER = Converter(Answer), Converter(NoAnswer)
 
 
 class ModelAccess:
-    """An `AskAgent` for a terminal. `project`: the root for the budget's log, "" for none."""
+    """Asks the model for a terminal. `project`: the root for the budget's log, "" for none."""
 
-    def __init__(self, paths: Paths, environ: Mapping[str, str], project: str = "") -> None:
-        self._paths = paths
+    def __init__(self, environ: Mapping[str, str], project: str = "") -> None:
+        """Read the settings. Raises ConfigError."""
+        self._paths = Paths.from_env(environ)
         self._environ = environ
         self._project = project
         found = find_plugins()
-        config = load_config(paths.config_file, environ, found.collect_sections(), broken=bool(found.failed))
+        sections, broken = found.collect_sections(), bool(found.failed)
+        config = load_config(self._paths.config_file, environ, sections, broken=broken)
         self.settings: TutorSettings = config.get_section("tutor")
         given = self.settings.usd_per_day
         self.usd_per_day: float = config.budget.usd_per_day * HALF if given is None else given
         """What the tutor may spend in a day, in US dollars."""
 
-    def __call__(self, request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
+    def __call__(self, request: AgentRequest, cancel: Flag) -> Answer | NoAnswer:
         """Ask through the daemon; if none runs, with a borrowed model. Raises TacitdError."""
         try:
             return self._ask_daemon(request, cancel)
@@ -54,25 +61,20 @@ class ModelAccess:
             pass
         try:
             with borrow_model(self._paths, self._environ) as model:
-                return model.ask(make_model_request(request, self.settings, self._project, cancel))
+                return model.ask(_make_request(request, self.settings, self._project, cancel))
         except UnavailableError:
             return self._ask_daemon(request, cancel)  # one started between the two
 
-    def _ask_daemon(self, request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
-        """Make the call in the daemon. The call is made in a thread, so that `cancel` can end it. Raises TacitdError."""
+    def _ask_daemon(self, request: AgentRequest, cancel: Flag) -> Answer | NoAnswer:
+        """Make the call in the daemon, in a thread, so that `cancel` can end it. Raises TacitdError."""
         ticket = uuid.uuid4().hex
-        params = {
-            "agent": request.agent,
-            "prompt": request.prompt,
-            "project": self._project,
-            "ticket": ticket,
-        }
+        params = {"agent": request.agent, "prompt": request.prompt, "project": self._project, _TICKET: ticket}
         call_daemon(self._paths.socket, "ping", timeout=10.0)
         outcome: list[Any] = []
 
         def work() -> None:
             try:
-                outcome.append(call_daemon(self._paths.socket, ASK, params, None))
+                outcome.append(call_daemon(self._paths.socket, "tutor.ask", params, None))
             except TacitdError as error:
                 outcome.append(error)
 
@@ -81,29 +83,59 @@ class ModelAccess:
         while thread.is_alive():
             thread.join(0.1)
             if cancel.is_set():
-                call_daemon(self._paths.socket, CANCEL, {"ticket": ticket})
+                call_daemon(self._paths.socket, "tutor.cancel", {_TICKET: ticket})
                 thread.join(10.0)
                 break
-        said = outcome[0] if outcome else {"why": Why.CANCELLED, "detail": "the call was cancelled"}
+        said = outcome[0] if outcome else asdict(NoAnswer(Why.CANCELLED, "the call was cancelled"))
         if isinstance(said, TacitdError):
             raise said
-        return decode_outcome(said)
+        made: Answer | NoAnswer = (_NO_ANSWER if "why" in said else _ANSWER).convert(said)
+        return made
 
 
-def encode_outcome(outcome: Answer | NoAnswer) -> dict[str, Any]:
-    """The model's outcome as JSON, for the socket."""
-    return asdict(outcome)
+class TutorHandler(BaseHandler):
+    """The daemon's side: it has the running calls, and nothing to handle."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, Flag] = {}
+        """The flag that cancels a call, by its ticket. Single operations on it are thread-safe."""
+
+    def handle(self, event: Event, tools: Tools) -> Outcome:
+        """Nothing is to be done."""
+        return Done()
 
 
-def decode_outcome(said: Mapping[str, Any]) -> Answer | NoAnswer:
-    """The outcome of `encode_outcome`."""
-    if "why" in said:
-        at = said.get("retry_at")
-        why, detail = Why(str(said["why"])), str(said.get("detail", ""))
-        return NoAnswer(why, detail, str(said.get("hint", "")), float(at) if at else None)
-    return Answer(str(said["text"]), str(said.get("model", "")), float(said.get("usd", 0.0)))
+def ask_agent(handler: TutorHandler, tools: Tools, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The socket's method `tutor.ask`: a call that a person waits for. Raises UsageError for an unknown agent."""
+    agent, ticket, project = params["agent"], str(params[_TICKET]), str(params.get("project", ""))
+    if agent not in AGENTS:
+        raise UsageError(f"there is no agent {agent!r}")
+    flag = handler.calls.setdefault(ticket, Flag())
+    request = AgentRequest(agent, str(params["prompt"]))
+    try:
+        return asdict(tools.model.ask(_make_request(request, tools.settings["tutor"], project, flag)))
+    finally:
+        handler.calls.pop(ticket, None)
 
 
-def system_access(project: str = "") -> ModelAccess:
-    """The access for this process's environment. Raises ConfigError."""
-    return ModelAccess(Paths.from_env(os.environ), os.environ, project)
+def cancel_agent(handler: TutorHandler, tools: Tools, params: Mapping[str, Any]) -> dict[str, bool]:
+    """The socket's method `tutor.cancel`: end the call with this ticket."""
+    flag = handler.calls.get(str(params[_TICKET]))
+    if flag is not None:
+        flag.set()
+    return {"cancelled": flag is not None}
+
+
+def _make_request(request: AgentRequest, settings: TutorSettings, project: str, cancel: Flag) -> ModelRequest:
+    given = settings.usd_per_day
+    return ModelRequest(
+        request.prompt,
+        request.tier,
+        f"{PURPOSE}:{uuid.uuid4().hex}",  # a person asks again on purpose: no two calls have the same key
+        system=request.system,
+        purpose=PURPOSE,
+        limit=PurposeLimit(share=HALF) if given is None else PurposeLimit(usd=given),
+        is_waited_for=True,
+        cancel=cancel,
+        project=project,
+    )

@@ -1,4 +1,4 @@
-"""Lead a session from the command line: choose the terminal, start or resume, and report how it ended.
+"""Start, resume, discard and grade sessions from the command line.
 
 Exit codes: 0 the session is over or saved, 75 it waits for the model.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,55 +15,37 @@ from threading import Event
 from types import FrameType
 
 from tacitd.cli.common import echo_message
-from tacitd.clock import SystemClock
-from tacitd.errors import OK, PARKED, UsageError
+from tacitd.errors import OK, PARKED, UnavailableError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_grading
-from tacitd_handlers.tutor.conversation import HELP, ConversationEnd, TutorScreen, lead_conversation
-from tacitd_handlers.tutor.graph_library import find_node, list_graphs
-from tacitd_handlers.tutor.handler import refresh_overview
-from tacitd_handlers.tutor.model_access import system_access
-from tacitd_handlers.tutor.plain_screen import PlainScreen
-from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, Step
-from tacitd_handlers.tutor.session_planning import describe_change, plan_session
+from tacitd_handlers.tutor.conversation import HELP, lead_conversation
+from tacitd_handlers.tutor.graph_files import FoundNode, find_node, list_graphs
+from tacitd_handlers.tutor.mastery import MasteryBook, measure_node, select_objectives, suggest_nodes
+from tacitd_handlers.tutor.model_access import ModelAccess
+from tacitd_handlers.tutor.screen import Screen
+from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, SessionPlan, Step, TestMix
 from tacitd_handlers.tutor.session_records import ReplayedSession
+from tacitd_handlers.tutor.settings import TutorSettings
 from tacitd_handlers.tutor.store import TutorSession, TutorStore
-from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+
+NEXT = 3
+"""Next nodes that the closing names."""
+HOUR = 3600.0
+"""Seconds between tries to grade a test again that are not asked for: each is up to two calls of the accurate tier."""
 
 
-def open_tutor_store() -> TutorStore:
-    """The store for this process's environment."""
-    return TutorStore(find_tutor_paths(os.environ), SystemClock())
-
-
-def make_screen(plain: bool) -> TutorScreen:
-    """The screen: with a line editor if standard input and output are a terminal and `plain` was not asked for."""
-    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
-    return PlainScreen(sys.stdin, is_terminal=is_terminal and not plain)
-
-
-def start_session(name: str, root: Path, *, is_new: bool, plain: bool) -> int:
+def start_session(store: TutorStore, name: str, root: Path, *, is_new: bool) -> int:
     """Start a session on a node and lead it. Raises UsageError if there is no such node, or one on it is open."""
-    store = open_tutor_store()
     found = find_node(list_graphs(store.paths, root), name)
-    for one in [] if is_new else _list_open(store):
+    for one in store.tend_sessions():
         plan = one.state.plan
-        if (plan.graph, plan.node_id) == (found.file.key, found.node.id):
+        if one.state.is_open and not is_new and (plan.graph, plan.node_id) == (found.file.key, found.node.id):
             raise UsageError(
                 f"the session {plan.session} on {plan.title} is open",
                 "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it, `--new` starts another",
             )
-    access = system_access(found.file.project)
-    plan = plan_session(
-        found.graph,
-        found.file.key,
-        found.node,
-        store.read_mastery(),
-        access.settings,
-        project=found.file.project,
-        now=store.clock.now(),
-    )
-    screen = make_screen(plain)
+    access, screen = ModelAccess(os.environ, found.file.project), Screen()
+    plan = plan_session(found, store.read_mastery(), access.settings, store.clock.now())
     skipped = len(found.node.objectives) - len(plan.objectives)
     if skipped:
         screen.show_note(f"{skipped} objectives are mastered already and left out.")
@@ -74,115 +55,124 @@ def start_session(name: str, root: Path, *, is_new: bool, plain: bool) -> int:
     )
     screen.show_note(HELP)
     with store.start_session(plan) as session:
-        return lead_session(store, session, access, screen)
+        return _lead(store, session, access, screen)
 
 
-def resume_session(id: str | None, *, plain: bool, is_ending: bool = False) -> int:
+def plan_session(found: FoundNode, book: MasteryBook, settings: TutorSettings, now: float) -> SessionPlan:
+    """The plan of a session on a node; its id is made when it starts. `now`: seconds since 1970, UTC."""
+    graph, key, node = found.graph, found.file.key, found.node
+    mix = TestMix(settings.test_mcq, settings.test_short, settings.test_paraphrase)
+    followers = [one for one in graph.list_followers(node.id) if not measure_node(book, key, one).is_mastered]
+    others = [one.node for one in suggest_nodes(book, key, graph, now) if one.node.id != node.id]
+    return SessionPlan(
+        session="",
+        graph=key,
+        project=found.file.project,
+        node_id=node.id,
+        title=node.title,
+        objectives=select_objectives(book, key, node),
+        prerequisites=graph.list_prerequisites(node),
+        references=node.references,
+        level=graph.level,
+        next_nodes=tuple(dict.fromkeys(one.title for one in (*followers, *others)))[:NEXT],
+        mix=mix if mix.mcq + mix.short + mix.paraphrase else TestMix(),
+    )
+
+
+def resume_session(store: TutorStore, id: str | None, *, is_ending: bool = False) -> int:
     """Continue a session at its pending question; `is_ending`: with its test. Raises UsageError, UnavailableError."""
-    store = open_tutor_store()
-    chosen = id or _choose_session(store)
-    with store.open_session(chosen) as session:
-        state = session.state
+    with store.open_session(id or _choose_session(store)) as session:
+        plan, state = session.state.plan, session.state
         if not state.is_open:
-            raise UsageError(
-                f"the session {chosen} is over ({state.outcome})", "`tacitd tutor history` shows its scores"
-            )
-        screen = make_screen(plain)
-        graphs = list_graphs(store.paths, Path(state.plan.project) if state.plan.project else None)
-        known = next((one.parsed.graph for one in graphs if one.key == state.plan.graph), None)
-        change = describe_change(state.plan, known)
-        if change:
-            screen.show_note(change)
+            what = f"the session {plan.session} is over ({state.outcome})"
+            raise UsageError(what, "`tacitd tutor history` shows its scores")
+        screen = Screen()
         if session.found.bad:
             screen.show_note(f"{session.found.bad} damaged records of the session are skipped.")
-        screen.show_note(f"Continuing: {state.plan.title}")
+        screen.show_note(f"Continuing: {plan.title}")
         if is_ending:
             session.record_event(Ended())
-        return lead_session(store, session, system_access(state.plan.project), screen)
+        return _lead(store, session, ModelAccess(os.environ, plan.project), screen)
 
 
-def lead_session(store: TutorStore, session: TutorSession, ask: AskAgent, screen: TutorScreen) -> int:
+def discard_session(store: TutorStore, id: str | None) -> int:
+    """Close a session without a test. Raises UsageError, UnavailableError."""
+    with store.open_session(id or _choose_session(store)) as session:
+        if session.state.step is Step.GRADE:
+            what = "the test of this session is handed in and waits for its grade"
+            raise UsageError(what, "`tacitd tutor grade`")
+        session.record_event(Closed("discarded"))
+    echo_message("closed without a test; mastery is unchanged")
+    return OK
+
+
+def grade_sessions(store: TutorStore, id: str | None) -> int:
+    """Grade the tests without scores; return 75 if one still has none. Raises UnavailableError."""
+    waiting = [one for one in store.tend_sessions() if one.state.needs_grading]
+    chosen = [one for one in waiting if id in (None, one.state.plan.session)]
+    if not chosen:
+        echo_message("no test waits for its grade")
+    are_graded = [_grade(store, one) for one in chosen]
+    return OK if all(are_graded) else PARKED
+
+
+def list_graded(store: TutorStore) -> list[ReplayedSession]:
+    """All sessions. Tests that have no scores are graded first, if that did not fail in the last hour (SPEC T-21)."""
+    now, sessions = store.clock.now(), store.tend_sessions()
+    due = [one for one in sessions if one.state.needs_grading]
+    due = [one for one in due if not one.state.grading_tries or now - one.last >= HOUR]
+    for one in due:
+        try:
+            _grade(store, one)
+        except UnavailableError as error:  # it is open in a terminal, or the daemon is busy
+            echo_message(f"{one.state.plan.title}: {error.what}")
+    return store.list_sessions() if due else sessions
+
+
+def _grade(store: TutorStore, found: ReplayedSession) -> bool:
+    """Ask for the grade of one test, and print what came of it; return whether it has scores now."""
+    plan = found.state.plan
+    with store.open_session(plan.session) as session:
+        if not session.state.needs_grading:
+            return True  # another process has graded it since the sessions were listed
+        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project), Event())
+        if isinstance(outcome, NoAnswer):
+            hint = f" (hint: {outcome.hint})" if outcome.hint else ""
+            echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
+            return False
+        if isinstance(outcome, FailedStep):
+            session.record_event(GradingFailed(outcome.fault))
+            echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
+            return False
+        store.record_scores(session.record_event(outcome), store.clock.now())
+    for one in plan.objectives:
+        if one.id in outcome.scores:
+            echo_message(f"{outcome.scores[one.id]:.2f}  {one.text}")
+    return True
+
+
+def _lead(store: TutorStore, session: TutorSession, ask: AskAgent, screen: Screen) -> int:
     """Lead a session in a terminal; return the exit code. A signal that ends the terminal leaves the session saved."""
     try:
         with _ended_by_signals():
             end = lead_conversation(session, ask, screen)
     finally:
         store.record_scores(session.state, store.clock.now())
-        refresh_overview(store)
-    _report_end(session, end, screen)
-    return PARKED if end.waits else OK
-
-
-def _report_end(session: TutorSession, end: ConversationEnd, screen: TutorScreen) -> None:
-    state = end.state
     if end.waits:
         screen.show_note(f"The model does not answer: {end.waits}")
         if end.hint:
             screen.show_note(f"hint: {end.hint}")
-    if state.is_open:
+    if end.state.is_open:
         screen.show_note("The session is saved: `tacitd tutor resume` continues here.")
-
-
-def discard_session(id: str | None) -> int:
-    """Close a session without a test. Raises UsageError, UnavailableError."""
-    store = open_tutor_store()
-    with store.open_session(id or _choose_session(store)) as session:
-        if session.state.step is Step.GRADE:
-            raise UsageError(
-                "the test of this session is handed in and waits for its grade", "`tacitd tutor grade`"
-            )
-        session.record_event(Closed("discarded"))
-    refresh_overview(store)
-    echo_message("closed without a test; mastery is unchanged")
-    return OK
-
-
-def grade_sessions(id: str | None) -> int:
-    """Grade tests without scores; return 75 if one still has none."""
-    store, code = open_tutor_store(), OK
-    waiting = [one for one in store.list_sessions() if one.state.needs_grading]
-    if id is not None:
-        waiting = [one for one in waiting if one.state.plan.session == id]
-    if not waiting:
-        echo_message("no test waits for its grade")
-        return OK
-    for found in waiting:
-        plan = found.state.plan
-        with store.open_session(plan.session) as session:
-            if not session.state.needs_grading:
-                continue  # the daemon has graded it since the sessions were listed
-            outcome = run_grading(session.state, system_access(plan.project), Event())
-            if isinstance(outcome, NoAnswer):
-                echo_message(
-                    f"{plan.title}: {outcome.reason}{f' (hint: {outcome.hint})' if outcome.hint else ''}"
-                )
-                code = PARKED
-                continue
-            if isinstance(outcome, FailedStep):
-                session.record_event(GradingFailed(outcome.fault))
-                echo_message(f"{plan.title}: the grader's answer could not be used: {outcome.fault}")
-                code = PARKED
-                continue
-            state = session.record_event(outcome)
-            store.record_scores(state, store.clock.now())
-        for one in plan.objectives:
-            if one.id in outcome.scores:
-                echo_message(f"{outcome.scores[one.id]:.2f}  {one.text}")
-    refresh_overview(store)
-    return code
-
-
-def _list_open(store: TutorStore) -> list[ReplayedSession]:
-    return [one for one in store.list_sessions() if one.state.is_open]
+    return PARKED if end.waits else OK
 
 
 def _choose_session(store: TutorStore) -> str:
     """The id of the open session that was used last. Raises UsageError if there is none."""
-    open_sessions = _list_open(store)
+    open_sessions = [one for one in store.tend_sessions() if one.state.is_open]
     if not open_sessions:
-        raise UsageError(
-            "no session is open", "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
-        )
+        hint = "`tacitd tutor start NODE` starts one; `tacitd tutor map` lists the nodes"
+        raise UsageError("no session is open", hint)
     return max(open_sessions, key=lambda one: one.last).state.plan.session
 
 

@@ -60,8 +60,6 @@ class SessionPlan(Struct, frozen=True):
     level: str = ""
     next_nodes: tuple[str, ...] = ()
     """Titles of nodes that can follow."""
-    digest: str = ""
-    """A hash of the node as it was, to notice a changed graph."""
     mix: TestMix = field(default_factory=TestMix)
 
 

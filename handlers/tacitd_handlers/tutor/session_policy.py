@@ -34,6 +34,10 @@ from tacitd_handlers.tutor.session_model import (
     Step,
 )
 
+EXPIRED_AFTER = 30 * 86400.0
+"""Seconds without an event after which a session that waits for the learner is over (SPEC T-24)."""
+IMPLAUSIBLE = 400 * 86400.0
+"""Seconds after which the clock is doubted: nothing expires because a machine started in another year."""
 FAILURES = 2
 """Wrong micro-quiz answers in a row after which an extra explanation is offered (SPEC T-13)."""
 BACK = {
@@ -86,6 +90,11 @@ def advance(state: SessionState, event: SessionEvent) -> SessionState:
 def can_be_closed(state: SessionState) -> bool:
     """Whether the session can be closed without a test. One whose test was handed in is graded, however long that takes."""
     return state.is_open and state.step is not Step.GRADE
+
+
+def is_expired(state: SessionState, idle: float) -> bool:
+    """Whether nobody continued the session for too long. `idle`: seconds since its last event."""
+    return can_be_closed(state) and EXPIRED_AFTER <= idle <= IMPLAUSIBLE
 
 
 def find_known_verdict(state: SessionState) -> Judged | None:

@@ -1,31 +1,28 @@
-"""The tutor's files: a log of each session, its readable copy, the log of scores, and the overview.
+"""The tutor's files: a log of each session, its readable copy, and the log of scores.
 
-A session is written by one process at a time, which holds its lock: a terminal, or the daemon that grades. Every
-transition is durable before anything that follows from it is shown (SPEC T-24).
+A session is written by one process at a time, which holds its lock. Every transition is durable before anything that
+follows from it is shown (SPEC T-24).
 """
 
 from __future__ import annotations
 
-import json
 import re
 import secrets
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.errors import UnavailableError, UsageError
-from tacitd.files.locks import acquire_lock, make_private_dir
+from tacitd.files.locks import acquire_lock
 from tacitd.files.log import Log
 from tacitd.files.replaced import replace_file
 from tacitd_handlers.tutor.mastery import MasteryBook
-from tacitd_handlers.tutor.render import format_session_log
-from tacitd_handlers.tutor.session_model import SessionEvent, SessionPlan, SessionState
-from tacitd_handlers.tutor.session_policy import advance
+from tacitd_handlers.tutor.session_model import Closed, SessionEvent, SessionPlan, SessionState
+from tacitd_handlers.tutor.session_policy import advance, is_expired
 from tacitd_handlers.tutor.session_records import (
     ReplayedSession,
     TimedEvent,
@@ -33,6 +30,7 @@ from tacitd_handlers.tutor.session_records import (
     encode_start,
     replay_session,
 )
+from tacitd_handlers.tutor.texts import format_session_log
 from tacitd_handlers.tutor.tutor_paths import TutorPaths
 
 _SESSION_ID = re.compile(r"\d{8}-\d{4}-[A-Za-z0-9][A-Za-z0-9._-]{0,63}-[0-9a-f]{4}")
@@ -80,17 +78,36 @@ class TutorStore:
         """Damaged records and logs that the last reading found."""
         self._make_token = make_token
 
-    def list_sessions(self) -> list[ReplayedSession]:
-        """Every session, the oldest first. Logs that are not sessions are counted in `bad`. Raises OSError."""
+    def list_sessions(self, newest: int = 0) -> list[ReplayedSession]:
+        """Every session, or the newest ones, the oldest first. Logs that are none are counted in `bad`. Raises OSError."""
         self.bad = 0
         found = []
-        for path in self._log_paths():
+        for path in self._log_paths()[-newest:]:
             log = Log(path, terminated=True)
             one = replay_session(log.read())
             self.bad += log.bad + (one.bad if one is not None else 1)
             if one is not None and one.state.plan.session == path.stem:
                 found.append(one)
         return sorted(found, key=lambda one: one.started)
+
+    def tend_sessions(self) -> list[ReplayedSession]:
+        """Close sessions that nobody continued for thirty days (SPEC T-24), record scores that a crash left out, and list all.
+
+        A session that is open elsewhere is left to its terminal. Raises OSError, LogDamagedError.
+        """
+        now, recorded = self.clock.now(), self.read_mastery().sessions
+        tended = []
+        for found in self.list_sessions():
+            one, id = found, found.state.plan.session
+            if found.state.scores is not None and id not in recorded:
+                self.record_scores(found.state, found.last)
+            if is_expired(found.state, now - found.last):
+                with suppress(UnavailableError, UsageError), self.open_session(id) as session:
+                    if is_expired(session.state, now - session.found.last):
+                        session.record_event(Closed("expired"))
+                    one = session.found
+            tended.append(one)
+        return tended
 
     @contextmanager
     def start_session(self, plan: SessionPlan) -> Iterator[TutorSession]:
@@ -132,7 +149,7 @@ class TutorStore:
     def record_scores(self, state: SessionState, at: float) -> bool:
         """Add a session's scores to the log of mastery, once; return whether they were added. Raises OSError.
 
-        A crash between the session's record and this one is repaired by calling it again for every session with scores.
+        A crash between the session's record and this one is repaired by `tend_sessions`.
         """
         plan = state.plan
         if state.scores is None or plan.session in self.read_mastery().sessions:
@@ -140,12 +157,6 @@ class TutorStore:
         record = {"at": at, "session": plan.session, "graph": plan.graph, "node": plan.node_id}
         Log(self.paths.mastery, terminated=True).append_and_close({**record, "scores": dict(state.scores)})
         return True
-
-    def write_overview(self, document: Mapping[str, Any]) -> None:
-        """Replace the overview. Raises OSError."""
-        make_private_dir(self.paths.directory)
-        data = json.dumps(document, ensure_ascii=False, indent=1).encode("utf-8", "replace")
-        replace_file(self.paths.overview, data, mode=0o600)
 
     def _make_session(self, log: Log, found: ReplayedSession) -> TutorSession:
         return TutorSession(log, log.path.with_suffix(".md"), self.clock, found)
@@ -176,12 +187,3 @@ class TutorStore:
             # Removed while it is held, so that no lock files pile up; `acquire_lock` notices a removed file.
             lock.path.unlink(missing_ok=True)
             lock.release()
-
-
-def read_overview(path: Path) -> dict[str, Any]:
-    """The overview; {} if there is none or it is damaged, because it is derived and will be written again."""
-    try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -1,4 +1,4 @@
-"""The paths of the tutor's files, from the environment. Nothing heavy is imported: a session's start waits for this."""
+"""The paths of the tutor's files, from the environment, and which of them a purge removes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd.handler import Footprint
 from tacitd.state.paths import data_dir, state_dir
 
-GRAPHS = "tutor"
-"""The directory of a project that contains its graphs."""
-SUFFIXES = (".yaml", ".yml", ".json")
+OLD_OVERVIEW = "overview.json"
+"""A file that earlier versions derived from the others, in the data directory. It is neither read nor a graph."""
 
 
 class TutorPaths(Struct, frozen=True):
@@ -32,12 +32,18 @@ class TutorPaths(Struct, frozen=True):
         """The log of graded scores."""
         return self.directory / "mastery.jsonl"
 
-    @property
-    def overview(self) -> Path:
-        """What `tacitd context` and `tacitd status` show, derived from the others."""
-        return self.directory / "overview.json"
-
 
 def find_tutor_paths(environ: Mapping[str, str]) -> TutorPaths:
     """The paths for an environment."""
     return TutorPaths(data_dir(environ) / "tutor", state_dir(environ) / "handlers" / "tutor" / "locks")
+
+
+def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
+    """For `uninstall --purge`: sessions and scores belong to the person and stay."""
+    at = find_tutor_paths(environ)
+    return Footprint(
+        [at.directory / OLD_OVERVIEW],
+        [at.sessions, at.mastery],
+        [at.directory, at.sessions],
+        own=[at.directory, at.directory.parent],
+    )

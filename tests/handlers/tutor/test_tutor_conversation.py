@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
@@ -13,11 +12,11 @@ from support_tutor import make_plan, make_store
 from support_tutor_script import LEARNER, ScriptedAgents, ScriptedScreen, answer_by_script
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
-from tacitd_handlers.tutor.conversation import ConversationEnd, LearnerCommand, lead_conversation
-from tacitd_handlers.tutor.graph_library import find_node, list_graphs
-from tacitd_handlers.tutor.plain_screen import LONGEST_LINE, PlainScreen
+from tacitd_handlers.tutor.conversation import ConversationEnd, lead_conversation
+from tacitd_handlers.tutor.graph_files import find_node, list_graphs
+from tacitd_handlers.tutor.screen import LearnerCommand
+from tacitd_handlers.tutor.session_commands import plan_session
 from tacitd_handlers.tutor.session_model import Step
-from tacitd_handlers.tutor.session_planning import plan_session
 from tacitd_handlers.tutor.settings import TutorSettings
 
 GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "session.txt"
@@ -27,7 +26,7 @@ def test_a_session_is_the_golden_transcript(tmp_path: Path) -> None:
     """Seed 002, section 3: introduction, check, two objectives, an offer, /end, test, grader, greeting."""
     store, screen = make_store(tmp_path), ScriptedScreen(LEARNER)
     found = find_node(list_graphs(store.paths, None), "git-internals/refs")
-    plan = plan_session(found.graph, found.file.key, found.node, store.read_mastery(), TutorSettings())
+    plan = plan_session(found, store.read_mastery(), TutorSettings(), store.clock.now())
     with store.start_session(plan) as session:
         lead_conversation(session, ScriptedAgents(), screen)
     assert "\n".join(screen.shown).rstrip() + "\n" == GOLDEN.read_text(encoding="utf-8")
@@ -165,19 +164,9 @@ def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
     assert end.state.scores == {"o1": 0.9} and any("was cancelled" in line for line in screen.shown)
 
 
-def test_line_mode_reads_one_answer_a_line(capsys: pytest.CaptureFixture[str]) -> None:
-    """The plain mode: commands, an overlong line, the end of the input, no escape sequences."""
-    screen = PlainScreen(io.StringIO(f"yes\n /END \n{'x' * (LONGEST_LINE + 50)}\n/skip\nlast"))
-    said = [screen.read_answer("Why?") for _ in range(6)]
-    assert said[:2] == ["yes", LearnerCommand.END] and len(str(said[2])) == LONGEST_LINE
-    assert said[3:] == [LearnerCommand.SKIP, "last", LearnerCommand.LEAVE]
-    screen.show_text("\x1b[31mred")
-    assert "\x1b" not in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("said", [LearnerCommand.SKIP, LearnerCommand.END])
 def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_path: Path) -> None:
-    """SPEC T-21: neither command has an effect during grading, so both leave; the daemon grades the saved test."""
+    """SPEC T-21: neither command has an effect during grading, so both leave; the saved test is graded later."""
     reply = failing("grader", NoAnswer(Why.CANCELLED, "cancelled"), times=1)
     end, screen = lead(tmp_path, [*WHOLE, said], reply)
     assert end.state.step is Step.GRADE and not end.waits

@@ -73,11 +73,10 @@ def test_files_are_private(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     with store.start_session(make_plan()) as session:
         store.record_scores(replace(session.state, scores={"o1": 0.5}), 1.0)
-    store.write_overview({})
     modes = {
         one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "tutor").rglob("*") if one.is_file()
     }
-    assert len(modes) == 4 and set(modes.values()) == {0o600}
+    assert len(modes) == 3 and set(modes.values()) == {0o600}
     assert stat.S_IMODE((tmp_path / "tutor").stat().st_mode) == 0o700
 
 

@@ -1,15 +1,14 @@
-"""Texts of the tutor: the session's log as Markdown, the map of a graph, progress, status lines. Pure.
+"""Texts of the tutor: the session's log as Markdown, the map of a graph, progress, results. Pure.
 
 Answer keys are part of a session's log only when the session is over (SPEC T-19).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, assert_never
+from collections.abc import Iterator
+from typing import assert_never
 
 from tacitd.clock import local_minutes
-from tacitd.text.plurals import count_noun
 from tacitd_handlers.shared.prompt_filling import fence_text
 from tacitd_handlers.tutor.choices import LETTERS, find_choice, format_choice
 from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
@@ -55,26 +54,23 @@ def format_question(question: Question, *, with_key: bool = False) -> str:
 
 
 def format_progress(state: SessionState) -> str:
-    """The way through the objectives in one line: `[2/6] ##.... Name the four kinds of objects`."""
-    total = len(state.plan.objectives)
-    if state.step in (Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE):
-        count = (
-            f" {min(state.asked + 1, len(state.questions))}/{len(state.questions)}" if state.questions else ""
-        )
-        return f"[final test{count}] {'#' * len(state.covered)}{'.' * (total - len(state.covered))}"
-    if state.step in (
-        Step.INTRODUCE,
-        Step.CHOOSE,
-        Step.SUMMARIZE,
-        Step.BUILD_CHECK,
-        Step.CHECK_ANSWER,
-        Step.JUDGE_CHECK,
-    ):
-        return f"[prerequisites] {'.' * total} {state.plan.title}"
-    if state.step in (Step.CLOSE, Step.FINISHED):
-        return f"[done] {'#' * len(state.covered)}{'.' * (total - len(state.covered))} {state.plan.title}"
-    bar = "#" * state.at + "." * (total - state.at)
-    return f"[{state.at + 1}/{total}] {bar} {state.objective.text}"
+    """Where the session is, in one line: `[2/6] Name the four kinds of objects`."""
+    plan = state.plan
+    match state.step:
+        case Step.BUILD_TEST | Step.TEST_ANSWER | Step.GRADE | Step.CLOSE | Step.FINISHED:
+            total = len(state.questions)
+            return f"[final test {min(state.asked + 1, total)}/{total}]" if total else "[final test]"
+        case (
+            Step.INTRODUCE
+            | Step.CHOOSE
+            | Step.SUMMARIZE
+            | Step.BUILD_CHECK
+            | Step.CHECK_ANSWER
+            | Step.JUDGE_CHECK
+        ):
+            return f"[prerequisites] {plan.title}"
+        case _:
+            return f"[{state.at + 1}/{len(plan.objectives)}] {state.objective.text}"
 
 
 def format_results(state: SessionState) -> list[str]:
@@ -162,47 +158,21 @@ def _objective_text(state: SessionState, id: str) -> str:
     return next((one.text for one in state.plan.objectives if one.id == id), id)
 
 
-def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> list[tuple[str, str]]:
-    """The map of a graph: (line, mark) of each node, prerequisites first. Marks: `mastered`, `begun`, `ready`, `locked`.
-
-    A line is readable without colour: `[x] objects  1.00  The object store  after: basics`.
-    """
+def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[str]:
+    """The map of a graph, prerequisites first: `[x] objects  1.00  The object store  after: basics`."""
     measured = {node.id: measure_node(book, key, node) for node in graph.nodes}
-    width = max((len(node.id) for node in graph.nodes), default=0)
-    rows = []
+    width = max(map(len, measured))
     for node in graph.nodes:
         one = measured[node.id]
-        if one.is_mastered:
-            box, mark = "[x]", "mastered"
-        elif one.graded:
-            box, mark = "[~]", "begun"
-        elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):
-            box, mark = "[ ]", "ready"
-        else:
-            box, mark = "[-]", "locked"
+        is_ready = all(measured[id].is_mastered for id in node.prerequisites)
+        box = "[x]" if one.is_mastered else "[~]" if one.graded else "[ ]" if is_ready else "[-]"
         after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
-        score = f"{one.mean:.2f}" if one.graded else "  - "
-        rows.append((f"{box} {node.id:<{width}}  {score}  {node.title}{after}", mark))
-        if one.weakest is not None and (book.get_score(key, node.id, one.weakest.id) or 0.0) < 1.0:
-            low = book.get_score(key, node.id, one.weakest.id) or 0.0
-            rows.append((f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})", mark))
-    return rows
+        yield f"{box} {node.id:<{width}}  {f'{one.mean:.2f}' if one.graded else '  - '}  {node.title}{after}"
+        low = book.get_score(key, node.id, one.weakest.id) if one.weakest is not None else None
+        if one.weakest is not None and low is not None and low < 1.0:
+            yield f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})"
 
 
 LEGEND = (
     f"[x] mastered (mean {THRESHOLD:.2f} or more)  [~] begun  [ ] can be begun  [-] prerequisites are missing"
 )
-
-
-def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
-    """The tutor's lines of `tacitd status`. A line that starts with `!` needs action."""
-    if part.get("sessions"):
-        yield f"{count_noun(part['sessions'], 'session')}, {count_noun(part['mastered'], 'node')} mastered"
-    for one in part.get("open", ()):
-        yield f"open: {one['title']}; continue with `tacitd tutor resume`"
-    if part.get("ungraded"):
-        yield f"{count_noun(part['ungraded'], 'session')} {'waits' if part['ungraded'] == 1 else 'wait'} for grading"
-    if part.get("retests"):
-        yield f"retests suggested: {', '.join(part['retests'])}"
-    for fault in part.get("faults", ()):
-        yield f"! {fault}"

@@ -1,0 +1,149 @@
+"""Where graphs are found, and reading them: a project's `tutor/`, the data directory, the two samples of the package.
+
+A graph of a cloned repository is a stranger's file: only regular files inside the project are read, and only so much.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from importlib.resources import files
+from pathlib import Path
+
+from msgspec import Struct
+
+from tacitd.errors import UsageError, describe_os_error
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, GraphNode, KnowledgeGraph, check_graph
+from tacitd_handlers.tutor.tutor_paths import OLD_OVERVIEW, TutorPaths
+
+GRAPHS = "tutor"
+"""The directory of a project that contains its graphs."""
+SUFFIXES = (".yaml", ".yml", ".json")
+LARGEST = 256 * 1024
+"""Bytes of a graph file: PyYAML takes about two seconds for so much."""
+MANY = 50
+"""Graph files of one directory that are read."""
+
+
+class GraphFile(Struct, frozen=True):
+    """A graph file, read and checked."""
+
+    path: Path
+    project: str
+    """The root of the project that it belongs to; "" for other graphs."""
+    checked: CheckedGraph
+    is_sample: bool = False
+
+    @property
+    def key(self) -> str:
+        """Identifies the graph in the records of mastery: the name of its file, with its project."""
+        return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
+
+
+class FoundNode(Struct, frozen=True):
+    """A node with the graph that it is in."""
+
+    file: GraphFile
+    graph: KnowledgeGraph
+    node: GraphNode
+
+
+def find_graph_root(directory: Path) -> Path:
+    """The nearest directory upwards that has a `.git` or a folder of graphs; the directory itself if none has.
+
+    Other than the root of a project, this may be a folder inside a repository, and a linked worktree has its own.
+    """
+    for one in (directory, *directory.parents):
+        if os.path.lexists(one / ".git") or _list_paths(one / GRAPHS):
+            return one
+    return directory
+
+
+def list_graphs(paths: TutorPaths, project: Path | None) -> list[GraphFile]:
+    """The graphs of a project, of the data directory, and the samples, in this order. Raises nothing."""
+    found = []
+    # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
+    if project is not None and project / GRAPHS != paths.directory:
+        found = [read_graph(path, project) for path in _list_paths(project / GRAPHS)]
+    found += [read_graph(path) for path in _list_paths(paths.directory)]
+    samples = Path(str(files("tacitd_handlers.tutor"))) / "samples"
+    return [*found, *(read_graph(path, is_sample=True) for path in _list_paths(samples))]
+
+
+def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False) -> GraphFile:
+    """Read and check one file. `root`: it must be inside this project. Raises nothing: what is wrong is a fault."""
+    try:
+        if root is not None and not path.resolve(strict=True).is_relative_to(root.resolve()):
+            raise OSError(0, "it is a link that leads out of the project", str(path))
+        checked = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
+    except OSError as error:
+        checked = CheckedGraph(None, [describe_os_error(error)[0] if error.errno else str(error.strerror)])
+    except ValueError as error:
+        checked = CheckedGraph(None, [str(error)])
+    return GraphFile(path, str(root) if root is not None else "", checked, is_sample)
+
+
+def parse_document(text: str, *, is_json: bool = False) -> object:
+    """The document that a YAML or JSON text contains: mappings, lists and texts. Raises ValueError with the reason.
+
+    Numbers, dates and words such as `yes` are texts, as they are written. No tag of YAML has a meaning.
+    """
+    import yaml
+
+    try:
+        if is_json:
+            return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
+        return yaml.load(text, yaml.BaseLoader)
+    except RecursionError:
+        raise ValueError("the file is nested too deeply") from None
+    except (yaml.YAMLError, ValueError) as error:
+        what = "JSON" if is_json else "YAML"
+        raise ValueError(f"this is not {what}: {sanitize_line(str(error))}") from None
+
+
+def find_node(graphs: list[GraphFile], name: str) -> FoundNode:
+    """The node with this id, or `graph/id`. Raises UsageError, which names the nodes that there are, or a fault."""
+    wanted, _, id = name.rpartition("/")
+    found = []
+    for file in graphs:
+        graph = file.checked.graph
+        node = graph.find_node(id) if graph is not None and wanted in ("", file.path.stem) else None
+        if graph is not None and node is not None:
+            found.append(FoundNode(file, graph, node))
+    # A graph of a project comes before the samples: its node is meant if both have one of this name.
+    own = [one for one in found if not one.file.is_sample] or found
+    if len(own) == 1:
+        return own[0]
+    if own:
+        names = ", ".join(f"{one.file.path.stem}/{id}" for one in own)
+        raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
+    for file in graphs:
+        if file.checked.graph is None:
+            what = f"there is no node {name}; {file.path}: {file.checked.faults[0]}"
+            raise UsageError(what, "`tacitd tutor graph FILE` lists all faults")
+    raise UsageError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
+
+
+def _list_paths(directory: Path) -> list[Path]:
+    try:
+        names = sorted(path.name for path in directory.iterdir() if path.suffix in SUFFIXES)
+    except OSError:
+        return []
+    return [directory / name for name in names[:MANY] if not name.startswith(".") and name != OLD_OVERVIEW]
+
+
+def _read_text(path: Path) -> str:
+    """The text of a regular file. Raises OSError, and ValueError if it is too large or not UTF-8."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "it is not an ordinary file", str(path))
+        data = file.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise ValueError(f"the file has more than {LARGEST // 1024} KB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("the file is not UTF-8") from None

@@ -1,0 +1,134 @@
+"""The plugin beside the commands: the start of a session, sessions that are over, calls in the daemon (SPEC T-17, T-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from support_tutor import make_model_event, make_plan, make_store
+from tacitd.clock import SystemClock
+from tacitd.errors import UsageError
+from tacitd.model.port import ModelRequest, PurposeLimit
+from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
+from tacitd_handlers.tutor import make_plugin
+from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, SessionState, Step
+from tacitd_handlers.tutor.store import TutorStore
+from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+
+DAY = 86400.0
+
+
+def lead_to(store: TutorStore, step: Step, project: str = "") -> SessionState:
+    """A session that a terminal has left at this step."""
+    with store.start_session(replace(make_plan(), project=project)) as session:
+        while session.state.step is not step:
+            state = session.state
+            session.record_event(Answered("skip") if state.step in LEARNER_STEPS else make_model_event(state))
+        return session.state
+
+
+def list_outcomes(store: TutorStore) -> list[str]:
+    return sorted(one.state.outcome for one in store.tend_sessions())
+
+
+def test_a_question_pending_for_thirty_days_expires(tmp_path: Path) -> None:
+    """SPEC T-24: when it is listed; a test that was handed in does not expire, and its log names no close."""
+    clock = FakeClock()
+    store = make_store(tmp_path, clock)
+    lead_to(store, Step.PROBE_ANSWER)
+    handed_in = lead_to(store, Step.GRADE)
+    clock.advance(29 * DAY)
+    assert list_outcomes(store) == ["", ""]
+    clock.advance(DAY)
+    assert list_outcomes(store) == list_outcomes(store) == ["", "expired"]
+    assert "expired" not in (store.paths.sessions / f"{handed_in.plan.session}.jsonl").read_text()
+
+
+def test_a_session_that_is_open_in_a_terminal_does_not_expire(tmp_path: Path) -> None:
+    """SPEC T-24: one writer for a session."""
+    clock = FakeClock()
+    store = make_store(tmp_path, clock)
+    state = lead_to(store, Step.PROBE_ANSWER)
+    clock.advance(31 * DAY)
+    with make_store(tmp_path, clock).open_session(state.plan.session):
+        assert list_outcomes(store) == [""]
+
+
+def test_a_clock_in_another_year_expires_nothing(tmp_path: Path) -> None:
+    """RELIABILITY: one boot in 2100 must not close every session."""
+    clock = FakeClock()
+    store = make_store(tmp_path, clock)
+    lead_to(store, Step.PROBE_ANSWER)
+    clock.jump(70 * 365 * DAY)
+    assert list_outcomes(store) == [""]
+
+
+def test_scores_that_a_crash_left_out_are_recorded(tmp_path: Path) -> None:
+    """SPEC T-04: a kill between the session's record and that of mastery, repaired when the session is listed."""
+    store = make_store(tmp_path)
+    lead_to(store, Step.CLOSE)
+    assert store.read_mastery().scores == {}
+    store.tend_sessions()
+    store.tend_sessions()
+    assert len(store.paths.mastery.read_text().splitlines()) == 1
+    assert store.read_mastery().get_score("graph", "two", "o1") == 0.8
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HandlerBench]:
+    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "TACITD_STATE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path.resolve() / "home"))
+    with HandlerBench(tmp_path, make_plugin(), model=ScriptedModel()) as made:
+        yield made
+
+
+def test_the_start_of_a_session_names_what_is_open(bench: HandlerBench, tmp_path: Path) -> None:
+    """The section belongs to the project of the graph, and is empty elsewhere and when nothing is open."""
+    assert bench.context() == ""
+    store = TutorStore(find_tutor_paths(bench.environ), SystemClock())
+    lead_to(store, Step.PROBE_ANSWER, str(bench.project))
+    waiting = lead_to(store, Step.GRADE, str(bench.project))
+    text = bench.context(cwd=bench.project / "src")
+    assert "- open session: Node two (`tacitd tutor resume`)" in text
+    assert "- waits for its grade: Node two (`tacitd tutor grade`)" in text
+    assert bench.context(cwd=tmp_path) == "" and bench.context(10) == ""
+    with store.open_session(waiting.plan.session) as session:
+        while session.state.is_open:
+            session.record_event(make_model_event(session.state))
+    assert "waits" not in bench.context()
+
+
+def test_the_sockets_methods(bench: HandlerBench) -> None:
+    """A terminal's call is made by the daemon, goes first, and can be cancelled by its ticket."""
+    model = bench.model
+    assert isinstance(model, ScriptedModel)
+    seen: list[ModelRequest] = []
+
+    def reply(request: ModelRequest) -> str:
+        seen.append(request)
+        assert request.cancel is not None and not request.cancel.is_set()
+        assert bench.call("tutor.cancel", ticket="t") == {"cancelled": True}
+        assert request.cancel.is_set()
+        return "Hello."
+
+    model.rules = [("introduce this", reply)]
+    said = bench.call("tutor.ask", agent="tutor", prompt="introduce this", ticket="t", project="/p")
+    assert said["text"] == "Hello." and seen[0].is_waited_for and seen[0].project == "/p"
+    assert (seen[0].tier, seen[0].purpose, seen[0].limit) == ("fast", "tutor", PurposeLimit(share=0.5))
+    assert bench.call("tutor.cancel", ticket="t") == {"cancelled": False}
+    with pytest.raises(UsageError, match="no agent 'x'"):
+        bench.call("tutor.ask", agent="x", prompt="", ticket="t")
+
+
+def test_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`tutor.usd_per_day` replaces the half of the day's cap."""
+    monkeypatch.setenv("HOME", str(tmp_path.resolve() / "home"))
+    model = ScriptedModel()
+    settings = {"TACITD_TUTOR__USD_PER_DAY": "0.3"}
+    with HandlerBench(tmp_path, make_plugin(), model=model, settings=settings, clock=FakeClock()) as made:
+        made.call("tutor.ask", agent="grader", prompt="x", ticket="t")
+    assert model.asked[0].limit == PurposeLimit(usd=0.3) and model.asked[0].tier == "accurate"
