@@ -81,9 +81,7 @@ class _Leader:
             self._record(known)
             return None
         if state.step is Step.CLOSE and state.scores is None:
-            # Nothing was graded, so there is nothing that the model knows better.
-            self._record(Spoke("\n".join([*format_results(state), _suggest(state)])))
-            return None
+            return self._close(state)  # nothing was graded, so there is nothing that the model knows better
         what = WORKING.get(state.step, "thinking")
         outcome = self._screen.run_working(what, lambda cancel: run_model_step(state, self._ask, cancel))
         if outcome is None or (isinstance(outcome, NoAnswer) and outcome.why is Why.CANCELLED):
@@ -97,20 +95,22 @@ class _Leader:
 
     def _handle_failure(self, state: SessionState, failed: FailedStep) -> ConversationEnd | None:
         """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
+        if state.step is Step.CLOSE:
+            return self._close(state)
         if state.step is Step.GRADE:
             self._record(GradingFailed(failed.fault))
-            self._screen.show_note(
-                "The test could not be graded now. It is saved, and grading is tried again."
-            )
+            self._screen.show_note("The test is saved without a grade. `tacitd tutor grade` tries again.")
             return None
         if state.step in BACK:
             self._record(NotJudged(failed.text or failed.fault))
             self._screen.show_note("That was not a judgement, so the question is asked again. /skip goes on.")
             return None
-        if state.step is Step.CLOSE:
-            self._record(Spoke("\n".join([*format_results(state), _suggest(state)])))
-            return None
         return self._offer_again(f"The model's answer could not be used ({failed.fault}).")
+
+    def _close(self, state: SessionState) -> None:
+        """The greeting without the model."""
+        following = f"Next: {'; '.join(state.plan.next_nodes)}." if state.plan.next_nodes else ""
+        self._record(Spoke("\n".join([*format_results(state), following])))
 
     def _offer_again(self, why: str) -> ConversationEnd | None:
         is_grading = self._session.state.step is Step.GRADE
@@ -121,37 +121,34 @@ class _Leader:
         said = self._screen.read_answer("")
         if is_grading and said in (LearnerCommand.END, LearnerCommand.SKIP):
             # Neither changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
+            said = LearnerCommand.LEAVE
+        return self._obey(said)  # anything else tries again
+
+    def _obey(self, said: str | LearnerCommand) -> ConversationEnd | None:
+        """Do what can be done at every step. Returns an end if the learner leaves."""
+        if said is LearnerCommand.LEAVE:
             return ConversationEnd(self._session.state)
-        match said:
-            case LearnerCommand.LEAVE:
-                return ConversationEnd(self._session.state)
-            case LearnerCommand.END:
-                self._record(Ended())
-            case LearnerCommand.SKIP:
-                self._record(Skipped())
-            case _:
-                pass  # anything else tries again
+        if said is LearnerCommand.END:
+            self._record(Ended())
+        if said is LearnerCommand.SKIP:
+            self._record(Skipped())
         return None
 
     def ask_learner(self) -> ConversationEnd | None:
         """One question to the learner. Returns an end if the learner leaves."""
         state = self._session.state
-        self._show_progress(state)
+        progress = format_progress(state)
+        if progress != self._progress:
+            self._progress = progress
+            self._screen.show_note(progress)
         said = self._screen.read_answer(describe_pending(state))
-        match said:
-            case LearnerCommand.LEAVE:
-                return ConversationEnd(state)
-            case LearnerCommand.END:
-                self._record(Ended())
-            case LearnerCommand.SKIP:
-                self._record(Skipped())
-            case LearnerCommand.REFS:
-                self._screen.show_text(format_references(state))
-            case str() if said.strip():
-                self._take_answer(state, said)
-            case _:
-                self._screen.show_note(HELP)
-        return None
+        if said is LearnerCommand.REFS:
+            self._screen.show_text(format_references(state))
+        elif isinstance(said, str):
+            self._take_answer(state, said)
+        elif said is LearnerCommand.HELP:
+            self._screen.show_note(HELP)
+        return self._obey(said)
 
     def _take_answer(self, state: SessionState, said: str) -> None:
         text = clean_answer(said)
@@ -183,12 +180,6 @@ class _Leader:
             case _:
                 pass
 
-    def _show_progress(self, state: SessionState) -> None:
-        line = format_progress(state)
-        if line != self._progress:
-            self._progress = line
-            self._screen.show_note(line)
-
 
 def describe_pending(state: SessionState) -> str:
     """The pending question as Markdown. The key is never part of it (SPEC T-19)."""
@@ -209,7 +200,3 @@ def format_references(state: SessionState) -> str:
     """The references of the node, on request (SPEC T-22)."""
     lines = [f"- {one.id}: {one.title} ({one.where})" for one in state.plan.references]
     return "\n".join(lines) or "This node has no references."
-
-
-def _suggest(state: SessionState) -> str:
-    return f"Next: {'; '.join(state.plan.next_nodes)}." if state.plan.next_nodes else ""

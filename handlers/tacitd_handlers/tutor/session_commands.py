@@ -15,7 +15,7 @@ from threading import Event
 from types import FrameType
 
 from tacitd.cli.common import echo_message
-from tacitd.errors import OK, PARKED, UnavailableError, UsageError
+from tacitd.errors import OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_grading
 from tacitd_handlers.tutor.conversation import HELP, lead_conversation
@@ -124,9 +124,9 @@ def list_graded(store: TutorStore) -> list[ReplayedSession]:
     for one in due:
         try:
             _grade(store, one)
-        except UnavailableError as error:  # it is open in a terminal, or the daemon is busy
-            echo_message(f"{one.state.plan.title}: {error.what}")
-    return store.list_sessions() if due else sessions
+        except TacitdError as error:  # it is open in a terminal, or the daemon is busy
+            echo_message(f"{one.state.plan.title}: not graded: {error.what}")
+    return store.tend_sessions() if due else sessions
 
 
 def _grade(store: TutorStore, found: ReplayedSession) -> bool:

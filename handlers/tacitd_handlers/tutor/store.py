@@ -95,9 +95,9 @@ class TutorStore:
 
         A session that is open elsewhere is left to its terminal. Raises OSError, LogDamagedError.
         """
-        now, recorded = self.clock.now(), self.read_mastery().sessions
-        tended = []
-        for found in self.list_sessions():
+        now, tended, sessions = self.clock.now(), [], self.list_sessions()
+        recorded = self.read_mastery().sessions
+        for found in sessions:
             one, id = found, found.state.plan.session
             if found.state.scores is not None and id not in recorded:
                 self.record_scores(found.state, found.last)

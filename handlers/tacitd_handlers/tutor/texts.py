@@ -10,10 +10,11 @@ from typing import assert_never
 
 from tacitd.clock import local_minutes
 from tacitd_handlers.shared.prompt_filling import fence_text
-from tacitd_handlers.tutor.choices import LETTERS, find_choice, format_choice
+from tacitd_handlers.tutor.choices import LETTERS, format_choice
 from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
 from tacitd_handlers.tutor.mastery import THRESHOLD, MasteryBook, compute_mean, find_weakest, measure_node
 from tacitd_handlers.tutor.session_model import (
+    TAIL,
     Answered,
     Closed,
     Ended,
@@ -42,6 +43,9 @@ HEADINGS = {
     Step.BUILD_TEST: "Final test",
 }
 """By step, the heading of what the model made there."""
+_ASKED = {Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER}
+_BEFORE = {Step.INTRODUCE, Step.CHOOSE, Step.SUMMARIZE, Step.BUILD_CHECK, Step.CHECK_ANSWER, Step.JUDGE_CHECK}
+"""The steps before the first objective."""
 
 
 def format_question(question: Question, *, with_key: bool = False) -> str:
@@ -55,31 +59,19 @@ def format_question(question: Question, *, with_key: bool = False) -> str:
 
 def format_progress(state: SessionState) -> str:
     """Where the session is, in one line: `[2/6] Name the four kinds of objects`."""
-    plan = state.plan
-    match state.step:
-        case Step.BUILD_TEST | Step.TEST_ANSWER | Step.GRADE | Step.CLOSE | Step.FINISHED:
-            total = len(state.questions)
-            return f"[final test {min(state.asked + 1, total)}/{total}]" if total else "[final test]"
-        case (
-            Step.INTRODUCE
-            | Step.CHOOSE
-            | Step.SUMMARIZE
-            | Step.BUILD_CHECK
-            | Step.CHECK_ANSWER
-            | Step.JUDGE_CHECK
-        ):
-            return f"[prerequisites] {plan.title}"
-        case _:
-            return f"[{state.at + 1}/{len(plan.objectives)}] {state.objective.text}"
+    plan, total = state.plan, len(state.questions)
+    if state.step in TAIL:
+        return f"[final test {min(state.asked + 1, total)}/{total}]" if total else "[final test]"
+    if state.step in _BEFORE:
+        return f"[prerequisites] {plan.title}"
+    return f"[{state.at + 1}/{len(plan.objectives)}] {state.objective.text}"
 
 
 def format_results(state: SessionState) -> list[str]:
     """Scores, mean and weakest objective as Markdown lines; why there are none otherwise."""
+    if state.needs_grading:
+        return [f"Not graded yet: {state.ungraded or 'the grader has not answered'}. Mastery is unchanged."]
     if state.scores is None:
-        if state.needs_grading:
-            return [
-                f"Not graded yet: {state.ungraded or 'the grader has not answered'}. Mastery is unchanged."
-            ]
         return ["Nothing was tested."]
     lines = [
         f"- {state.scores[one.id]:.2f} {one.text}" for one in state.plan.objectives if one.id in state.scores
@@ -119,19 +111,20 @@ def _format_event(timed: TimedEvent, *, is_over: bool) -> Iterator[str]:
             for number, one in enumerate(questions, 1):
                 yield f"{number}. ({one.kind}) {format_question(one, with_key=is_over)}\n"
         case Answered(text):
-            shown = format_choice(before.question, text) if _is_choice(before, text) else text
-            yield f"Learner ({local_minutes(timed.at)}), {_describe_pending(before)}:\n\n{fence_text(shown)}"
+            shown = format_choice(before.question, text) if before.step in _ASKED else text
+            yield f"Learner ({local_minutes(timed.at)}){_name_question(before)}:\n\n{fence_text(shown)}"
         case Judged(verdict, feedback, following):
             yield f"Tutor: **{verdict}**. {feedback}{f' {following}' if following else ''}"
         case NotJudged(text):
             yield f"Tutor (not a judgement, the question is repeated): {text}"
         case Skipped():
-            yield f"Learner: skipped ({_describe_pending(before)})."
+            yield f"Learner: skipped{_name_question(before)}."
         case Ended():
             yield "Learner: ended the session."
         case Scored():
             yield f"Grader ({local_minutes(timed.at)}):"
-            yield from (f"- {one:.2f} {_objective_text(before, id)}" for id, one in event.scores.items())
+            tested = [one for one in before.plan.objectives if one.id in event.scores]
+            yield from (f"- {event.scores[one.id]:.2f} {one.text}" for one in tested)
         case GradingFailed(reason):
             yield f"Grading failed ({local_minutes(timed.at)}): {reason}"
         case Closed(outcome):
@@ -140,22 +133,8 @@ def _format_event(timed: TimedEvent, *, is_over: bool) -> Iterator[str]:
             assert_never(event)
 
 
-def _is_choice(state: SessionState, text: str) -> bool:
-    return (
-        bool(state.questions)
-        and state.asked < len(state.questions)
-        and find_choice(state.question, text) is not None
-    )
-
-
-def _describe_pending(state: SessionState) -> str:
-    if state.step in (Step.CHECK_ANSWER, Step.QUIZ_ANSWER, Step.TEST_ANSWER):
-        return f"question {state.asked + 1}"
-    return str(state.step)
-
-
-def _objective_text(state: SessionState, id: str) -> str:
-    return next((one.text for one in state.plan.objectives if one.id == id), id)
+def _name_question(state: SessionState) -> str:
+    return f", question {state.asked + 1}" if state.step in _ASKED else ""
 
 
 def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[str]:

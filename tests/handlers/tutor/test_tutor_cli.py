@@ -154,6 +154,17 @@ def test_a_graph_file_is_checked_and_shown(cli: Cli, project: Path) -> None:
     assert f"{file}: the node two" in cli.run("tutor", "map", cwd=project).err
 
 
+def test_damaged_records_are_named(cli: Cli, project: Path, claude: StandIn) -> None:
+    """STYLE habit 7: bad input stops nothing and is named when the sessions are listed."""
+    cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
+    folder = cli.home / ".local/share/tacitd/tutor"
+    for file in (*folder.glob("sessions/*.jsonl"), folder / "mastery.jsonl"):
+        with file.open("a") as log:
+            log.write("not a record\n")
+    said = cli.run("tutor", "history")
+    assert "2 records cannot be read and are skipped" in said.err and "finished" in said.out
+
+
 def test_the_map_is_readable_without_colour(cli: Cli, project: Path) -> None:
     """Boxes, scores, prerequisites, a legend."""
     said = cli.run("tutor", "map", cwd=project).out
