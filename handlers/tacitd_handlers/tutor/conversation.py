@@ -81,7 +81,8 @@ class _Leader:
             self._record(known)
             return None
         if state.step is Step.CLOSE and state.scores is None:
-            return self._close(state)  # nothing was graded, so there is nothing that the model knows better
+            self._close(state)  # nothing was graded, so there is nothing that the model knows better
+            return None
         what = WORKING.get(state.step, "thinking")
         outcome = self._screen.run_working(what, lambda cancel: run_model_step(state, self._ask, cancel))
         if outcome is None or (isinstance(outcome, NoAnswer) and outcome.why is Why.CANCELLED):
@@ -96,7 +97,8 @@ class _Leader:
     def _handle_failure(self, state: SessionState, failed: FailedStep) -> ConversationEnd | None:
         """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
         if state.step is Step.CLOSE:
-            return self._close(state)
+            self._close(state)
+            return None
         if state.step is Step.GRADE:
             self._record(GradingFailed(failed.fault))
             self._screen.show_note("The test is saved without a grade. `tacitd tutor grade` tries again.")

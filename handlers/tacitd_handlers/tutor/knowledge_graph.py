@@ -91,8 +91,9 @@ def check_graph(document: object) -> CheckedGraph:
     items = reader.read_items(top, "nodes", "the file", MOST_NODES)
     nodes = [reader.read_node(item, number, references) for number, item in enumerate(items, 1)]
     faults = [*reader.faults, *_find_faults(nodes)]
+    ordered: tuple[GraphNode, ...] = ()
     try:
-        graph = KnowledgeGraph(title, level, _sort_nodes(nodes))
+        ordered = _sort_nodes(nodes)
     except CycleError as error:
         faults.append(f"these nodes are prerequisites of each other: {' -> '.join(error.args[1])}")
     warnings = [
@@ -100,7 +101,7 @@ def check_graph(document: object) -> CheckedGraph:
         for node in nodes
         if not FEWEST <= len(node.objectives) <= MOST
     ]
-    return CheckedGraph(graph if not faults else None, faults, warnings)
+    return CheckedGraph(None if faults else KnowledgeGraph(title, level, ordered), faults, warnings)
 
 
 def make_objective_id(text: str) -> str:

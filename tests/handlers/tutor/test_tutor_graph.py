@@ -184,24 +184,19 @@ def test_no_document_raises(document: object) -> None:
 @examples(200)
 def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]]) -> None:
     """SPEC T-02: a found cycle is one; without one, each node comes after its prerequisites."""
+    needs = {f"n{at}": [f"n{one}" for one in after if one < len(edges)] for at, after in enumerate(edges)}
     nodes = [
-        {
-            "node_id": f"n{at}",
-            "title": "N",
-            "objectives": ["o"],
-            "prerequisites": [f"n{one}" for one in after if one < len(edges)],
-        }
-        for at, after in enumerate(edges)
+        {"node_id": id, "title": "N", "objectives": ["o"], "prerequisites": after}
+        for id, after in needs.items()
     ]
     checked = check_graph({"nodes": nodes})
     if checked.graph is None:
         (fault,) = checked.faults
         cycle = fault.partition(": ")[2].split(" -> ")
-        needs = {node["node_id"]: node["prerequisites"] for node in nodes}
         assert cycle[0] == cycle[-1] and all(before in needs[after] for before, after in pairwise(cycle))
         return
     placed = [one.id for one in checked.graph.nodes]
-    assert sorted(placed) == sorted(node["node_id"] for node in nodes)
+    assert sorted(placed) == sorted(needs)
     assert all(
         placed.index(id) < placed.index(one.id) for one in checked.graph.nodes for id in one.prerequisites
     )
