@@ -13,15 +13,21 @@ from typing import Any
 
 from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock, FaultyDisk
-from tacitd_handlers.learner.formats.ledger_md import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.formats.profile_md import ABOUT, LearnerProfile, PlacedEntry, parse_profile
-from tacitd_handlers.learner.formats.weakness_md import WeaknessEntry
 from tacitd_handlers.learner.learner_paths import resolve_paths
-from tacitd_handlers.learner.recording import RecordedProblem, ReviewPlan, record_problem
-from tacitd_handlers.learner.report_input import parse_report
-from tacitd_handlers.learner.rules.session_stamps import SessionStamp
-from tacitd_handlers.learner.state import LearnerState
-from tacitd_handlers.learner.store import LearnerStore, SyncResult
+from tacitd_handlers.learner.learner_state import LearnerState
+from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
+from tacitd_handlers.learner.practice_record import (
+    FilesInStep,
+    LearnerStore,
+    RecordedProblem,
+    record_problem,
+)
+from tacitd_handlers.learner.practice_report import parse_report
+from tacitd_handlers.learner.profile_text import ABOUT, LearnerProfile, PlacedEntry, parse_profile
+from tacitd_handlers.learner.review_dates import ReviewPlan
+from tacitd_handlers.learner.session_stamps import SessionStamp
+from tacitd_handlers.learner.weakness_changes import join_label
+from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
 VERDICT = {"recall": "pass", "learning": "solved_independently"}
@@ -83,17 +89,19 @@ class Desk:
         store = self.store(disk)
         with store.locked():
             at = SessionStamp(session or f"s{days}", stamp(days))
-            made = record_problem(store, parse_report(given), at, plan or ReviewPlan())
-        store.close()
-        return made
+            return record_problem(store, parse_report(given), at, plan or ReviewPlan())
 
-    def look(self, *, first: bool = False, force: bool = True) -> SyncResult:
+    def look(self, *, first: bool = False, force: bool = True) -> FilesInStep:
         """Let the daemon check the files."""
         store = self.store()
         with store.locked():
-            done = store.sync_files(force=force, first=first)
-        store.close()
-        return done
+            return store.sync_files(force=force, first=first)
+
+    def join(self, label: str, tag: str) -> None:
+        """Say that the entry with this label is a gap's."""
+        store = self.store()
+        with store.locked():
+            join_label(store, label, tag)
 
     @property
     def state(self) -> LearnerState:

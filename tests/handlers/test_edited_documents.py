@@ -16,7 +16,7 @@ from tacitd.files.busy_files import BusyFiles
 from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.store import LearnerStore
+from tacitd_handlers.learner.practice_record import LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.store import ProfileStore
 
@@ -93,7 +93,6 @@ def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:
             store.sync_files(first=True)
         lock.unlink()
         store.check_editable()
-        store.close()
 
 
 def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -> None:
@@ -115,4 +114,3 @@ def test_what_is_written_late_into_the_learner_profile_is_kept(tmp_path: Path) -
     second.close()
     (copy,) = second.recovered
     assert copy.path.read_bytes() == late
-    store.close()

@@ -21,8 +21,6 @@ IN_STATE = (
     "session-context.jsonl",
     "handlers/learning/quarantine.jsonl",
     "handlers/learning/summaries.jsonl",
-    "handlers/learner/records.jsonl",
-    "handlers/learner/sessions.jsonl",
 )
 IN_HOME = (".claude/user-memory/changelog.jsonl", ".claude/user-memory/sessions/session-other.json")
 IN_PROJECT = ("tmp/learning-raw.abc.dead.jsonl", "tmp/learning-raw.abc.processing.jsonl")

@@ -1,9 +1,9 @@
 """The learner profile and ledger (seed 000): what was practised, what went wrong, and when to repeat it.
 
-This module only declares the plugin. It imports nothing heavy, because a session start waits for `tacitd learner
-context`. The rules (`lifecycle`, `intervals`, `resolution`, `capacity`, `ledger_fold`) and the file formats (`ledger_md`,
-`profile_md`, `history_md`, `weakness_md`) are pure. `reconcile` combines them, `store` does the I/O, and `handler`
-and `cli` are the entry points. docs/learner.md maps every rule to its test.
+This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
+`ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
+`practice_sync` what that changes in a profile, and `practice_record` reads and writes. docs/learner.md maps every rule to
+its test.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def make_plugin() -> Plugin:
         order=20,
         commands={
             "learner": (
-                f"{here}.cli:learner",
+                f"{here}.commands:learner",
                 "Show what you practised and when to review it.",
                 "Looking",
             )
@@ -39,6 +39,6 @@ def make_plugin() -> Plugin:
         context=f"{here}.context_section:build_section",
         context_order=80,  # after the short sections, whose texts are the same in every session
         context_budget=5_000,
-        status_lines=f"{here}.start_lines:format_status_lines",
+        status_lines=f"{here}.notices:format_status_lines",
         mcp=f"{here}.mcp_tools:LEARNER",
     )

@@ -21,7 +21,7 @@ def build_section(request: ContextRequest) -> str:
     if request.occasion == "resume" or not is_practice_directory(request.cwd, os.environ):
         return ""
     from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.context import build_context
+    from tacitd_handlers.learner.session_start import build_context
 
     places = learner_paths.load_paths(os.environ)
     return build_context(places, request.session, SystemClock(), min(SHARE, request.budget)).text
@@ -42,14 +42,14 @@ def is_practice_directory(cwd: Path, environ: Mapping[str, str]) -> bool:
     return chosen != "never" and any(here.is_relative_to(place) for place in _list_taught(environ))
 
 
-def _list_taught(environ: Mapping[str, str]) -> tuple[str, ...]:
+def _list_taught(environ: Mapping[str, str]) -> list[str]:
     """The projects in which teaching sessions worked."""
-    home = learner_paths.load_paths(environ).home
-    if not (home / "sessions.jsonl").exists():
-        return ()
-    from tacitd_handlers.learner.session_notes import SessionNotes
+    file = learner_paths.load_paths(environ).home / "learner.json"
+    if not file.exists():
+        return []
+    from tacitd_handlers.learner.learner_state import decode_state
 
     try:
-        return SessionNotes(home).read_state().places
+        return decode_state(file.read_bytes()).places
     except OSError:
-        return ()
+        return []

@@ -1,6 +1,6 @@
 """The learner's handler: records the reports in transcripts, keeps the two files in step, flags retests.
 
-It calls no model. What a session means is decided in `recording.py` and `reconcile.py`.
+It calls no model. What a session means is decided in `practice_sync.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from tacitd.events import (
     Due,
     Event,
     Message,
-    NoProject,
     Project,
     Record,
     SessionEnded,
@@ -29,25 +28,19 @@ from tacitd.events import (
 from tacitd.files.busy_files import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace_file
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Tools
-from tacitd_handlers.learner.context import read_session_state
-from tacitd_handlers.learner.formats.profile_md import parse_profile
-from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths, shorten_path
-from tacitd_handlers.learner.reconcile_types import ReconcileResult
-from tacitd_handlers.learner.recording import ReviewPlan, record_problem
-from tacitd_handlers.learner.report_detection import find_reports, report_id, uses_skill
-from tacitd_handlers.learner.report_input import parse_report
-from tacitd_handlers.learner.rules.retests import find_retests
-from tacitd_handlers.learner.rules.session_stamps import SessionStamp, resolve_session, state_text
+from tacitd_handlers.learner.learner_paths import resolve_paths, shorten_path
+from tacitd_handlers.learner.notices import find_retests, list_archivable
+from tacitd_handlers.learner.practice_record import FilesInStep, LearnerStore, note_session, record_problem
+from tacitd_handlers.learner.practice_report import find_reports, parse_report, report_id, uses_skill
+from tacitd_handlers.learner.practice_sync import SyncResult
+from tacitd_handlers.learner.profile_text import parse_profile
+from tacitd_handlers.learner.review_dates import ReviewPlan
+from tacitd_handlers.learner.session_stamps import SessionStamp, resolve_session, state_text
+from tacitd_handlers.learner.session_start import read_session_state
 from tacitd_handlers.learner.settings import LearnerSettings
-from tacitd_handlers.learner.start_lines import list_archivable
-from tacitd_handlers.learner.state import LearnerState
-from tacitd_handlers.learner.store import LearnerStore, SyncResult
 
-CHECK, RETESTS = "check", "retests"
 FILES = "learner.files"
 ROWS = "learner.rows"
-MUCH = 1 << 20
-"""Bytes of the ledger not yet folded, above which the first fold runs after the daemon is ready."""
 REFUSED = 10
 """Refused reports kept for `status`, the newest."""
 
@@ -83,10 +76,9 @@ class LearnerHandler(BaseHandler):
         self._first = True
         for commit in commits:
             self._fold(commit.data)
-        if self._store.count_unfolded() < MUCH:
-            self._check_files(tools)
+        self._check_files(tools)
         if "rows" not in self._shown:
-            self._show_known_state(tools)
+            self._show_known_counts(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Record the reports of new records, and run the jobs; ignore other events."""
@@ -117,7 +109,7 @@ class LearnerHandler(BaseHandler):
         records = event.records if known else self._from_the_skill_on(event.records)
         if not records:
             return Done()
-        self._note_place(event.project, tools)
+        self._note_session(event, local_minutes(began))
         taken, refused = self._record_reports(records, event.session, local_minutes(began))
         if any(one.summary for one in records):
             self._save_session_state(event.session, local_minutes(began))
@@ -128,16 +120,6 @@ class LearnerHandler(BaseHandler):
         data |= {"reports": taken, "refused": refused}
         self._fold(data)
         return Done(data=data)
-
-    def _note_place(self, project: Project | NoProject, tools: Tools) -> None:
-        """Note the project of a teaching session: later sessions there get the learner's blocks at their start."""
-        if not isinstance(project, Project) or str(project.root) in self._places:
-            return
-        notes = self._store.notes
-        if str(project.root) not in notes.read_state().places:
-            notes.record_place(str(project.root), tools.clock.now())
-            notes.flush()
-        self._places.add(str(project.root))
 
     def _from_the_skill_on(self, records: Sequence[Record]) -> Sequence[Record]:
         """The records from the first use of the skill on.
@@ -184,17 +166,27 @@ class LearnerHandler(BaseHandler):
 
     def _resolve_session(self, session: str, stamp: str, began: str) -> SessionStamp:
         """The session's one stamp (SPEC L-48), stored at its first use."""
-        notes = self._store.notes
-        known = notes.read_state().stamps
-        at = resolve_session(session, stamp, known, read_session_state(self._store.places), began)
-        if at.session not in known and not stamp:
-            notes.record_stamp(at.session, at.stamp, self._store.clock.now())
-            notes.flush()
+        with self._store.locked():
+            state = self._store.load_state()
+            known = {name: record.stamp for name, record in state.sessions.items()}
+            at = resolve_session(session, stamp, known, read_session_state(self._store.places), began)
+            if at.session not in known and not stamp:
+                note_session(state, at)
+                self._store.save_state(state)
         return at
+
+    def _note_session(self, event: TranscriptGrew, began: str) -> None:
+        """Note the project of a teaching session: later sessions there get the learner's blocks at their start."""
+        project = event.project
+        if isinstance(project, Project) and str(project.root) not in self._places:
+            at = self._resolve_session(event.session, "", began)
+            with self._store.locked():
+                self._store.change_state(lambda state: note_session(state, at, root=str(project.root)))
+            self._places.add(str(project.root))
 
     def _save_session_state(self, session: str, began: str) -> None:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp."""
-        where: LearnerPaths = self._store.places
+        where = self._store.places
         text = state_text(self._resolve_session(session, "", began), shorten_path(where.profile, where.user))
         replace_file(where.session_state, text.encode(), mode=0o600)
 
@@ -224,46 +216,44 @@ class LearnerHandler(BaseHandler):
             self._update_status(done.result)
             self._update_retests(tools)
 
-    def _check_locked(self) -> SyncResult:
+    def _check_locked(self) -> FilesInStep:
         with self._store.locked():
             return self._store.sync_files(first=self._first)
 
-    def _report_repairs(self, done: SyncResult, tools: Tools) -> None:
-        if done.healed or done.completed:
-            logger.info("appended {} missing rows to the ledger", len(done.healed) + len(done.completed))
-        bad = done.result.state.bad if done.result is not None else 0
-        if bad:
-            what = f"{bad} lines of {self._store.places.ledger} are not rows and are skipped"
+    def _report_repairs(self, done: FilesInStep, tools: Tools) -> None:
+        if done.added:
+            logger.info("appended {} missing rows to the ledger", len(done.added))
+        if done.bad:
+            what = f"{len(done.bad)} lines of {self._store.places.ledger} are not rows and are skipped"
             tools.degrade(Degradation(ROWS, what, "`tacitd learner check` lists them"))
         else:
             tools.clear(ROWS)
 
-    def _update_status(self, result: ReconcileResult) -> None:
+    def _update_status(self, result: SyncResult) -> None:
         """Update the counts for `status`, and log the moves (SPEC L-28)."""
         for move in result.moves:
-            if move.what in ("dropped", "promoted", "waits"):
-                logger.info("weakness {}: {}", move.tag, move.what)
-        self._show_state(result.state)
-
-    def _show_known_state(self, tools: Tools) -> None:
-        """Show the counts of the last run: the files are not compared while somebody may still be writing them."""
-        try:
-            state = self._store.load_state()
-        except (OSError, FileRefusedError):
-            return  # `_check_files` reports it
-        if state.folded.rows:
-            self._show_state(state)
-            self._update_retests(tools)
-
-    def _show_state(self, state: LearnerState) -> None:
+            logger.info("weakness {}: {}", move.tag, move.what)
         with self._lock:
             self._shown |= {
-                "rows": state.folded.rows,
-                "active": len(state.lists.active) + state.lists.others_active,
-                "resolved": len(state.lists.resolved) + state.lists.others_resolved,
-                "waiting_for_room": list(state.lists.pending),
-                "unclear": [list(pair) for pair in state.asked],
+                "rows": result.rows,
+                "active": result.active,
+                "resolved": result.resolved,
+                "waiting_for_room": result.state.waiting,
             }
+
+    def _show_known_counts(self, tools: Tools) -> None:
+        """Show the counts of the last run: the files are not compared while somebody may still be writing them."""
+        try:
+            state, data = self._store.load_state(), self._store.read_profile()
+            entries = parse_profile(data).weaknesses if data is not None else ()
+        except (OSError, FileRefusedError):
+            return  # `_check_files` reports it
+        if state.rows:
+            resolved = sum(placed.resolved for placed in entries)
+            with self._lock:
+                self._shown |= {"rows": state.rows, "active": len(entries) - resolved, "resolved": resolved}
+                self._shown["waiting_for_room"] = state.waiting
+            self._update_retests(tools)
 
     def _update_retests(self, tools: Tools) -> None:
         """Update the list of retests for `status` (SPEC L-50)."""

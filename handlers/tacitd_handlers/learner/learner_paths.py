@@ -9,11 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tacitd.state import paths
+
+if TYPE_CHECKING:
+    from tacitd.errors import ConfigError
+    from tacitd_handlers.learner.review_dates import ReviewPlan
 
 PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
 SESSION_STATE = "leetcode-session-state.md"
@@ -64,6 +68,31 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
         if name.upper().startswith(PREFIX):
             found[name[len(PREFIX) :].lower()] = value
     return found
+
+
+def read_plan(environ: Mapping[str, str]) -> ReviewPlan:
+    """How intervals grow, as configured. Raises ConfigError that names the key."""
+    from tacitd_handlers.learner.review_dates import ReviewPlan
+
+    given = read_section(environ)
+    grows, longest = given.get("grow_only_when_due", False), given.get("longest_interval")
+    if isinstance(grows, str) and grows.lower() in ("true", "1", "yes", "on", "false", "0", "no", "off"):
+        grows = grows.lower() in ("true", "1", "yes", "on")
+    if isinstance(longest, str) and longest.isdecimal():
+        longest = int(longest)
+    if not isinstance(grows, bool):
+        raise _make_error("grow_only_when_due", grows, "it is true or false")
+    if longest is not None and (isinstance(longest, bool) or not isinstance(longest, int) or longest < 1):
+        raise _make_error("longest_interval", longest, "it is a number of days, 1 or more")
+    return ReviewPlan(grows, longest)
+
+
+def _make_error(key: str, given: object, what: str) -> ConfigError:
+    from tacitd.errors import ConfigError
+
+    return ConfigError(
+        f"learner.{key} = {given!r} is not allowed: {what}", "`tacitd config show` lists all settings"
+    )
 
 
 def shorten_path(path: Path, user: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool, ToolParameter
-from tacitd_handlers.learner.rules.vocabulary import VERDICTS
+from tacitd_handlers.learner.vocabulary import VERDICTS
 
 LEARNER = AgentInterface(
     tools=(

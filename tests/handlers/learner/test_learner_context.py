@@ -12,11 +12,11 @@ import pytest
 
 from support_learner import Desk, stamp
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.context import build_context, hook_session
 from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths
-from tacitd_handlers.learner.rules.retests import find_retests
-from tacitd_handlers.learner.rules.session_stamps import SessionStamp, state_text
-from tacitd_handlers.learner.store import LearnerStore
+from tacitd_handlers.learner.notices import find_retests
+from tacitd_handlers.learner.practice_record import LearnerStore
+from tacitd_handlers.learner.session_stamps import SessionStamp, state_text
+from tacitd_handlers.learner.session_start import build_context, hook_session
 
 GOLDEN = Path(__file__).parents[2] / "fixtures/learner"
 
@@ -76,7 +76,9 @@ def test_L_05_L_50_full(tmp_path: Path) -> None:
     where = home(tmp_path, "full")
     where.ledger.mkdir()  # opening this for reading fails, also as root
     store = LearnerStore(where, at("2026-04-09T19:00"))
-    store.queue_lines(["[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."])
+    with store.locked():
+        line = "[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."
+        store.change_state(lambda state: state.add_notices([line]))
     assert build_context(where, "third", at("2026-04-10T09:00")).text == golden("full")
     again = build_context(where, "third", at("2026-04-10T09:30")).text
     assert "[SYNC]" not in again and again.startswith(golden("full")[:200])

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learner.rules.intervals import days_until, read_interval, review_date
-from tacitd_handlers.learner.rules.vocabulary import VERDICTS
+from tacitd_handlers.learner.review_dates import days_until, read_interval, review_date
+from tacitd_handlers.learner.vocabulary import VERDICTS
 
 
 def test_L_41_stamp_plus_interval() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from support_learner import row, stamp
-from tacitd_handlers.learner.formats.ledger_md import (
+from support_learner import row
+from tacitd_handlers.learner.ledger_file import (
     HEADER,
     LedgerRow,
     format_row,
@@ -16,9 +16,8 @@ from tacitd_handlers.learner.formats.ledger_md import (
     is_torn,
     newline_of,
     parse_ledger,
-    rows_at,
 )
-from tacitd_handlers.learner.rules.vocabulary import name_of, tag_of, tags_of
+from tacitd_handlers.learner.vocabulary import name_of, tag_of, tags_of
 
 SEED = b"""# Session Ledger
 
@@ -118,13 +117,6 @@ def test_L_54_torn_and_newlines() -> None:
     assert newline_of(SEED.replace(b"\n", b"\r\n")) == b"\r\n" and newline_of(SEED) == b"\n" == newline_of(
         b""
     )
-
-
-def test_rows_of_one_stamp_are_found_without_the_others() -> None:
-    """SPEC L-23: a key is looked up among the rows of its stamp."""
-    data = SEED + b"".join(format_row(row(n, problem=f"p{n % 3}")).encode() + b"\n" for n in (1, 2, 2, 3))
-    assert [one.problem for one in rows_at(data, stamp(2))] == ["p2", "p2"]
-    assert not list(rows_at(data, "2020-01-01T00:00")) and not list(rows_at(data, "2026-02-26T00:00"))
 
 
 @examples(100)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from support_examples import examples
-from tacitd_handlers.learner.rules.lifecycle import Weakness, record_clean, record_failure, start_weakness
-from tacitd_handlers.learner.rules.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT, STATUSES
+from tacitd_handlers.learner.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT, STATUSES
+from tacitd_handlers.learner.weakness_rules import Weakness, record_clean, record_failure, start_weakness
 
 T = [f"2026-03-{day:02d}T10:00" for day in range(1, 29)]
 
 
 def clean(weakness: Weakness, stamp: str, session: str = "", *, proved: bool = False) -> Weakness:
-    return record_clean(weakness, stamp, session or stamp, lambda w: proved)
+    return record_clean(weakness, stamp, session or stamp, lambda stamp: proved)
 
 
 def with_status(status: str, count: int) -> Weakness:
@@ -72,7 +72,8 @@ def test_L_16_resolved_rows_of_the_table() -> None:
     updated.
     """
     assert clean(with_status(SHORT, 3), T[9]).status == SHORT
-    assert clean(with_status(SHORT, 3), T[9], proved=True).status == LONG
+    long_ago = replace(with_status(SHORT, 3), streak="2026-01-01T10:00")
+    assert clean(long_ago, T[9]).status == SHORT and clean(long_ago, T[9], proved=True).status == LONG
     after = clean(with_status(LONG, 9), T[9])
     assert (after.status, after.clean, after.tested) == (LONG, 10, T[9])
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import read_about, row
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner.formats.history_md import (
+from tacitd_handlers.learner.history_text import (
     NOTHING_SAID,
     correct_entry,
     escape_observations,
@@ -21,7 +21,7 @@ from tacitd_handlers.learner.formats.history_md import (
     is_header,
     parse_session,
 )
-from tacitd_handlers.learner.formats.profile_md import (
+from tacitd_handlers.learner.profile_text import (
     SECTIONS,
     TEMPLATE,
     Splice,
@@ -33,9 +33,9 @@ from tacitd_handlers.learner.formats.profile_md import (
     remove_span,
     restore_sections,
 )
-from tacitd_handlers.learner.formats.weakness_md import format_entry, parse_entry, update_entry
-from tacitd_handlers.learner.rules.lifecycle import Weakness
-from tacitd_handlers.learner.rules.vocabulary import STATUSES
+from tacitd_handlers.learner.vocabulary import STATUSES
+from tacitd_handlers.learner.weakness_rules import Weakness
+from tacitd_handlers.learner.weakness_text import format_entry, parse_entry, update_entry
 
 FULL = (Path(__file__).parents[2] / "fixtures/learner/full.profile.md").read_bytes()
 SEED_ENTRY = [

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from tacitd.events import Record
 from tacitd.sources.claude_code.records import Block, LineMessage, called_tools
-from tacitd_handlers.learner.report_detection import find_reports, report_id, uses_skill
+from tacitd_handlers.learner.practice_report import find_reports, report_id, uses_skill
 
 SKILLS, FILES = ("leetcode-teacher",), ("leetcode-teacher-profile.md", "leetcode-teacher-ledger.md")
 REPORT = '{"problem": "two-sum", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}'

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tacitd.errors import UsageError
-from tacitd_handlers.learner.report_input import PracticeReport, parse_report
-from tacitd_handlers.learner.rules.vocabulary import VERDICTS
+from tacitd_handlers.learner.practice_report import PracticeReport, parse_report
+from tacitd_handlers.learner.vocabulary import VERDICTS
 
 GOOD = {"problem": "two-sum", "mode": "recall", "verdict": "pass"}
 

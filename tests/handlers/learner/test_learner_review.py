@@ -8,12 +8,17 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, row, stamp
-from tacitd_handlers.learner.findings import CheckFinding, check_files
-from tacitd_handlers.learner.formats.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.formats.profile_md import TEMPLATE, parse_profile
-from tacitd_handlers.learner.review import build_review, find_due, list_gaps, list_patterns
-from tacitd_handlers.learner.review_view import format_review
-from tacitd_handlers.learner.state import LearnerState
+from support_learner_skill import format_weakness
+from tacitd_handlers.learner.ledger_file import HEADER, format_row
+from tacitd_handlers.learner.profile_text import TEMPLATE, parse_profile
+from tacitd_handlers.learner.progress_review import (
+    build_review,
+    find_problems,
+    format_review,
+    list_gaps,
+    list_patterns,
+)
+from tacitd_handlers.learner.review_dates import find_due
 
 
 @pytest.fixture
@@ -66,15 +71,6 @@ def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
         assert [one.pattern for one in found if one.untouched] == left
 
 
-def test_L_53_on_a_terminal_and_in_a_pipe(desk: Desk) -> None:
-    """SPEC L-53; issue: bars on a terminal, plain text elsewhere; the same numbers."""
-    document = build_review(desk.rows, desk.profile, stamp(32))
-    plain, barred = list(format_review(document, bars=False)), list(format_review(document, bars=True))
-    assert not any("█" in line for line in plain) and any("█" in line for line in barred)
-    assert "  pass                                     4" in plain
-    assert list(format_review(build_review([], None, stamp(0)), bars=True)) == ["Nothing is recorded yet."]
-
-
 def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
     """SPEC L-41: the latest row of each problem, from its date on; malformed dates are skipped."""
     rows = [*desk.rows, row(9, problem="odd", review="—")]
@@ -96,67 +92,6 @@ def test_gaps_most_often_first(desk: Desk) -> None:
     ]
 
 
-def test_findings_name_everything_and_touch_nothing(desk: Desk) -> None:
-    """Issue, bad input: torn and foreign rows, invalid verdicts, duplicates, incomplete entries and vague
-    descriptions are reported.
-    """
-    assert not [
-        one
-        for one in check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
-        if one.fixable
-    ]
-    ledger = (
-        b"notes\n"
-        + HEADER.split(b"\n\n")[1].split(b"\n")[1]
-        + b"\n"
-        + "".join(format_row(one) + "\n" for one in (row(0), row(0), row(1, verdict="solved it"))).encode()
-        + b"| 2026-02-19T14:30 | torn"
-    )
-    profile = TEMPLATE.decode().replace(
-        "### Resolved", "- **Edge** — bad at edge cases.\n  Status: soon\n\n### Resolved"
-    )
-    profile += "\n### 2026-02-19T14:30 | two-sum | recall | strong_pass\nGaps: none\nReview: 2026-12-24\n---\nWords.\n"
-    profile += "\n### 2026-01-01T10:00 | lru | recall | great\nIt went well.\n\n## Session History\n"
-    said = {
-        (one.file, one.where, one.what.split(";")[0].split(":")[0])
-        for one in check_files(profile.encode(), ledger, LearnerState())
-    }
-    for wanted in (
-        ("ledger", "line 1", "the table has no header"),
-        ("ledger", "line 1", "is skipped"),
-        ("ledger", "line 6", "is skipped"),
-        ("ledger", "last line", "has no newline"),
-        ("ledger", stamp(0), "two-sum occurs 2 times"),
-        ("ledger", stamp(1), "'solved it' is not a verdict of the mode 'recall'"),
-        ("profile", "Session History", "occurs 2 times"),
-        ("profile", stamp(0), "strong_pass, none, 2026-12-24"),
-        ("profile", stamp(1), "two-sum is only in the ledger"),
-        ("profile", "2026-01-01T10:00", "'great' is not a verdict of the mode 'recall'"),
-        ("profile", "2026-01-01T10:00", "Gaps, Review, --- missing"),
-        ("profile", "Edge", "the description names no input class or code pattern"),
-    ):
-        assert wanted in said, sorted(said)
-    assert CheckFinding("profile", "", "does not exist", True) in check_files(
-        None, desk.ledger.encode(), LearnerState()
-    )
-    assert check_files(b"\xff", b"", LearnerState())[0].what.startswith("the profile is not UTF-8")
-
-
-def test_check_fix_leaves_nothing_that_it_can_mend(desk: Desk) -> None:
-    """SPEC L-38: findings marked as fixable are gone after `--fix`."""
-    desk.write_rows(row(9, "edge:q"))
-    desk.edit("| pass\nGaps: none", "| borderline\nGaps: edge:x")
-    before = check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
-    assert sum(one.fixable for one in before) == 2
-    desk.look()
-    assert not [
-        one
-        for one in check_files(desk.where.profile.read_bytes(), desk.ledger.encode(), desk.state)
-        if one.fixable
-    ]
-    assert parse_profile(desk.where.profile.read_bytes()).sessions[0].session.stamp == stamp(9)
-
-
 def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:
     """SPEC L-55: one stamp and problem, as learning in the profile and as recall in the ledger: both are kept."""
     desk = Desk(tmp_path)
@@ -170,3 +105,39 @@ def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:
     desk.look()
     assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
     assert desk.rows[0] == seed and len(desk.profile.sessions) == 2 and entry.strip() in desk.text
+
+
+def test_L_53_as_text(desk: Desk) -> None:
+    """SPEC L-53; issue: the same numbers as lines for a person."""
+    lines = list(format_review(build_review(desk.rows, desk.profile, stamp(32))))
+    assert "  pass                                     4" in lines
+    assert list(format_review(build_review([], None, stamp(0)))) == ["Nothing is recorded yet."]
+
+
+def test_L_11_a_label_of_ones_own_is_named(desk: Desk) -> None:
+    """SPEC L-11: an entry that is no gap's is named in the next steps, with the command that joins it."""
+    theirs = format_weakness("Loop end", "goes past it", stamp(0), stamp(0), stamp(0))
+    desk.edit("- **edge:a**", f"{theirs}- **edge:a**")
+    steps = build_review(desk.rows, desk.profile, stamp(32))["next"]
+    joins = "`tacitd learner alias 'Loop end' TAG`"
+    assert f"Join a label of your own with its gap, if it is one: {joins}." in steps
+
+
+def test_check_names_what_only_a_person_can_correct(desk: Desk) -> None:
+    """SPEC L-10, L-09, L-35: lines that are no rows, verdicts that do not exist, vague descriptions, lists that are too long."""
+    assert find_problems(desk.where.ledger.read_bytes(), desk.profile) == []
+    odd = row(1, verdict="solved it")
+    ledger = b"notes\n" + HEADER.split(b"\n\n")[1] + format_row(odd).encode() + b"\n| 2026-02-19T14:30 | torn"
+    own = [format_weakness(f"Habit {n}", "rushes in loops", stamp(0), stamp(0), stamp(0)) for n in range(31)]
+    own[0] = "- **Edge** — bad at edge cases.\n  Status: soon\n"
+    text = "".join(own[:20] + own[20:21]) + "\n### Resolved\n\n" + "".join(own[21:])
+    profile = parse_profile(TEMPLATE.decode().replace("### Resolved", text, 1).encode())
+    found = find_problems(ledger, profile)
+    assert [(file, where, what.split(";")[0].split(":")[0]) for file, where, what in found] == [
+        ("ledger", "line 1", "is skipped"),
+        ("ledger", "line 5", "is skipped"),
+        ("ledger", stamp(1), "'solved it' is not a verdict of the mode 'recall'"),
+        ("profile", "Edge", "cannot be read"),
+        ("profile", "Edge", "the description names no input class or code pattern"),
+        ("profile", "Known Weaknesses", "21 entries"),
+    ]

@@ -8,13 +8,13 @@ import pytest
 
 from support_learner import Desk, stamp
 from tacitd.clock import local_minutes
-from tacitd_handlers.learner.rules.session_stamps import (
+from tacitd_handlers.learner.session_stamps import (
     SessionStamp,
     parse_state,
     resolve_session,
     state_text,
 )
-from tacitd_handlers.learner.rules.vocabulary import time_of
+from tacitd_handlers.learner.vocabulary import time_of
 
 NOW = "2026-02-19T18:00"
 FILE = SessionStamp("abc", "2026-02-19T14:30")

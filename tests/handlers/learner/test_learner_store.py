@@ -14,13 +14,12 @@ from support_learner import Desk, row, stamp
 from support_learner_oracle import disagreements
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.testing import Crash, FaultyDisk
-from tacitd_handlers.learner.formats.history_md import RECOVERED
-from tacitd_handlers.learner.formats.ledger_md import HEADER, format_row
-from tacitd_handlers.learner.formats.profile_md import TEMPLATE
+from tacitd_handlers.learner.history_text import RECOVERED
 from tacitd_handlers.learner.learner_paths import load_paths, resolve_paths
-from tacitd_handlers.learner.recording import ReviewPlan
-from tacitd_handlers.learner.rules.vocabulary import NEW
-from tacitd_handlers.learner.state import decode_state, encode_state
+from tacitd_handlers.learner.ledger_file import HEADER
+from tacitd_handlers.learner.profile_text import TEMPLATE
+from tacitd_handlers.learner.review_dates import ReviewPlan
+from tacitd_handlers.learner.vocabulary import NEW
 
 
 @pytest.fixture
@@ -158,7 +157,7 @@ def test_what_was_told_to_have_failed_does_not_happen_later(desk: Desk) -> None:
     write = [at for at, call in enumerate(disk.trail, start=1) if call == "write"][1]
     with pytest.raises(OSError, match="No space"):
         desk.record(days=2, disk=FaultyDisk(fail_at=write))
-    assert not desk.look(first=True).completed and len(desk.rows) == 2
+    assert not desk.look(first=True).added and len(desk.rows) == 2
 
 
 def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
@@ -170,7 +169,7 @@ def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
     )
     desk.edit("\n".join(desk.profile.bare_lines(desk.profile.sessions[1].span)), "")
     for first in (True, False):
-        assert not desk.look(first=first).completed
+        assert not desk.look(first=first).added
     desk.record("c", days=2)
     assert [one.problem for one in desk.rows] == ["b", "c"]
     assert [held.session.problem for held in desk.profile.sessions] == ["c", "b"]
@@ -209,7 +208,7 @@ def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
         file.write("| 2026-02-20T14:30 | s | torn")
     desk.record(gaps="edge:a")
     assert "| torn\n| 2026" in desk.ledger and len(desk.rows) == 2
-    assert desk.state.bad == 1 and desk.entry("edge:a").status == NEW
+    assert len(desk.look().bad) == 1 and desk.entry("edge:a").status == NEW
 
 
 def test_L_45_options(desk: Desk) -> None:
@@ -282,21 +281,3 @@ def test_odd_files_are_refused(desk: Desk) -> None:
     desk.where.ledger.mkdir()
     with pytest.raises(FileRefusedError):
         desk.record()
-
-
-def test_a_ledger_of_a_hundred_thousand_rows(desk: Desk) -> None:
-    """Issue, bad input: a long ledger is read once, then only its new part. Here with a fiftieth of the rows."""
-    rows = [row(n / 48, f"edge:{n % 9}" if n % 5 == 0 else "none", f"p{n % 300}") for n in range(2_000)]
-    desk.where.ledger.write_bytes(HEADER + "".join(format_row(one) + "\n" for one in rows).encode())
-    desk.look(first=True)
-    assert desk.state.folded.rows == 2_000 and len(desk.profile.sessions) == 20
-    desk.record(days=400, gaps="edge:1")
-    assert desk.state.folded.rows == 2_001
-
-
-def test_L_30_the_state_keeps_its_format() -> None:
-    """SPEC L-30: the lists are stored as `seats`, so that states that exist are read on."""
-    data = b'{"seats":{"active":["edge:a"],"others_active":2},"removed":["edge:b"]}'
-    state = decode_state(data)
-    assert state is not None and state.lists.active == ["edge:a"] and state.lists.others_active == 2
-    assert b'"seats":{"active":["edge:a"]' in encode_state(state) and b'"lists"' not in encode_state(state)

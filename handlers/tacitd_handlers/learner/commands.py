@@ -1,0 +1,356 @@
+"""`tacitd learner`: record, due, retests, review, check, forget, alias, archive, context.
+
+Options and output only; most imports are inside the commands, because a session start waits for `context`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tacitd.cli.common import echo_json, echo_message
+from tacitd.errors import FAILED, PARKED, UsageError
+
+if TYPE_CHECKING:
+    from tacitd_handlers.learner.ledger_file import LedgerTable
+    from tacitd_handlers.learner.practice_record import LearnerStore, RecordedProblem
+    from tacitd_handlers.learner.profile_text import LearnerProfile
+    from tacitd_handlers.learner.review_dates import ReviewPlan
+
+SESSION = "CLAUDE_CODE_SESSION_ID"
+"""The variable in which Claude Code passes the session id to its children."""
+JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="As JSON.")
+
+
+@click.group(epilog="\b\nExample: tacitd learner review")
+def learner() -> None:
+    """What you practised, what went wrong, and when to repeat it: the two files of the leetcode-teacher skill."""
+
+
+@learner.command(
+    epilog="\b\nExample: tacitd learner record --problem two-sum --pattern hash_map --mode recall --verdict pass"
+)
+@click.option("--problem", required=True, help="The problem's name, for example two-sum.")
+@click.option("--pattern", default="", help="The problem's pattern, for example hash_map.")
+@click.option("--mode", default="", help="learning or recall.")
+@click.option("--verdict", default="", help="A verdict of the mode; an invalid one lists the valid ones.")
+@click.option("--gaps", default="", help='Tags of what went wrong: "edge:empty_input; edge:duplicates".')
+@click.option(
+    "--tested",
+    help="Gaps that were tested. Default: those seen before with the problem, or with two problems of the pattern.",
+)
+@click.option("--observations", default="", help="Two to four sentences.")
+@click.option(
+    "--describe",
+    multiple=True,
+    metavar="TAG=TEXT",
+    help="Description of a new gap: the input class or code pattern.",
+)
+@click.option("--session", default="", help="The session's id. Default: the calling session's.")
+@click.option(
+    "--timestamp",
+    default="",
+    help="YYYY-MM-DDTHH:MM, local time. Default: the session's timestamp, otherwise now.",
+)
+@JSON_OPTION
+@click.pass_context
+def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **given: Any) -> None:
+    """Record one problem of a session: first a ledger row, then the profile.
+
+    The same problem recorded twice in one session counts once.
+    """
+    from tacitd.clock import local_minutes
+    from tacitd_handlers.learner.practice_record import note_session, record_problem
+    from tacitd_handlers.learner.practice_report import parse_report
+    from tacitd_handlers.learner.session_stamps import resolve_session
+    from tacitd_handlers.learner.session_start import read_session_state
+
+    report = parse_report({**given, "descriptions": _parse_descriptions(describe)})
+    store, plan = _open_store()
+    with store.locked():
+        known = {session: record.stamp for session, record in store.load_state().sessions.items()}
+        named = report.session or os.environ.get(SESSION, "")
+        now = local_minutes(store.clock.now())
+        at = resolve_session(named, report.stamp, known, read_session_state(store.places), now)
+        if named:
+            store.change_state(lambda state: note_session(state, at))
+        made = record_problem(store, report, at, plan)
+    if as_json:
+        echo_json(_as_data(made))
+    else:
+        _echo_recorded(made)
+    ctx.exit(PARKED if made.result is None else 0)
+
+
+def _parse_descriptions(texts: Iterable[str]) -> dict[str, str]:
+    descriptions = {}
+    for text in texts:
+        tag, sign, what = text.partition("=")
+        if not sign:
+            raise UsageError(f"{text!r} has no TAG=", "write --describe edge:empty_input='misses …'")
+        descriptions[tag.strip()] = what.strip()
+    return descriptions
+
+
+def _as_data(made: RecordedProblem) -> dict[str, Any]:
+    result = made.result
+    return {
+        "row": made.row._asdict(),
+        "again": made.again,
+        "in_profile": result is not None,
+        "moves": [{"tag": move.tag, "what": move.what} for move in result.moves] if result else [],
+        "vague": result.vague if result else [],
+        "trouble": made.trouble,
+    }
+
+
+def _echo_recorded(made: RecordedProblem) -> None:
+    row = made.row
+    was = "was already recorded" if made.again else "recorded"
+    click.echo(f"{row.problem} ({row.mode}, {row.verdict}) {was}; review on {row.review}")
+    if made.result is None:
+        echo_message(f"the profile will be updated later: {made.trouble}")
+        if made.hint:
+            echo_message(f"hint: {made.hint}")
+        return
+    for tag in made.result.vague:
+        echo_message(
+            f"{tag}: its description names no input class or code pattern, so the entry refers to the session"
+        )
+    for move in made.result.moves:
+        if move.what == "waits":
+            echo_message(f"{move.tag} waits for room: Known Weaknesses is full")
+        elif move.what == "promoted":
+            echo_message(f"{move.tag} is resolved (long-term)")
+
+
+@learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
+@click.option("--on", metavar="DATE", help="YYYY-MM-DD. Default: today.")
+@JSON_OPTION
+def due_(on: str | None, as_json: bool) -> None:
+    """Problems whose review date has come, oldest first, with the reason."""
+    from msgspec.structs import asdict
+
+    from tacitd_handlers.learner.review_dates import date_of, find_due
+
+    when = date_of(on) if on else date.fromisoformat(_now()[:10])
+    if when is None:
+        raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
+    found = find_due(_read_table().rows, when)
+    if as_json:
+        echo_json([asdict(one) for one in found])
+        return
+    _echo_table(("DUE ON", "PROBLEM", "REASON"), ((one.review, one.problem, one.reason) for one in found))
+    if not found:
+        echo_message("nothing is due")
+
+
+@learner.command(name="retests", epilog="\b\nExample: tacitd learner retests")
+@JSON_OPTION
+def retests_(as_json: bool) -> None:
+    """Short-term resolved weaknesses that were not tested for two weeks."""
+    from msgspec.structs import asdict
+
+    from tacitd_handlers.learner.notices import find_retests
+
+    profile = _read_profile(_open_reader())
+    found = find_retests(profile, _now()) if profile is not None else []
+    if as_json:
+        echo_json([asdict(one) for one in found])
+        return
+    _echo_table(
+        ("WEAKNESS", "LAST TESTED", "WEEKS AGO"),
+        ((one.label, one.tested[:10], str(one.days // 7)) for one in found),
+        right=(2,),
+    )
+    if not found:
+        echo_message("no retests are due")
+
+
+@learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
+@JSON_OPTION
+def review_(as_json: bool) -> None:
+    """Your progress: totals, verdicts over time, patterns, weaknesses, retests, and next steps."""
+    from tacitd_handlers.learner.ledger_replay import in_order
+    from tacitd_handlers.learner.progress_review import build_review, format_review
+
+    store = _open_reader()
+    state, rows = store.load_state(), in_order(_read_table().rows)
+    document = build_review(rows, _read_profile(store), _now(), state.waiting, state.aliases)
+    if as_json:
+        echo_json(document)
+        return
+    for line in format_review(document):
+        click.echo(line)
+
+
+@learner.command(epilog="\b\nExample: tacitd learner check --fix")
+@click.option("--fix", is_flag=True, help="Complete what one of the files lacks, without waiting.")
+@JSON_OPTION
+@click.pass_context
+def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
+    """Report lines that are no rows, vague descriptions and lists that are too long; exits with 1 if there are any."""
+    from tacitd_handlers.learner.progress_review import find_problems
+
+    store = _open_reader()
+    if fix:
+        with store.locked():
+            store.sync_files(force=True)
+    found = find_problems(store.read_ledger(), _read_profile(store))
+    if as_json:
+        echo_json([{"file": file, "where": where, "what": what} for file, where, what in found])
+    else:
+        _echo_table(("FILE", "WHERE", "PROBLEM"), found)
+        if not found:
+            echo_message("no problems found")
+    ctx.exit(FAILED if found else 0)
+
+
+@learner.command(epilog="\b\nExample: tacitd learner forget edge:empty_input")
+@click.argument("tag")
+@click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
+def forget(tag: str, back: bool) -> None:
+    """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
+    from tacitd_handlers.learner import weakness_changes
+    from tacitd_handlers.learner.notices import format_command
+
+    store = _open_reader()
+    with store.locked():
+        change = weakness_changes.restore_weakness if back else weakness_changes.forget_weakness
+        name = change(store, tag)
+    how = format_command("forget --undo", name)
+    echo_message(f"{name} is restored" if back else f"{name} is forgotten; `{how}` restores it")
+
+
+@learner.command(epilog="\b\nExample: tacitd learner archive edge:empty_input")
+@click.argument("tag")
+def archive(tag: str) -> None:
+    """Move an active weakness, named by its tag or label, to `### Resolved`, so that another one gets its room.
+
+    Its status stays. It comes back when it is observed again.
+    """
+    from tacitd_handlers.learner.weakness_changes import archive_weakness
+
+    store = _open_reader()
+    with store.locked():
+        label = archive_weakness(store, tag)
+        waiting = store.load_state().waiting
+    echo_message(
+        f"{label} is archived" + (f"; still waiting for room: {', '.join(waiting)}" if waiting else "")
+    )
+
+
+@learner.command(
+    epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one\n"
+    "Example: tacitd learner alias --remove 'Right bound off by one'"
+)
+@click.argument("label", default="")
+@click.argument("tag", default="")
+@click.option(
+    "--remove", is_flag=True, help="The entry is no gap's any more; the gap gets an entry of its own."
+)
+@JSON_OPTION
+def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
+    """Say which gap an entry with a label of your own is. Without arguments, list the labels that are not their tag.
+
+    The label and the description stay as they are.
+    """
+    from tacitd_handlers.learner import weakness_changes
+
+    if bool(label) != bool(tag or remove) or (remove and tag):
+        raise UsageError(
+            "name a label and a gap, or --remove and a label", "`tacitd learner review` lists both"
+        )
+    store = _open_reader()
+    with store.locked():
+        if remove:
+            found = [weakness_changes.separate_label(store, label)]
+        elif label:
+            found = [weakness_changes.join_label(store, label, tag)]
+        else:
+            found = weakness_changes.list_aliases(store)
+    if as_json:
+        echo_json([{"label": one, "tag": gap} for one, gap in found])
+    elif label:
+        click.echo(f"{found[0][0]} {'is not' if remove else 'is'} {found[0][1]}")
+    else:
+        _echo_table(("LABEL", "GAP"), found)
+        if not found:
+            echo_message("every label is its tag")
+
+
+@learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
+@click.option(
+    "--session-id",
+    default="",
+    help="Default: the hook's input, otherwise CLAUDE_CODE_SESSION_ID, otherwise `manual`.",
+)
+@click.option(
+    "--budget", default=9000, show_default=True, type=click.IntRange(1000), help="Characters at most."
+)
+def context(session_id: str, budget: int) -> None:
+    """Print the session-start text: metadata, profile, repairs and retests. For a SessionStart hook.
+
+    What does not fit is left out and named. Never opens the ledger. Creates both files if the profile does not exist.
+    """
+    import sys
+
+    from tacitd.clock import SystemClock
+    from tacitd_handlers.learner.learner_paths import load_paths
+    from tacitd_handlers.learner.session_start import build_context, hook_session
+
+    session = session_id or hook_session() or os.environ.get(SESSION, "")
+    made = build_context(load_paths(os.environ), session, SystemClock(), budget)
+    sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
+    if made.trouble:
+        echo_message(made.trouble)
+
+
+def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = ()) -> None:
+    from tacitd.text.text_table import format_table
+
+    for line in format_table(head, rows, right=right):
+        click.echo(line)
+
+
+def _open_store() -> tuple[LearnerStore, ReviewPlan]:
+    """The store of this process's environment, and the configured review plan. Raises ConfigError that names the key."""
+    from tacitd.clock import SystemClock
+    from tacitd_handlers.learner.learner_paths import load_paths, read_plan
+    from tacitd_handlers.learner.practice_record import LearnerStore
+
+    return LearnerStore(load_paths(os.environ), SystemClock()), read_plan(os.environ)
+
+
+def _open_reader() -> LearnerStore:
+    return _open_store()[0]
+
+
+def _now() -> str:
+    from tacitd.clock import SystemClock, local_minutes
+
+    return local_minutes(SystemClock().now())
+
+
+def _read_table() -> LedgerTable:
+    from tacitd_handlers.learner.learner_paths import load_paths
+    from tacitd_handlers.learner.ledger_file import parse_ledger, read_ledger
+
+    table = parse_ledger(read_ledger(load_paths(os.environ).ledger))
+    if table.bad:
+        from tacitd.text.plurals import count_noun
+
+        lines = count_noun(len(table.bad), "line")
+        echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")
+    return table
+
+
+def _read_profile(store: LearnerStore) -> LearnerProfile | None:
+    from tacitd_handlers.learner.profile_text import parse_profile
+
+    found = store.read_profile()
+    return parse_profile(found) if found is not None else None

@@ -1,0 +1,169 @@
+"""The ledger's format: an append-only Markdown table of eight columns (SPEC L-04, L-33, L-54). Bytes in, rows out.
+
+Reading tolerates white space, CRLF, `\\|` and rows out of order. A line that is not a row is skipped and reported,
+never changed. Rows are tuples instead of dataclasses, because a ledger can have 100,000 of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from tacitd.errors import FileRefusedError
+from tacitd.files.disk import Disk, RealDisk, is_regular, read_all
+from tacitd_handlers.learner.vocabulary import MANUAL, UNKNOWN, name_of, tags_of, time_of
+
+HEADER = (
+    b"# Session Ledger\n\n"
+    b"| Timestamp | Session ID | Problem | Pattern | Mode | Verdict | Gaps | Review Due |\n"
+    b"|-----------|------------|---------|---------|------|---------|------|------------|\n"
+)
+BOM = b"\xef\xbb\xbf"
+_TITLE = "# Session Ledger"
+_UNESCAPED = re.compile(r"(?<!\\)\|")
+_RULE = re.compile(r"[\s|:-]+")
+
+
+class RowKey(NamedTuple):
+    """The identity of a row (SPEC L-23)."""
+
+    session: str
+    stamp: str
+    problem: str
+    mode: str
+
+
+class LedgerRow(NamedTuple):
+    """One problem in one session. `stamp` is local `YYYY-MM-DDTHH:MM`, `review` an ISO date or `—`."""
+
+    stamp: str
+    session: str
+    problem: str
+    pattern: str
+    mode: str
+    verdict: str
+    gaps: str
+    review: str
+
+    @property
+    def key(self) -> RowKey:
+        """The row's identity (SPEC L-23)."""
+        return RowKey(self.session, self.stamp, self.problem, self.mode)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The gaps as normalised tags."""
+        return tags_of(self.gaps)
+
+
+class BadLine(NamedTuple):
+    """A line that is not a row."""
+
+    offset: int
+    """Byte offset of its first byte."""
+    why: str
+    text: str
+    """Its first 120 characters."""
+
+
+class LedgerTable(NamedTuple):
+    """The content of a ledger."""
+
+    rows: list[LedgerRow]
+    bad: list[BadLine]
+
+
+def format_row(row: LedgerRow) -> str:
+    """The row as one line, without its newline."""
+    return "| " + " | ".join(row) + " |"
+
+
+def parse_ledger(data: bytes) -> LedgerTable:
+    """The rows in file order, and the lines that are not rows."""
+    rows: list[LedgerRow] = []
+    bad: list[BadLine] = []
+    offset = 0
+    for raw in data.split(b"\n"):
+        row = parse_line(raw)
+        if isinstance(row, LedgerRow):
+            rows.append(row)
+        elif row:
+            bad.append(BadLine(offset, row, raw[:120].decode("utf-8", "replace").strip()))
+        offset += len(raw) + 1
+    return LedgerTable(rows, bad)
+
+
+def parse_line(raw: bytes) -> LedgerRow | str:
+    """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
+    text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
+    # The fast path: the cells of a row as tacitd writes it need no unescaping.
+    if text.startswith("| ") and text.endswith(" |") and "\\" not in text and "  " not in text:
+        cells = text[2:-2].split(" | ")
+        if len(cells) == 8 and "|" not in text[2:-2].replace(" | ", ""):
+            return _row(cells, text)
+    if not text or text.startswith("#"):
+        return "" if not text or text == _TITLE else "not a row of the table"
+    return _row([name_of(cell) for cell in _cells(text)], text)
+
+
+def _cells(text: str) -> list[str]:
+    """The cells of a line; [] if it does not end with a pipe, for example because it is torn."""
+    if len(text) < 2 or text[0] != "|" or text[-1] != "|" or text.endswith("\\|"):
+        return []
+    return _UNESCAPED.split(text[1:-1])
+
+
+def _row(cells: list[str], text: str) -> LedgerRow | str:
+    if not cells:
+        return "torn, or not a row of the table"
+    if len(cells) != 8:
+        return "" if _RULE.fullmatch(text) else f"{len(cells)} cells instead of 8"
+    stamp, session, problem, pattern, mode, verdict, gaps, review = cells
+    if time_of(stamp) is None:
+        if (stamp, review) == ("Timestamp", "Review Due") or _RULE.fullmatch(text):
+            return ""
+        return f"{stamp[:40]!r} is not a timestamp"
+    if not problem:
+        return "the problem is empty"
+    return LedgerRow(
+        stamp, session or MANUAL, problem, pattern or UNKNOWN, mode.lower(), verdict, gaps, review
+    )
+
+
+def newline_of(data: bytes) -> bytes:
+    """The newline of the last complete line: CRLF or LF."""
+    at = data.rfind(b"\n")
+    return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
+
+
+def is_torn(data: bytes) -> bool:
+    """Whether the last line has no newline: after a crash, or from an editor that omits it."""
+    return bool(data) and not data.endswith(b"\n")
+
+
+def has_header(data: bytes) -> bool:
+    """Whether the first 4 KiB contain the table's header."""
+    return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))
+
+
+def encode_rows(rows: Sequence[LedgerRow], newline: bytes) -> bytes:
+    """The rows as lines."""
+    return b"".join(format_row(row).encode() + newline for row in rows)
+
+
+def read_ledger(path: Path, disk: Disk | None = None) -> bytes:
+    """The ledger's bytes, b"" if it does not exist. Raises OSError, FileRefusedError if it is not an ordinary file."""
+    disk = disk or RealDisk()
+    target = disk.resolve(path)
+    try:
+        if not is_regular(disk.stat(target)):
+            raise FileRefusedError(f"{target} is not an ordinary file", "move it away")
+        fd = disk.open_read(target)
+    except FileNotFoundError:
+        return b""
+    try:
+        return read_all(fd, disk)
+    finally:
+        disk.close(fd)

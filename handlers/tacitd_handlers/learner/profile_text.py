@@ -1,0 +1,400 @@
+"""The profile as a document that keeps every byte, and the places where tacitd may write (SPEC L-02, L-03).
+
+A profile is a tuple of lines; joining them restores every byte. Sections, weaknesses and sessions are spans of lines.
+Changes are splices, applied together, so that all other lines stay unchanged. About Me is never part of a span that
+is written. The formats of entries are in `weakness_text.py` and `history_text.py`; what is written is
+decided in `practice_sync.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from msgspec import Struct
+
+from tacitd.errors import FileRefusedError
+from tacitd_handlers.learner.history_text import HistoryEntry, is_header, parse_session
+from tacitd_handlers.learner.vocabulary import LONG
+from tacitd_handlers.learner.weakness_text import STARTS, WeaknessEntry, parse_entry
+
+ABOUT, WEAKNESSES, HISTORY, RESOLVED = "About Me", "Known Weaknesses", "Session History", "Resolved"
+SECTIONS: Final = (ABOUT, WEAKNESSES, HISTORY)
+TEMPLATE: Final = b"""\
+## About Me
+
+<!-- Yours: goals, timeline, preferred language, self-assessed level. Nothing is written here without asking you. -->
+
+## Known Weaknesses
+
+<!-- What to watch for: at most 20. -->
+
+### Resolved
+
+<!-- Gone for four weeks or more: at most 10. -->
+
+## Session History
+
+<!-- Newest first: at most 20. -->
+"""
+_BOM = "\ufeff"
+_CONFLICT = re.compile(r"^(?:<{7}|>{7})(?: |\r?$)", re.MULTILINE)
+_HEADING = re.compile(r"(?P<marks>#{1,3})[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$")
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}(?=[^`]*$)|~{3,})")
+
+
+class Span(Struct, frozen=True):
+    """Lines `start` to `end` (exclusive)."""
+
+    start: int
+    end: int
+
+
+class PlacedEntry(Struct, frozen=True):
+    """A weakness entry and its position."""
+
+    entry: WeaknessEntry
+    span: Span
+    resolved: bool
+
+
+class PlacedSession(Struct, frozen=True):
+    """A session entry and its position. The blank lines after it are not in its span."""
+
+    session: HistoryEntry
+    span: Span
+    own_span: Span
+    """The span up to a person's heading or comment below the entry, which stays when the entry is removed."""
+
+
+class Splice(Struct, frozen=True):
+    """Replace a span by these lines (without newlines); an empty span inserts."""
+
+    span: Span
+    lines: tuple[str, ...] = ()
+
+
+class LearnerProfile(Struct, frozen=True):
+    """A parsed profile."""
+
+    mark: str
+    """The byte order mark, or ""."""
+    lines: tuple[str, ...]
+    """All lines, with their newlines."""
+    newline: str
+    sections: tuple[tuple[str, Span], ...]
+    """The sections with one of the three names, duplicates included. A span begins with its heading."""
+    weaknesses: tuple[PlacedEntry, ...]
+    sessions: tuple[PlacedSession, ...]
+    resolved_at: int | None
+    """The index of the first line `### Resolved`, or None."""
+
+    def bare_lines(self, span: Span) -> list[str]:
+        """The span's lines without their newlines."""
+        return [line.rstrip("\r\n") for line in self.lines[span.start : span.end]]
+
+    def find_section(self, name: str) -> Span | None:
+        """The first section with this name."""
+        return next((span for title, span in self.sections if title == name), None)
+
+
+@lru_cache(maxsize=4)  # one sync parses the same bytes six times, and a parsed profile is immutable
+def parse_profile(data: bytes) -> LearnerProfile:
+    """Parse a profile. Raises FileRefusedError if it is not UTF-8, or contains NUL bytes or conflict markers."""
+    text = _decoded(data)
+    mark = _BOM if text.startswith(_BOM) else ""
+    lines = re.findall(r"[^\n]*\n|[^\n]+", text.removeprefix(_BOM))
+    bare = [line.rstrip("\r\n") for line in lines]
+    crlf = sum(line.endswith("\r\n") for line in lines)
+    newline = "\r\n" if crlf * 2 > sum(line.endswith("\n") for line in lines) else "\n"
+    closed = _opaque(bare)
+    sections = tuple(_sections(bare, closed))
+    weaknesses: list[PlacedEntry] = []
+    resolved_at: int | None = None
+    for name, span in sections:
+        if name == WEAKNESSES:
+            found, at = _weaknesses(bare, closed, span)
+            weaknesses += found
+            resolved_at = at if resolved_at is None else resolved_at
+    sessions = [one for name, span in sections if name == HISTORY for one in _sessions(bare, closed, span)]
+    return LearnerProfile(
+        mark,
+        tuple(lines),
+        newline,
+        sections,
+        tuple(weaknesses),
+        tuple(sessions),
+        resolved_at,
+    )
+
+
+def apply_splices(profile: LearnerProfile, splices: Iterable[Splice]) -> bytes:
+    """The document with these changes applied.
+
+    Insertions at one position keep their order; an insertion may lie inside a removed span. If a removal makes two
+    blank lines adjacent, one of them is removed too.
+    """
+    inserted: dict[int, list[str]] = {}
+    dead: set[int] = set()
+    for splice in splices:
+        inserted.setdefault(splice.span.start, []).extend(splice.lines)
+        dead.update(range(splice.span.start, splice.span.end))
+    out: list[str] = []
+    seam = False  # whether lines were removed since the last line of `out`
+    for at in range(len(profile.lines) + 1):
+        for line in (*(new + profile.newline for new in inserted.get(at, ())), *_kept(profile, at, dead)):
+            if seam and not line.strip() and (not out or not out[-1].strip()):
+                continue
+            if out and not out[-1].endswith("\n"):
+                out[-1] += profile.newline
+            out.append(line)
+            seam = False
+        seam = seam or at in dead
+    return (profile.mark + "".join(out)).encode()
+
+
+def _kept(profile: LearnerProfile, at: int, dead: set[int]) -> tuple[str, ...]:
+    return (profile.lines[at],) if at < len(profile.lines) and at not in dead else ()
+
+
+def find_missing(profile: LearnerProfile) -> list[str]:
+    """The names of the required sections that a profile lacks (SPEC L-02)."""
+    there = {name for name, _ in profile.sections}
+    names = [name for name in SECTIONS if name not in there]
+    if WEAKNESSES in there and profile.resolved_at is None:
+        names.append(RESOLVED)
+    return names
+
+
+def restore_sections(data: bytes) -> tuple[bytes, list[str]]:
+    """The profile with its missing headings added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
+    names: list[str] = []
+    while missing := find_missing(profile := parse_profile(data)):
+        names.append(missing[0])
+        at = _place_of(profile, missing[0])
+        marks = "###" if missing[0] == RESOLVED else "##"
+        block = _with_blank_line(profile, at, [f"{marks} {missing[0]}", ""])
+        data = apply_splices(profile, [Splice(Span(at, at), tuple(block))])
+    return data, [name for name in names if name != RESOLVED or WEAKNESSES not in names]
+
+
+def _place_of(profile: LearnerProfile, name: str) -> int:
+    """The line of a missing heading: before the next existing section, otherwise at the end."""
+    if name == RESOLVED:
+        return _before_resolved(profile)
+    after = SECTIONS[SECTIONS.index(name) + 1 :]
+    return min((span.start for title, span in profile.sections if title in after), default=len(profile.lines))
+
+
+def _before_resolved(profile: LearnerProfile) -> int:
+    """The line of the last run of long-term resolved entries, whose heading was deleted; otherwise the section's end."""
+    section = [span for title, span in profile.sections if title == WEAKNESSES][-1]
+    at = section.end
+    for placed in reversed(profile.weaknesses):
+        if not (section.start < placed.span.start < section.end) or placed.entry.status != LONG:
+            break
+        at = placed.span.start
+    return at
+
+
+def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list[str]:
+    """The block with a blank line before it, except after About Me, which would then contain that line."""
+    follows_about = any(name == ABOUT and span.start < at <= span.end for name, span in profile.sections)
+    if at and profile.lines[at - 1].strip() and not follows_about:
+        return ["", *block]
+    return block
+
+
+def insert_weaknesses(profile: LearnerProfile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
+    """The insertion of entries after the last active or the last resolved entry."""
+    home = _home_section(profile, resolved=resolved)
+    there = [one for one in profile.weaknesses if one.resolved is resolved and _is_in(home, one.span)]
+    if there:
+        at = max(one.span.end for one in there)
+    elif resolved:
+        at = _after_text(profile, (profile.resolved_at or 0) + 1)
+    else:
+        at = _after_text(profile, home.start + 1 if home else len(profile.lines))
+    lines = [line for entry in entries for line in entry]
+    return Splice(Span(at, at), tuple(_spaced(profile, at, lines, tight=bool(there))))
+
+
+def _home_section(profile: LearnerProfile, *, resolved: bool) -> Span | None:
+    """The section that new entries go into: the first one, for resolved entries the one with `### Resolved`."""
+    found = [span for title, span in profile.sections if title == WEAKNESSES]
+    if resolved and profile.resolved_at is not None:
+        at = profile.resolved_at
+        found = [span for span in found if span.start < at < span.end]
+    return found[0] if found else None
+
+
+def _is_in(section: Span | None, span: Span) -> bool:
+    return section is not None and section.start <= span.start < section.end
+
+
+def insert_session(profile: LearnerProfile, row_stamp: str, entry: Sequence[str]) -> Splice:
+    """The insertion of a session entry before the first one that is not newer, otherwise after the last (SPEC L-32)."""
+    section = profile.find_section(HISTORY)
+    there = [one for one in profile.sessions if _is_in(section, one.span)]
+    older = next((one for one in there if one.session.stamp <= row_stamp), None)
+    if older is not None:
+        at = older.span.start
+    elif there:
+        at = max(one.span.end for one in there)
+    else:
+        at = _after_text(profile, section.start + 1 if section else len(profile.lines))
+    return Splice(Span(at, at), tuple(_spaced(profile, at, list(entry), tight=False)))
+
+
+def remove_span(span: Span) -> Splice:
+    """The removal of a span."""
+    return Splice(span)
+
+
+def _after_text(profile: LearnerProfile, at: int) -> int:
+    """The line after the comments and text at the top of a section."""
+    end, last = at, at
+    while end < len(profile.lines) and not re.match(r"#{1,3}[ \t]", profile.lines[end]):
+        end += 1
+        if profile.lines[end - 1].strip():
+            last = end
+    return last
+
+
+def _spaced(profile: LearnerProfile, at: int, lines: list[str], *, tight: bool) -> list[str]:
+    """The lines with a blank line before and after. `tight`: entries follow each other without one."""
+    if at and profile.lines[at - 1].strip() and not tight:
+        lines = ["", *lines]
+    if (
+        at < len(profile.lines)
+        and profile.lines[at].strip()
+        and not (tight and STARTS.match(profile.lines[at]))
+    ):
+        lines = [*lines, ""]
+    return lines
+
+
+def _decoded(data: bytes) -> str:
+    hint = "save it as UTF-8"
+    if b"\0" in data:
+        raise FileRefusedError("the profile contains NUL bytes, so it is not text", hint)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise FileRefusedError(f"the profile is not UTF-8 (byte {error.start})", hint) from error
+    if _CONFLICT.search(text):
+        raise FileRefusedError("the profile has conflict markers", "resolve the conflict, or undo the merge")
+    return text
+
+
+def _opaque(lines: Sequence[str]) -> list[bool]:
+    """For each line, whether it is in a comment or in code, where headings and entries have no meaning.
+
+    A comment or fence that is never closed is ordinary text. So is every fence in Session History: an unbalanced
+    fence in an observation must not hide the sessions below it.
+    """
+    closed = [False] * len(lines)
+    at, history = 0, False
+    while at < len(lines):
+        heading = _HEADING.match(lines[at])
+        if heading and len(heading["marks"]) < 3:
+            history = heading["title"].casefold() == HISTORY.casefold()
+        end = _comment_end(lines, at) or (0 if history else _fence_end(lines, at))
+        for each in range(at, end):
+            closed[each] = True
+        at = max(end, at + 1)
+    return closed
+
+
+def _comment_end(lines: Sequence[str], at: int) -> int:
+    """The line after the comment that starts at this line; 0 if none starts here or if it is never closed.
+
+    A comment that meets the start of another one counts as never closed.
+    """
+    if not lines[at].lstrip().startswith("<!--"):
+        return 0
+    rest = lines[at].lstrip()[4:]
+    for end in range(at, len(lines)):
+        text = rest if end == at else lines[end]
+        if "-->" in text:
+            return end + 1
+        if "<!--" in text:
+            return 0
+    return 0
+
+
+def _fence_end(lines: Sequence[str], at: int) -> int:
+    found = _FENCE.match(lines[at])
+    if found is None:
+        return 0
+    closing = re.compile(rf" {{0,3}}{re.escape(found['fence'][0])}{{{len(found['fence'])},}}[ \t]*$")
+    return next((end + 1 for end in range(at + 1, len(lines)) if closing.match(lines[end])), 0)
+
+
+def _sections(lines: Sequence[str], closed: Sequence[bool]) -> Iterator[tuple[str, Span]]:
+    names = {name.casefold(): name for name in SECTIONS}
+    tops = []
+    for at, line in enumerate(lines):
+        found = None if closed[at] else _HEADING.match(line)
+        if found and len(found["marks"]) < 3:
+            tops.append((at, names.get(found["title"].casefold()) if len(found["marks"]) == 2 else None))
+    for (start, name), (end, _) in zip(tops, [*tops, (len(lines), None)][1:], strict=True):
+        if name is not None:
+            yield name, Span(start, end)
+
+
+def _weaknesses(
+    lines: Sequence[str], closed: Sequence[bool], span: Span
+) -> tuple[list[PlacedEntry], int | None]:
+    found: list[PlacedEntry] = []
+    resolved, resolved_at = False, None
+    at = span.start + 1
+    while at < span.end:
+        heading = None if closed[at] else _HEADING.match(lines[at])
+        end = at + 1
+        if heading:
+            resolved = heading["title"].casefold() == RESOLVED.casefold()
+            resolved_at = at if resolved and resolved_at is None else resolved_at
+        elif not closed[at] and STARTS.match(lines[at]):
+            end = _entry_end(lines, closed, at, span.end)
+            entry = parse_entry(lines[at:end])
+            if entry is not None:
+                found.append(PlacedEntry(entry, Span(at, end), resolved))
+        at = end
+    return found, resolved_at
+
+
+def _entry_end(lines: Sequence[str], closed: Sequence[bool], at: int, limit: int) -> int:
+    """The line after the entry that starts at `at`.
+
+    An entry continues with indented lines, and with text directly below. It ends before a bullet, heading or comment.
+    """
+    end = at + 1
+    while end < limit and not closed[end]:
+        line = lines[end]
+        if not line.strip():
+            after = next((each for each in lines[end:limit] if each.strip()), "")
+            if not after.startswith(("  ", "\t")) or after.lstrip().startswith(("- **", "* **")):
+                break
+        elif re.match(r"[-*+][ \t]|#{1,6}[ \t]", line):
+            break
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    return end
+
+
+def _sessions(lines: Sequence[str], closed: Sequence[bool], span: Span) -> Iterator[PlacedSession]:
+    starts = [at for at in range(span.start, span.end) if not closed[at] and is_header(lines[at])]
+    for start, limit in zip(starts, [*starts, span.end][1:], strict=True):
+        end = limit
+        while not lines[end - 1].strip():
+            end -= 1
+        session = parse_session(lines[start:end])
+        if session is not None:
+            theirs = (
+                at for at in range(start + 1, end) if closed[at] or lines[at].startswith(("### ", "#### "))
+            )
+            yield PlacedSession(session, Span(start, end), Span(start, next(theirs, end)))

@@ -1,1 +1,0 @@
-"""The rules of the learner as pure functions: no clock, no disk, no model."""

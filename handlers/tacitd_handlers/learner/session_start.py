@@ -1,0 +1,260 @@
+"""The session-start text: the blocks that the learner's skill reads, byte for byte (SPEC L, first page).
+
+It fits into a budget, because Claude Code does not show the model a longer one (SPEC L-50a). The ledger is never opened
+here (SPEC L-05). A session start waits for this, and no error keeps the profile from being printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import accumulate
+
+from msgspec import Struct
+
+from tacitd.clock import Clock, local_minutes
+from tacitd.errors import FileRefusedError, TacitdError
+from tacitd_handlers.learner.learner_paths import LearnerPaths, quote_path, shorten_path
+from tacitd_handlers.learner.learner_state import LearnerState
+from tacitd_handlers.learner.notices import (
+    FIRST,
+    find_retests,
+    format_repairs,
+    format_retests,
+    format_waiting,
+)
+from tacitd_handlers.learner.practice_record import LearnerStore, note_session
+from tacitd_handlers.learner.profile_text import (
+    ABOUT,
+    TEMPLATE,
+    LearnerProfile,
+    Span,
+    parse_profile,
+    restore_sections,
+)
+from tacitd_handlers.learner.session_stamps import SessionStamp, parse_state, resolve_session
+from tacitd_handlers.learner.vocabulary import names_a_session
+
+BUDGET = 9_000
+"""Characters. Claude Code accepts 10,000 from a hook. Of a longer text the model sees the first 2 KB and a path."""
+END = "\n=== END LEARNER PROFILE ===\n"
+RESERVED = 300
+"""Characters for the line about what was left out, without the profile's path."""
+NOTICES = 3
+"""Notices get at most one part in so many of the budget; the rest is printed at the next start."""
+KINDS = (
+    ("line of About Me", "lines of About Me"),
+    ("active weakness", "active weaknesses"),
+    ("older session", "older sessions"),
+    ("resolved weakness", "resolved weaknesses"),
+    ("line of your own", "lines of your own"),
+)
+"""The parts of a profile in the order in which they get room, in the singular and in the plural."""
+
+
+class ContextText(Struct, frozen=True):
+    """The text for standard output, and a warning for standard error."""
+
+    text: str
+    trouble: str = ""
+
+
+def build_context(places: LearnerPaths, session: str, clock: Clock, budget: int = BUDGET) -> ContextText:
+    """Prepare the profile and return the session's blocks, at most `budget` characters.
+
+    `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the notices as printed.
+    """
+    store, now = LearnerStore(places, clock), local_minutes(clock.now())
+    try:
+        with store.locked():
+            state = store.load_state()
+            at = resolve_session(session, "", _stamps(state), read_session_state(places), now)
+            trouble, is_first = _prepare(store, state, at)
+            data = _read_profile(places)
+            lines = [*state.notices]
+            del state.notices[: _count_that_fit(lines, budget // NOTICES)]
+            with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
+                store.save_state(state)
+    except (OSError, TacitdError) as error:
+        state, trouble, is_first, data, lines = LearnerState(), str(error), False, _read_profile(places), []
+        at = resolve_session(session, "", {}, read_session_state(places), now)
+    is_first = is_first or (at.session in state.sessions and state.sessions[at.session].first_start)
+    read = _parse(data)
+    shown = lines[: len(lines) - len(state.notices)]
+    notices = [*shown, *format_waiting(state.waiting, read)]
+    path = shorten_path(places.profile, places.user)
+    text, left_out = render_blocks(data, path, at, notices, now, budget, is_first=is_first)
+    return ContextText(text, trouble or left_out)
+
+
+def render_blocks(
+    data: bytes,
+    path: str,
+    at: SessionStamp,
+    notices: Sequence[str],
+    now: str,
+    budget: int = BUDGET,
+    *,
+    is_first: bool = False,
+) -> tuple[str, str]:
+    """Format the blocks in at most `budget` characters, and return them with the line about what was left out.
+
+    `data` are the profile's bytes, `path` is how a person writes its path, `now` is local `YYYY-MM-DDTHH:MM`.
+    """
+    title = "(new — first session)" if is_first else "(loaded automatically at session start)"
+    head = (
+        f"=== SESSION METADATA ===\nSession ID: {at.session}\nSession Timestamp: {at.stamp}\n"
+        f"=== END SESSION METADATA ===\n=== LEARNER PROFILE {title} ===\n"
+    )
+    read = _parse(data)
+    retests = format_retests(find_retests(read, now)) if read is not None else ""
+    profile = data.decode("utf-8", "surrogateescape")
+    tail = _render_tail(notices, retests, is_first=is_first)
+    room = budget - len(head) - len(END) - len(tail)
+    if len(profile) <= room:
+        return head + profile + END + tail, ""
+    room -= RESERVED + len(path)
+    if read is not None:
+        profile, parts = fit_profile(read, room)
+    else:
+        profile, parts = profile[: profile.rfind("\n", 0, max(0, room)) + 1], ["the rest of the profile"]
+    left_out = (
+        f"[LEFT OUT] {', '.join(parts)}: no room in {budget} characters. "
+        f"To read all of it when needed: `cat {quote_path(path)}`."
+    )
+    text = head + profile + END + _render_tail([*notices, left_out], retests, is_first=is_first)
+    # Longer still only if the notices alone are too long, for example by labels without end.
+    return text if len(text) <= budget else text[: text.rfind("\n", 0, budget) + 1], left_out
+
+
+def fit_profile(profile: LearnerProfile, room: int) -> tuple[str, list[str]]:
+    """The profile in at most `room` characters, and what is left out by kind.
+
+    Headings come first, then the parts in the order of `KINDS`, sessions newest first. An entry is printed whole or not at
+    all, and what is printed keeps its place. About Me gets what the active weaknesses leave, or a fifth.
+    """
+    kinds: dict[int, int] = {}
+    parts: list[tuple[int, Span]] = []
+    headings = [span.start for _, span in profile.sections]
+    headings += [profile.resolved_at] if profile.resolved_at is not None else []
+    parts += [(3 if placed.resolved else 1, placed.span) for placed in profile.weaknesses]
+    newest = sorted(profile.sessions, key=lambda held: held.session.stamp, reverse=True)
+    parts += [(2, held.span) for held in newest]
+    taken = {*headings, *(at for _, span in parts for at in range(span.start, span.end))}
+    about = {at for name, span in profile.sections if name == ABOUT for at in range(span.start, span.end)}
+    for at, line in enumerate(profile.lines):
+        if at not in taken and line.strip():
+            parts.append((0 if at in about else 4, Span(at, at + 1)))
+    chosen = set(headings)
+    left = room - len(profile.mark) - sum(len(profile.lines[at]) + 2 for at in headings)
+    reserved = min(sum(_measure(profile, span) for kind, span in parts if kind == 1), left * 4 // 5)
+    full: set[int] = set()
+    for kind, span in sorted(parts, key=lambda part: part[0]):
+        size = _measure(profile, span)
+        limit = left - reserved if kind == 0 else left
+        if kind in full or size > limit:
+            full |= {kind} - {1}  # a shorter weakness may still fit
+            kinds[kind] = kinds.get(kind, 0) + 1
+        else:
+            left -= size
+            chosen.update(range(span.start, span.end))
+    text = profile.mark
+    for at, line in enumerate(profile.lines):
+        if at in chosen or (not line.strip() and at - 1 in chosen):
+            text += line
+    return text, [f"{number} {KINDS[kind][number != 1]}" for kind, number in sorted(kinds.items())]
+
+
+def _measure(profile: LearnerProfile, span: Span) -> int:
+    """The characters of a part with a blank line after it."""
+    return sum(len(line) for line in profile.lines[span.start : span.end]) + 2
+
+
+def _render_tail(notices: Sequence[str], retests: str, *, is_first: bool) -> str:
+    text = "\n" + "\n".join(notices) + "\n" if notices else ""
+    return text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
+
+
+def _count_that_fit(lines: Sequence[str], room: int) -> int:
+    """How many of the first lines fit; at least one if there is any."""
+    sizes = list(accumulate(len(line) + 1 for line in lines))
+    return max(min(1, len(lines)), sum(size <= room for size in sizes))
+
+
+def _prepare(store: LearnerStore, state: LearnerState, at: SessionStamp) -> tuple[str, bool]:
+    """Create both files if there is no profile (SPEC L-51), restore missing headings (SPEC L-02), and note the session.
+
+    Returns what went wrong, and whether there was no profile.
+    """
+    made, restored, trouble = False, list[str](), ""
+
+    def complete(data: bytes | None) -> bytes | None:
+        nonlocal made
+        made = data is None
+        found, restored[:] = (TEMPLATE, []) if data is None else restore_sections(data)
+        return found
+
+    try:
+        store.write_profile(complete)
+        if made and not os.path.lexists(store.places.ledger):
+            store.write_new_ledger()
+    except (OSError, FileRefusedError) as error:
+        made, trouble, restored = False, str(error), []
+    state.restored += [name for name in restored if name not in state.restored]
+    state.notices[:0] = [line for line in format_repairs(restored) if line not in state.notices]
+    if names_a_session(at.session):
+        note_session(state, at, first=made)
+    return trouble, made
+
+
+def read_session_state(places: LearnerPaths) -> SessionStamp | None:
+    """The session and stamp in the session-state file, or None if it is missing or incomplete."""
+    try:
+        return parse_state(places.session_state.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+
+
+def _stamps(state: LearnerState) -> dict[str, str]:
+    return {session: record.stamp for session, record in state.sessions.items()}
+
+
+def _read_profile(places: LearnerPaths) -> bytes:
+    try:
+        return places.profile.read_bytes()
+    except OSError:
+        return b""
+
+
+def _parse(data: bytes) -> LearnerProfile | None:
+    try:
+        return parse_profile(data)
+    except FileRefusedError:
+        return None
+
+
+def hook_session(wait: float = 0.2) -> str:
+    """Read the session id from a hook's JSON on standard input.
+
+    Returns "" for a terminal, for invalid input, and if no complete object arrives: each read waits at most `wait`
+    seconds, because the parent process may leave the pipe open.
+    """
+    text = b""
+    try:
+        fd = sys.stdin.fileno()
+        ready = select.poll()  # `select` refuses descriptors above 1023
+        ready.register(fd, select.POLLIN)
+        while not os.isatty(fd) and ready.poll(wait * 1000):
+            part = os.read(fd, 1 << 16)
+            text += part
+            if not part or text.rstrip().endswith(b"}"):
+                break
+        given = json.loads(text)
+    except (OSError, ValueError, RecursionError, AttributeError):
+        return ""
+    session = given.get("session_id") if isinstance(given, dict) else None
+    return session if isinstance(session, str) else ""
