@@ -230,12 +230,14 @@ class Arrivals:
             else:
                 go_on_clean(mine, self.fold.past, tag)
             return mine
-        if entry.failed < now.failed <= entry.tested:
-            return replace(now, first=first)
-        if row[0] <= entry.tested or was == now:
+        if was == now:
             return entry
-        if tag in row[6].split("; "):
+        if tag in row[6].split("; ") and row[0] > entry.tested:
             return fail(entry, row[0])
+        if entry.failed < now.failed <= max(entry.tested, row[0]):
+            return replace(now, first=first)
+        if row[0] <= entry.tested:
+            return entry
         mine = replace(entry, tested=row[0], clean=entry.clean + 1, streak=entry.streak or row[0])
         go_on_clean(mine, self.fold.past, tag)
         return mine

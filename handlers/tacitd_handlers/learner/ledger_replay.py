@@ -116,10 +116,8 @@ def _go_on(entry: Weakness, row: LedgerRow, was: Weakness | None, now: Weakness,
     if was is not None and entry.course == was.course:
         # Only the status is somebody's (SPEC L-31): the counts are the ledger's, and the status goes on.
         return replace(now, first=first, status=rules.find_status(replace(now, status=entry.status), has_row))
-    if entry.failed < now.failed <= entry.tested:
-        return replace(now, first=first)  # the entry misses a failure that the ledger shows (SPEC L-25)
-    if row.stamp <= entry.tested:
-        return entry
-    if entry.tag in row.tags:
+    if entry.tag in row.tags and row.stamp > entry.tested:
         return rules.record_failure(entry, row.stamp, row.session)
-    return rules.record_clean(entry, row.stamp, row.session, has_row)
+    if entry.failed < now.failed <= max(entry.tested, row.stamp):
+        return replace(now, first=first)  # the entry misses a failure that the ledger shows (SPEC L-25)
+    return entry if row.stamp <= entry.tested else rules.record_clean(entry, row.stamp, row.session, has_row)
