@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from msgspec import Struct, field
 
 from tacitd_handlers.learner.gap_descriptions import describe_gap
-from tacitd_handlers.learner.history_splices import splice_sessions
+from tacitd_handlers.learner.history_splices import MAX_SESSIONS, splice_sessions
 from tacitd_handlers.learner.history_text import RECOVERED
 from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
@@ -28,9 +28,7 @@ from tacitd_handlers.learner.profile_text import (
     restore_sections,
 )
 from tacitd_handlers.learner.weakness_entries import EntryBook, Move, match_entries
-
-NEWEST = 20
-"""The cap of Session History (SPEC L-32)."""
+from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 
 class SyncResult(Struct):
@@ -74,20 +72,25 @@ def sync_profile(
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
     again = _notice_edits(profile, state, tags, is_lost=WEAKNESSES in lost)
     new, later = _find_new(profile, state, rows, is_settled=is_settled)
-    judged = _find_judged(profile, state)
+    written = state.written or {}
+    theirs = {
+        placed.entry for placed in profile.weaknesses if placed.entry.dates != written.get(placed.entry.label)
+    }
+    # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
+    judged = {stamp for entry in theirs for stamp in (*entry.dates, entry.streak or "")} - {""}
     book = _apply_rows(profile, state, rows, new, judged, again, result)
-    wanted = in_order(rows)[-NEWEST:] if HISTORY in lost or state.written is None else new
+    wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or state.written is None else new
     ours = {report.row.key for report in state.reports}
     texts = {report.row.key: _format_observations(report, fresh) for report in state.reports}
     splices = splice_sessions(
         profile,
         rows,
-        [(row, texts.get(row.key, RECOVERED)) for row in wanted if is_settled or row.key in ours],
+        [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later],
         None if is_settled else ours,
     )
     result.data = apply_splices(profile, [*book.make_splices(), *splices])
     result.moves = book.moves
-    _note_written(parse_profile(result.data), state, tags, result)
+    _note_written(parse_profile(result.data), state, tags, result, theirs if later else set())
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
@@ -181,15 +184,6 @@ def _find_new(
     }
 
 
-def _find_judged(profile: LearnerProfile, state: LearnerState) -> set[str]:
-    """The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21)."""
-    written = state.written or {}
-    theirs = [
-        placed.entry for placed in profile.weaknesses if placed.entry.dates != written.get(placed.entry.label)
-    ]
-    return {stamp for entry in theirs for stamp in (*entry.dates, entry.streak or "")} - {""}
-
-
 def _apply_rows(
     profile: LearnerProfile,
     state: LearnerState,
@@ -244,14 +238,26 @@ def _format_observations(report: ReportRecord, fresh: RowKey | None) -> str:
 
 
 def _note_written(
-    profile: LearnerProfile, state: LearnerState, tags: Mapping[str, None], result: SyncResult
+    profile: LearnerProfile,
+    state: LearnerState,
+    tags: Mapping[str, None],
+    result: SyncResult,
+    pending: Collection[WeaknessEntry],
 ) -> None:
-    """Remember the entries as they are now, so that a later change is recognised."""
+    """Remember the entries as they are now, so that a later change is recognised.
+
+    `pending` are entries that others wrote, maybe for a session that is not compared yet: they stay unknown until then.
+    """
     matched = match_entries(profile, tags, state.aliases)
     for tag, placed in matched.items():
         record = state.find_tag(tag)
         record.label = placed.entry.label if placed.entry.label != tag else ""
         record.description = placed.entry.description or record.description
-    state.written = {placed.entry.label: placed.entry.dates for placed in profile.weaknesses}
+    before = state.written or {}
+    state.written = {
+        entry.label: before[entry.label] if entry in pending else entry.dates
+        for entry in (placed.entry for placed in profile.weaknesses)
+        if entry not in pending or entry.label in before
+    }
     result.resolved = sum(placed.resolved for placed in profile.weaknesses)
     result.active = len(profile.weaknesses) - result.resolved

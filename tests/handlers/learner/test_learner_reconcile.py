@@ -300,3 +300,12 @@ def test_crlf_profiles_stay_crlf(desk: Desk) -> None:
         data = path.read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n") > 5
     assert desk.entry("edge:a").clean == 1
+
+
+def test_L_02_a_record_fills_a_history_that_is_lost(desk: Desk) -> None:
+    """SPEC L-02, L-32: also while others may still be writing: what was there comes back, and the new session is added."""
+    for number in range(3):
+        desk.record(f"p{number}")
+    desk.where.profile.write_text(desk.text.partition("## Session History")[0])
+    desk.record("p3")
+    assert [held.session.problem for held in desk.profile.sessions] == ["p3", "p2", "p1", "p0"]

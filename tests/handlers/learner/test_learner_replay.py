@@ -72,6 +72,17 @@ def test_L_21_a_session_that_the_skill_judged_is_left_to_it(desk: Desk, skill: T
     assert (desk.entry("edge:a").clean, desk.entry("edge:b").clean) == (1, 2)
 
 
+def test_L_21_a_judged_session_beside_a_record_of_another(desk: Desk, skill: TeachingSkill) -> None:
+    """SPEC L-21: a record that comes before the skill's session is compared does not hide that the skill judged it."""
+    desk.record(days=0, gaps="edge:a; edge:b")
+    skill.write_session(stamp(2), "lru", gaps={"edge:z": "Free label"}, clean=["edge:b"])
+    desk.record("stairs", days=3)
+    desk.look()
+    labels = [placed.entry.label for placed in desk.profile.weaknesses]
+    assert labels == ["edge:a", "edge:b", "Free label"]
+    assert (desk.entry("edge:b").clean, desk.entry("edge:b").tested) == (1, stamp(2))
+
+
 def test_L_22_two_problems_of_one_session() -> None:
     """SPEC L-22: observed in one problem is failed, in either order; clean in both counts once."""
     first = [row(1, "edge:a", session="s"), row(1, "edge:a", "lru", session="s")]
