@@ -27,7 +27,7 @@ def make_plugin() -> Plugin:
         jobs=(Job("check", 60.0, at_start=True), Job("retests", 86400.0, at_start=True), Job(COMPACTION)),
         uses_model=False,
         single_store=True,
-        footprint=f"{here}.learner_files:learner_footprint",
+        footprint=f"{here}.learner_paths:learner_footprint",
         order=20,
         commands={
             "learner": (

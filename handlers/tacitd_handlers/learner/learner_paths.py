@@ -17,6 +17,7 @@ from tacitd.state import paths
 
 if TYPE_CHECKING:
     from tacitd.errors import ConfigError
+    from tacitd.handler import Footprint
     from tacitd_handlers.learner.review_dates import ReviewPlan
 
 PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
@@ -129,3 +130,12 @@ def _named(text: str, user: Path) -> Path | None:
         return None
     whole = os.fspath(user) + text[1:] if text.startswith("~/") else text
     return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are
+
+
+def learner_footprint(environ: Mapping[str, str]) -> Footprint:
+    """The files that a purge removes and those that it keeps, which belong to the person, and their directories."""
+    from tacitd.handler import Footprint
+
+    at = load_paths(environ)
+    places = dict.fromkeys(file.parent for file in (at.profile, at.ledger, at.session_state))
+    return Footprint([at.session_state], [at.ledger, at.profile], list(places))

@@ -56,7 +56,6 @@ class Gap(Struct, frozen=True):
     last: str
     status: str
     clean: int | None
-    by_month: Mapping[str, int]
 
 
 def list_patterns(rows: Iterable[LedgerRow], on: date) -> list[PracticePattern]:
@@ -82,19 +81,17 @@ def list_gaps(
     count: Counter[str] = Counter()
     first: dict[str, str] = {}
     last: dict[str, str] = {}
-    months: dict[str, Counter[str]] = {}
     for row in rows:
         for tag in row.tags if row.gaps != "none" else ():
             count[tag] += 1
             first.setdefault(tag, row.stamp)
             last[tag] = row.stamp
-            months.setdefault(tag, Counter())[row.stamp[:7]] += 1
     entries = match_entries(profile, count, aliases or {}) if profile is not None else {}
     found = []
     for tag, seen in count.items():
         placed = entries.get(tag)
         status, clean = (placed.entry.status or "", placed.entry.clean) if placed is not None else ("", None)
-        found.append(Gap(tag, seen, first[tag], last[tag], status, clean, dict(months[tag])))
+        found.append(Gap(tag, seen, first[tag], last[tag], status, clean))
     return sorted(found, key=lambda one: (-one.seen, one.tag))
 
 
@@ -188,7 +185,6 @@ def _weaknesses(
                 "failed": entry.failed,
                 "clean": entry.clean,
                 "seen": gap.seen if gap is not None else None,
-                "by_month": dict(gap.by_month) if gap is not None else {},
                 "trajectory": _trajectory(entry, gap),
             }
         )

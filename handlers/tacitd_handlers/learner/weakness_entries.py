@@ -184,10 +184,12 @@ class EntryBook:
 
     def _drop_surplus(self) -> None:
         """Drop the entries of a full `### Resolved` that were tested longest ago (SPEC L-28). The ledger keeps them."""
-        while self.resolved and len(self.resolved) + self._others_resolved > MAX_RESOLVED:
-            oldest = longest_untested([self.entries[tag] for tag in self.resolved]).tag
-            self.take_out(oldest)
-            self.moves.append(Move(oldest, "dropped"))
+        able = [self.entries[tag] for tag in self.resolved if not self.is_being_edited(tag)]
+        while able and len(self.resolved) + self._others_resolved > MAX_RESOLVED:
+            oldest = longest_untested(able)
+            able.remove(oldest)
+            self.take_out(oldest.tag)
+            self.moves.append(Move(oldest.tag, "dropped"))
 
     def _make_room(self, replayed: Replay) -> bool:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""

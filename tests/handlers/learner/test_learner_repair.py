@@ -70,6 +70,33 @@ def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) 
     assert [placed.resolved for placed in desk.profile.weaknesses] == before
 
 
+def test_L_02_a_heading_deleted_with_its_entries_left(desk: Desk) -> None:
+    """SPEC L-02, L-03: the heading is added with a notice and filled from the ledger; what is above it, now About Me, stays."""
+    for number in range(3):
+        desk.record(f"p{number}", gaps=f"edge:a{number}")
+    desk.edit("**edge:a1**", "**Mine**")
+    desk.look()
+    desk.edit("## Known Weaknesses\n", "")
+    above = desk.text.partition("## Session History")[0]
+    desk.look()
+    assert desk.text.startswith(above) and len(desk.profile.weaknesses) == 3 and not desk.state.removed
+    assert "[REPAIRED] Restored missing section: Known Weaknesses." in desk.state.notices[0]
+    desk.record("p3", gaps="edge:a1")
+    assert desk.entry("Mine").status == "recurring"
+
+
+def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
+    """SPEC L-28: an entry without a status, which a person is writing, stays also in a Resolved that is too long."""
+    desk.record(gaps="edge:a")
+    entries = [format_weakness(f"Old {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(11)]
+    half = "- **edge:b** — half of it\n"
+    desk.write_rows(row(3, "edge:b"))
+    desk.edit("### Resolved\n", "### Resolved\n\n" + "".join(entries) + half)
+    desk.look()
+    desk.record(days=5)
+    assert half in desk.text
+
+
 def test_L_02_duplicate_sections(desk: Desk) -> None:
     """SPEC L-02: new entries go into the first section of a name, as `check` says."""
     desk.record("p0", gaps="edge:a")
