@@ -31,7 +31,7 @@ def make_plugin() -> Plugin:
         order=20,
         commands={
             "learner": (
-                f"{here}.commands:learner",
+                f"{here}.learner_commands:learner",
                 "Show what you practised and when to review it.",
                 "Looking",
             )
