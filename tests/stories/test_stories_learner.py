@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from support_world import Begin
 from tacitd.testing import World
 
