@@ -82,9 +82,9 @@ class Recognition(Struct, frozen=True):
     """Whether the prompts of a transcript are written in a way that the source knows."""
 
     recognised: bool
-    """Whether anything was recognised as the beginning of a turn."""
+    """Whether the last prompt was recognised."""
     answers: int
-    """How many texts the assistant wrote in a person's session; 0 in a program's, and if not all of it was read."""
+    """How many texts the assistant wrote in turns of a person's session that began with nothing recognised; 0 in a program's."""
     version: str
     """The client's version; "" if no record names it."""
     refusal: str

@@ -106,7 +106,7 @@ def write_beside(session: Session, kind: str, order: str) -> None:
             answers = {"answers": {"What?": "Other"}, "annotations": {"What?": {"notes": order}}}
             session.call("AskUserQuestion", "ok", toolUseResult=answers)
         case _:
-            session.call("Bash", "ok", {"type": "text", "text": order})
+            session.call("Bash", "ok", {"type": "text", "text": order}, version="2.1.30")
 
 
 @pytest.mark.parametrize("kind", ["rejection", "answer", "note", "steer"])
@@ -186,6 +186,31 @@ def test_a_client_whose_prompts_are_not_recognised_is_a_problem(
         converse(Session(bench, f"s{number}"), turns, **change)
     (what,) = strange(bench)
     assert VERSION in what and rule in what
+
+
+@pytest.mark.parametrize("command", ["/clear", "/model opus"])
+@pytest.mark.parametrize(("sessions", "turns"), [(1, 20), (4, 15)])
+def test_a_command_excuses_no_refused_prompts(
+    bench: HandlerBench, command: str, sessions: int, turns: int
+) -> None:
+    """S-05: a command's record names no origin, so it is still understood when a prompt is not."""
+    name, _, given = command.partition(" ")
+    envelope = f"<command-name>{name}</command-name>\n<command-args>{given}</command-args>"
+    for number in range(sessions):
+        session = Session(bench, f"s{number}")
+        session.type(envelope, origin=None, promptSource=None)
+        converse(session, turns, origin={"kind": "person"})
+    assert len(strange(bench)) == 1
+
+
+def test_a_session_that_goes_on_with_another_client_is_a_problem(bench: HandlerBench) -> None:
+    """S-05: its earlier prompts were recognised, and those of the new client are not; also after a restart."""
+    session = Session(bench)
+    converse(session, 5)
+    assert strange(bench) == []
+    bench.restart()
+    converse(session, 20, origin={"kind": "person"})
+    assert len(strange(bench)) == 1
 
 
 def test_it_is_over_when_a_prompt_is_recognised(bench: HandlerBench) -> None:

@@ -7,7 +7,6 @@ queued message was taken back, whether the same words came before. The verdict o
 from __future__ import annotations
 
 from collections import Counter
-from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -17,6 +16,7 @@ from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.assistant import RecentSpeech, SpokenContext, read_message
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
 from tacitd.sources.claude_code.prompts import (
+    ATTACHING,
     ENTRYPOINTS,
     UNKNOWN_VALUE,
     is_headless,
@@ -29,6 +29,7 @@ from tacitd.sources.claude_code.records import (
     LineMessage,
     TranscriptLine,
     is_present,
+    parse_version,
     text_of,
 )
 from tacitd.sources.dedupe import TranscriptPrompts
@@ -40,14 +41,10 @@ _UNKNOWN = 100
 _CALLS = 100
 """How many tool calls are known, the newest. A result follows its call at once, or after those made with it."""
 
-_ATTACHING = (2, 1, 110)
-"""The first client that writes a queued message again when it is delivered, and says there who wrote it. Up to 2.1.42 the
-words of a person may be nowhere but in the queue."""
-
 _TURN_RULES = frozenset({7, 10, 11, 13})
 """The rules that know what began a turn, also if nobody said a word in it."""
-_UNKNOWN_RULES = frozenset({2, 14, UNKNOWN_VALUE})
-"""The rules that refuse the records of a client whose format changed."""
+
+_DELIVERY_TELLS = PromptVerdict(4, (), "queued: the record of its delivery says who wrote it")
 
 
 class RecordAssembler:
@@ -63,7 +60,7 @@ class RecordAssembler:
         self.calls: dict[str, str] = {}
         """The tools that were called last, by the ids of the calls."""
         self.answers = 0
-        """The assistant's texts so far."""
+        """The assistant's texts in turns whose beginning was not recognised, since the last recognised prompt."""
         self.is_headless = False
         self.has_prompts = False
         """Whether any prompt was found, also before `start`."""
@@ -76,6 +73,7 @@ class RecordAssembler:
         self._entrypoint: str | None = None
         self._own_cwd = False
         self._is_recognised = False
+        self._is_known_turn = False
         self._refusal = (0, "")
 
     @property
@@ -90,13 +88,13 @@ class RecordAssembler:
 
     @property
     def recognition(self) -> Recognition:
-        """Whether what began its turns was recognised. No answers count of a program's session, and of one whose beginning was not read."""
-        is_counted = self.start == 0 and not self.is_headless and not self._own_cwd
+        """Whether the last prompt was recognised. No answers count of a program's session, and of one whose beginning was
+        not read if nothing in it was refused."""
         rule, reason = self._refusal
+        is_read = self.start == 0 or rule == UNKNOWN_VALUE
+        is_counted = is_read and not self.is_headless and not self._own_cwd
         what = f"rule {rule}: {reason}" if rule else "no record of a prompt"
-        return Recognition(
-            self.has_prompts or self._is_recognised, self.answers if is_counted else 0, self.version, what
-        )
+        return Recognition(self._is_recognised, self.answers if is_counted else 0, self.version, what)
 
     def note_call(self, id: str, name: str) -> None:
         """The assistant called a tool."""
@@ -163,13 +161,14 @@ class RecordAssembler:
         """Count what was refused for an unknown value, and note whether the client's way of writing prompts is known."""
         if verdict.rule == UNKNOWN_VALUE and start >= self.start:
             self._count_unknown(verdict.reason)
-        if line.type != "queue-operation" and (verdict.words or verdict.rule in _TURN_RULES):
-            self._is_recognised = True
-        elif (
-            line.type == "user"
-            and verdict.rule != 8
-            and (verdict.rule in _UNKNOWN_RULES or not self._refusal[0])
-        ):
+        if line.type != "queue-operation" and verdict.words:
+            self._is_recognised, self._is_known_turn, self.answers = True, True, 0
+        elif verdict.rule in _TURN_RULES:
+            self._is_known_turn = True
+        elif line.type == "user" and verdict.rule == UNKNOWN_VALUE:
+            self._is_recognised, self._is_known_turn = False, False
+            self._refusal = (verdict.rule, verdict.reason)
+        elif line.type == "user" and verdict.rule != 8 and (verdict.rule == 14 or not self._refusal[0]):
             self._refusal = (verdict.rule, verdict.reason)
 
     # --- records ---------------------------------------------------------------------------------------
@@ -182,7 +181,7 @@ class RecordAssembler:
         for tool in tools:
             self.note_call(tool.id, tool.name)
         if text:
-            self.answers += 1
+            self.answers += not self._is_known_turn
             self._speech.add_speech(text, cwd)
         if text or tools:
             uuid, time = line.uuid or "", parse_utc(line.timestamp)
@@ -226,8 +225,8 @@ class RecordAssembler:
         text = text_of(line.content)
         verdict = judge_line(line, self.own)
         self._note_verdict(start, line, verdict)
-        if verdict.words and not self._tells_in_queue:
-            verdict = PromptVerdict(4, (), "queued: the record of its delivery says who wrote it")
+        if verdict.words and self.version and not self._tells_in_queue:
+            verdict = _DELIVERY_TELLS
         if line.operation == "enqueue":
             entry = self._entry(start, end, line, text, verdict)
             # Not a prompt yet: the person may take it back, and most versions write its words again when it is delivered.
@@ -266,7 +265,7 @@ class RecordAssembler:
     @property
     def _tells_in_queue(self) -> bool:
         """Whether this client's queue is all that may tell of a person's message."""
-        return not self.version or () < _parse_version(self.version) < _ATTACHING
+        return () < parse_version(self.version) < ATTACHING
 
     # --- prompts ---------------------------------------------------------------------------------------
 
@@ -279,6 +278,8 @@ class RecordAssembler:
         return QueuedPrompt(start, end, text, verdict, session, cwd, stamp, context)
 
     def _give_out(self, entry: QueuedPrompt, reason: str) -> None:
+        if entry.verdict.words and not self._tells_in_queue:
+            entry.verdict, entry.given_out = _DELIVERY_TELLS, False
         if not entry.verdict.words:
             return
         line = TranscriptLine(
@@ -407,11 +408,3 @@ def _raw_text(line: TranscriptLine) -> str:
 def _plan(line: TranscriptLine) -> str:
     """The text of an accepted plan."""
     return text_of(line.plan_content) or _raw_text(line).lstrip().removeprefix(PLAN_START)
-
-
-@lru_cache(maxsize=64)
-def _parse_version(version: str) -> tuple[int, ...]:
-    """The first three numbers of a client's version; () if it has others."""
-    parts = version.split(".")[:3]
-    # int() refuses more than 4300 digits, and a version can be any text.
-    return tuple(map(int, parts)) if all(part.isdecimal() and len(part) < 9 for part in parts) else ()

@@ -16,36 +16,44 @@ MESSAGE_STARTS = (
     "<agent-message",
     "<teammate-message",
     "<cross-session-message",
-    "<channel-message",
+    "<channel>",
     "<channel ",
+    "<channel\n",
+    "<channel-message",
     "<slack-",
     "Another Claude session sent a message",
     "A peer session sent a message",
 )
 """Rule 7: a text that begins with one of these is a message of another session, an agent, a teammate or a channel."""
 
-MACHINE_STARTS = (
+_MACHINE_STARTS = (
     "<bash-stdout>",
     "<bash-stderr>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<task-notification>",
-    "<agent-notification>",
+    "<local-command-",
+    "<task-notification",
+    "<agent-notification",
     *MESSAGE_STARTS,
     "<user-memory-input>",
     "[Request interrupted by user",
     "[Tool result missing",
+    "[SYSTEM NOTIFICATION",
     "This session is being continued from a previous conversation",
     "Caveat: The messages below",
-    "Stop hook feedback:",
     "Operation stopped by hook:",
     "Base directory for this skill:",
+    "Launching skill:",
 )
 """Rule 12: a program wrote a text that begins with one of these."""
 
-NOTIFICATIONS = ("<task-notification", "<agent-notification", *MACHINE_STARTS)
-"""Rules 4 and 5: a program and not a person queued a message that begins with one of these."""
+_PROGRAM_TEXT = compile_lazily(
+    # One element, whose name no person gives a whole message; a hook's output; the client's sentence before what it passes on.
+    r"<(?!pasted_content)([a-z]+[-_][\w-]+|system|tick)\b[^>]*>(?:(?!</\1>).)*</\1>\s*\Z"
+    r"|(?:[A-Z][a-z]+(?:[A-Z][a-z]+)+|Stop|Notification|Setup)(?::\S+)? hook"
+    r" (?:feedback|success|additional context|response|(?:blocking )?error)(?: from command)?:"
+    r"|(?:The|An?|Another) (?:[\w-]+ ){1,3}sent (?:a|the)(?: new| following)? message\b[^\n]{0,40}:"
+    r"|A message arrived from [^\n]{0,80} while you were working:|A background \w+ completed\b[^\n]{0,40}:",
+    re.S,
+)
 
 PLAN_START = "Implement the following plan:"
 """Rule 13: the model wrote such a plan and the person accepted it."""
@@ -53,16 +61,19 @@ PLAN_START = "Implement the following plan:"
 _ARGS = compile_lazily(r"<command-args>(.*)</command-args>", re.S)
 _NAME = compile_lazily(r"<command-name>([^<>]{1,200})</command-name>")
 _PASTE = compile_lazily(r'<pasted_content id="([^"<>]{0,64})">')
-_PRIVATE = compile_lazily(r"<private>.*?(?:</private>|\Z)", re.S | re.I)
+_PRIVATE = compile_lazily(
+    r"<private>.*?(?:</private>|\Z)"
+    r"|<(system-reminder|(?:task|agent)-notification|(?:agent|teammate|cross-session)-message|channel|bash-std\w+|local-command-\w+)\b[^>]*>.*?</\1>",
+    re.S | re.I,
+)
+"""What is in a text that a person keeps private, and what the client put into it."""
 _PASTES = 1000
 
-_REJECTED = "The user doesn't want to proceed with this tool use."
-"""What the client writes first into the result of a tool that a person rejected."""
-_REJECTIONS = (
-    "To tell you how to proceed, the user said:",
-    "The user provided the following reason for the rejection:",
+_REJECTED = compile_lazily(
+    r"The user doesn't want to proceed with this tool use\.(?: The tool use was rejected \([^()\n]*\)\.)? {0,2}"
+    r"(?:To tell you how to proceed, the user said:|The user provided the following reason for the rejection:)"
 )
-"""Rule 8a: what precedes a person's words in a rejected tool's result (the second: editor extensions)."""
+"""Rule 8a: what the client writes before a person's words into a rejected tool's result (the second: editor extensions)."""
 
 _NOTE = "\n\nNote: The user's next message may contain a correction or preference."
 """Appended after the words by clients with auto memory."""
@@ -72,6 +83,12 @@ _NOT_SAID = (
     "The user has indicated they have provided enough answers for the plan interview.",
 )
 """The client's own text for "Chat about this" and "Skip interview", written as if the person had said it."""
+
+
+def is_program_text(text: str, more: tuple[str, ...] = ()) -> bool:
+    """Whether a text begins as one that a program wrote, or with one of `more`."""
+    text = text.lstrip()
+    return text.startswith((*_MACHINE_STARTS, *more)) or _PROGRAM_TEXT.match(text) is not None
 
 
 def own_words(text: str) -> tuple[str, int]:
@@ -141,14 +158,8 @@ def bash_command(text: str) -> str | None:
 def said_in_rejection(text: str) -> str:
     """Given the error text of a rejected tool, return the person's words in it; "" if there are none.
 
-    The text must begin as the client's own, and the marker must be on its first line. So a tool's own error, a file's
-    name in it, or a transcript that it quotes is not a rejection.
+    A tool's own error, a file's name in it, or a transcript that it quotes does not begin as the client's text.
     """
-    if not text.startswith(_REJECTED):
-        return ""
-    for marker in _REJECTIONS:
-        head, found, words = text.partition(marker)
-        if found and "\n" not in head and len(head) < 1000:
-            words = words.partition(_NOTE)[0].strip()
-            return "" if words.startswith(_NOT_SAID) else words
-    return ""
+    head = _REJECTED.match(text)
+    words = text[head.end() :].partition(_NOTE)[0].strip() if head is not None else ""
+    return "" if words.startswith(_NOT_SAID) else words

@@ -14,12 +14,11 @@ from tacitd.events import PromptKind
 from tacitd.sources.base import OwnCalls, PersonWords, PromptVerdict
 from tacitd.sources.claude_code.prompt_text import (
     CONTEXT_TAGS,
-    MACHINE_STARTS,
     MESSAGE_STARTS,
-    NOTIFICATIONS,
     PLAN_START,
     bash_command,
     command_args,
+    is_program_text,
     own_words,
     said_in_rejection,
 )
@@ -33,6 +32,7 @@ from tacitd.sources.claude_code.records import (
     TranscriptLine,
     is_present,
     object_of,
+    parse_version,
     text_of,
 )
 
@@ -67,8 +67,25 @@ _USER_TYPES = frozenset({"external", "human"})
 _SOURCES = _NOT_A_PERSON | {"typed", "queued", "human", "sdk"}
 _ORIGINS = _NOT_A_PERSON | {"human"}
 _ROLES = frozenset({"user"})
+_FLAGS = (
+    "text_not_typed",
+    "handed_off",
+    "wakeup_source",
+    "scheduled_task_id",
+    "queue_skip_attachments",
+    "source_tool_use_id",
+)
+"""The fields that no text of a person has, of any type."""
 
 _PERSON_TYPES = frozenset({"user", "attachment", "queue-operation"})
+_TYPED_BLOCKS = frozenset({"text", "image", "document"})
+"""The blocks that a person's own message consists of. Any other is a tool's."""
+
+ATTACHING = (2, 1, 110)
+"""The first client that writes a queued message again when it is delivered, and says there who wrote it. Up to 2.1.42 the
+words of a person may be nowhere but in the queue, or beside a tool's result."""
+_NAMING = (2, 1, 328)
+"""The first client that is known to name the origin of each message that a person queues in a terminal."""
 
 
 def judge_line(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str] = _NO_CALLS) -> PromptVerdict:
@@ -144,13 +161,15 @@ def _attached(line: TranscriptLine, own: OwnCalls) -> PromptVerdict:
         return _no_words(5, "queued by the client: isMeta")
     if (kind := _origin(attachment)) in _NOT_A_PERSON:
         return _no_words(5, f"not from a person: {kind}")
+    if kind is None and line.entrypoint == "cli" and parse_version(line.version) >= _NAMING:
+        return _no_words(UNKNOWN_VALUE, "no origin")
     return _flagged(line) or _mid_turn(5, text_of(attachment.prompt), own)
 
 
 def _mid_turn(rule: int, text: str, own: OwnCalls) -> PromptVerdict:
     if own.sentinel and text.startswith(own.sentinel):
         return _no_words(3, "tacitd's own call")
-    if text.lstrip().startswith(NOTIFICATIONS):
+    if is_program_text(text, CONTEXT_TAGS):
         return _no_words(rule, "written by a program: a notification, or a message of another session")
     return _words(rule, "queued", text, "typed while the model worked")
 
@@ -174,13 +193,7 @@ def _flag(line: TranscriptLine) -> str:
         return "isVisibleInTranscriptOnly"
     if line.is_virtual:
         return "isVirtual"
-    if is_present(line.text_not_typed):
-        return "textNotTyped"
-    if is_present(line.handed_off):
-        return "handedOff"
-    if is_present(line.wakeup_source):
-        return "wakeupSource"
-    return "scheduledTaskId" if is_present(line.scheduled_task_id) else ""
+    return next((name for name in _FLAGS if is_present(getattr(line, name))), "")
 
 
 def _origin(holder: TranscriptLine | Attachment) -> str | None:
@@ -191,16 +204,16 @@ def _origin(holder: TranscriptLine | Attachment) -> str | None:
 
 def _role(message: LineMessage | str | None) -> str | None:
     """The message's role; "" for one that is not a text, None if it has none."""
-    return text_of(message.role) if isinstance(message, LineMessage) and message.role is not NONE else None
+    if not isinstance(message, LineMessage) or message.role is NONE:
+        return None
+    return text_of(message.role) if bytes(message.role).startswith(b'"') else ""
 
 
 def _user(line: TranscriptLine, own: OwnCalls, calls: Mapping[str, str]) -> PromptVerdict:
     content = line.message.content if isinstance(line.message, LineMessage) else None
-    if isinstance(content, str):
-        return _typed([content], line, own)
-    blocks = content or []
+    blocks = [Block("text", content)] if isinstance(content, str) else content or []
     texts = [block.text for block in blocks if block.type == "text" and block.text]
-    if "tool_result" in [block.type for block in blocks]:
+    if [block for block in blocks if block.type not in _TYPED_BLOCKS]:
         return _beside_tools(blocks, texts, line, calls)
     return _typed(texts, line, own)
 
@@ -215,12 +228,12 @@ def _beside_tools(
     words: list[PersonWords] = []
     results = [(block, calls.get(block.tool_use_id, "")) for block in blocks if block.type == "tool_result"]
     for block, tool in results:
-        if block.is_error and not tool.startswith(_FOREIGN_TOOL):
+        if block.is_error and tool and not tool.casefold().startswith(_FOREIGN_TOOL):
             words += _words(8, "reject-words", said_in_rejection(text_of(block.content)), "").words
-    if all(tool == _QUESTION_TOOL for _, tool in results):
+    if results and all(tool == _QUESTION_TOOL for _, tool in results):
         words += _answers(line)
-    for text in texts:
-        if not text.lstrip().startswith((*CONTEXT_TAGS, *MACHINE_STARTS)):
+    for text in texts if results and parse_version(line.version) < ATTACHING else ():
+        if not is_program_text(text, CONTEXT_TAGS):
             words += _words(8, "steer", text, "").words
     return (
         PromptVerdict(8, tuple(words), "a person's words beside a tool's result") if words else _TOOL_RESULT
@@ -268,12 +281,12 @@ def _typed(texts: list[str], line: TranscriptLine, own: OwnCalls) -> PromptVerdi
             return _words(11, "bash", shell, "a shell command")
     if first.startswith(MESSAGE_STARTS):
         return _no_words(7, "not from a person: a message of another session")
-    if first.startswith(MACHINE_STARTS):
+    if is_program_text(first):
         return _no_words(12, f"written by the client: {first[:40].splitlines()[0]}")
     if first.startswith(PLAN_START) or is_present(line.plan_content):
         return _no_words(13, "a plan that the model wrote and the person accepted")
     if len(said) > 1:
-        said = [text for text in said if not text.lstrip().startswith(MACHINE_STARTS)]
+        said = [text for text in said if not is_program_text(text)]
     return _words(14, "typed", "\n".join(said), "typed at the prompt")
 
 

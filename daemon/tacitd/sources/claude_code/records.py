@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import msgspec
@@ -144,6 +144,8 @@ class TranscriptLine(Struct, gc=False, rename="camel"):
     handed_off: Raw = NONE
     wakeup_source: Raw = NONE
     scheduled_task_id: Raw = NONE
+    queue_skip_attachments: Raw = NONE
+    source_tool_use_id: Raw = msgspec.field(default=NONE, name="sourceToolUseID")
     plan_content: Raw = NONE
     origin: Origin | str | None = None
     attachment: Attachment | None = None
@@ -228,6 +230,14 @@ def text_of(raw: Raw) -> str:
     if isinstance(found, str):
         return found
     return "\n".join(block.text for block in found or () if block.type == "text" and block.text)
+
+
+@lru_cache(maxsize=64)
+def parse_version(version: str | None) -> tuple[int, ...]:
+    """The first three numbers of a client's version; () if there is none, or it has other characters."""
+    parts = (version or "").split(".")[:3]
+    # int() refuses more than 4300 digits, and a version can be any text.
+    return tuple(map(int, parts)) if all(part.isdecimal() and len(part) < 9 for part in parts) else ()
 
 
 def object_of(raw: Raw) -> dict[str, Any]:

@@ -210,11 +210,12 @@ def test_what_the_client_wrote_in_the_assistants_name_is_nobodys(tmp_path: Path)
     """An API error is no text of the assistant, no context of a prompt, and no answer that counts."""
     path = tmp_path / "a.jsonl"
     error = spoken("API Error: 500", {"model": "<synthetic>"}, isApiErrorMessage=True)
-    write(path, spoken("Shall I?"), error, typed("yes", "u1"))
+    write(path, spoken("Shall I?"), error)
+    assert read(path).assembler.recognition.answers == 1
+    write(path, typed("yes", "u1"))
     tail = read(path)
     assert [record.text for record in tail.list_records(0)] == ["Shall I?", ""]
     assert [prompt.context for prompt in tail.list_prompts(0)] == ["Shall I?"]
-    assert tail.assembler.recognition.answers == 1
 
 
 @pytest.mark.parametrize("damage", [b"\\ud83d", b"\xff"])

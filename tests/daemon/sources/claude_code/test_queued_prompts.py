@@ -52,7 +52,13 @@ def test_words_belong_to_the_directory_in_which_they_were_typed(path: Path, deli
 def test_remove_and_attachment_are_one(path: Path, source: dict[str, str]) -> None:
     """CLAUDE_CODE section 6 rules 4 and 5: the same uuid, or the same words within ten minutes."""
     named = {"commandUuid": "q1"} if source else {}
-    write(path, queue("enqueue", "stop"), queue("remove", "stop", **named), attached("stop", "a1", **source))
+    write(
+        path,
+        spoken("Working."),
+        queue("enqueue", "stop"),
+        queue("remove", "stop", **named),
+        attached("stop", "a1", **source),
+    )
     assert [p.uuid for p in read(path).list_prompts(0)] == ["q1" if source else ""]
 
 
@@ -83,7 +89,7 @@ def test_priorities_and_notifications_ride_the_queue(path: Path) -> None:
 
 def test_words_taken_back_for_editing(path: Path) -> None:
     """CLAUDE_CODE section 6 rule 4: popAll, one record for each message, or one for all."""
-    write(path, queue("enqueue", "one"), queue("enqueue", "two"), queue("popAll", "one"))
+    write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("popAll", "one"))
     assert said(released(path)) == [("queued", "two")]
     write(path, queue("popAll"))
     assert said(released(path)) == []
@@ -97,14 +103,14 @@ def released(path: Path) -> Tail:
 
 def test_release_makes_open_messages_words(path: Path) -> None:
     """CLAUDE_CODE section 6 rule 4: the session ended with words in the queue (SIGKILL): they were typed."""
-    write(path, queue("enqueue", "one"), queue("enqueue", "two"), queue("dequeue"))
+    write(path, spoken("Working."), queue("enqueue", "one"), queue("enqueue", "two"), queue("dequeue"))
     tail = released(path)
     assert (said(tail), tail.safe_end) == ([("queued", "two")], tail.read_end)
 
 
 def test_words_given_out_are_not_given_again(path: Path) -> None:
     """DESIGN "Consumers": a committed prompt is not paid for twice, also if the user line comes an hour later."""
-    write(path, queue("enqueue", "one"))
+    write(path, spoken("Working."), queue("enqueue", "one"))
     tail = released(path)
     write(path, queue("dequeue"), typed("one", "u1", timestamp="2026-11-20T11:30:00.000Z"))
     drain(tail)
@@ -119,7 +125,7 @@ def test_a_programs_queue_holds_no_ones_words(path: Path) -> None:
 
 def test_a_remove_whose_message_was_taken_for_another(path: Path) -> None:
     """DESIGN "Priorities", 1: words that are only in a remove are not lost."""
-    write(path, queue("remove", "said somewhere", commandUuid="q1"))
+    write(path, spoken("Working."), queue("remove", "said somewhere", commandUuid="q1"))
     assert said(read(path)) == [("queued", "said somewhere")]
 
 
@@ -133,5 +139,5 @@ def test_a_message_before_the_start_pins_nothing(path: Path) -> None:
 
 def test_a_queue_is_bounded(path: Path) -> None:
     """RELIABILITY row 9: memory is bounded; the oldest messages count as said, and none is lost."""
-    write(path, *(queue("enqueue", f"m{n}") for n in range(1500)))
+    write(path, spoken("Working."), *(queue("enqueue", f"m{n}") for n in range(1500)))
     assert len(released(path).list_prompts(0)) == 1500
