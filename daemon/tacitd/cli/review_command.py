@@ -5,6 +5,7 @@ Each plugin names such items with `StoredItem.review`; this module asks, and the
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -15,6 +16,7 @@ from tacitd.cli.item_lookup import FoundItem, collect_items, decide_item
 from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import TacitdError
 from tacitd.files.git import find_project_root
+from tacitd.mcp.agent_caller import is_agent
 
 _ANSWERS = {"k": "keep", "d": "drop", "e": "edit", "s": "skip", "q": "quit"}
 QUESTIONS = {
@@ -58,7 +60,7 @@ def review(project: str | None, everywhere: bool, as_json: bool) -> None:
 
 def is_interactive() -> bool:
     """Whether a person can be asked."""
-    return sys.stdin.isatty() and sys.stdout.isatty()
+    return sys.stdin.isatty() and sys.stdout.isatty() and not is_agent(os.environ)
 
 
 def describe_item(found: FoundItem) -> Iterator[str]:

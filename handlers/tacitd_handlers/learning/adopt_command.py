@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, get_paths
 from tacitd.errors import UsageError
+from tacitd.mcp.agent_caller import require_person
 from tacitd.text.text_table import format_table
 
 
@@ -46,6 +49,7 @@ def adopt(text: str | None, drop: bool, as_json: bool) -> None:
         if not offers:
             echo_message("no line was learned in three projects")
         return
+    require_person(os.environ, "making a rule for all projects")
     named = [one.line for one in offers if text.casefold() in one.line.casefold()]
     if len(named) != 1:
         what = "no offered line contains" if not named else "several offered lines contain"

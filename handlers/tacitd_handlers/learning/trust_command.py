@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from tacitd.cli.common import connect_or_run, echo_message, escape_output, get_p
 from tacitd.clock import SystemClock
 from tacitd.events import Project
 from tacitd.files.log import Log
+from tacitd.mcp.agent_caller import require_person
 from tacitd_handlers.learning.link import find_project
 from tacitd_handlers.learning.mirrors.mirror_checks import survey_state
 from tacitd_handlers.learning.mirrors.mirror_text import LIMIT
@@ -27,6 +29,8 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     Without it, sessions get the lines that tacitd or you wrote on this machine. The text becomes part of each session's
     instructions, also what git brings later. It belongs to this repository: another one at the same path is not trusted.
     """
+    if not remove:
+        require_person(os.environ, "trusting what came with a project")
     place = find_project(project)
     trusted = not remove
     if trusted:

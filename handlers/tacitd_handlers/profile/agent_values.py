@@ -34,7 +34,7 @@ def store_agent_value(
         raise TacitdError("the value has what looks like a secret", "leave it out")
     # An order can be in the keys of a path too.
     named = path.replace(".", " ").replace("_", " ").replace("-", " ")
-    texts = [*given, *(f"{named}: {one}" for one in given)]
+    texts = [*given, *(f"{named}: {one}" for one in given), " ".join(given)]
     fault = next((why for one in texts if (why := find_agent_fault(one))), "")
     if not fault:
         said = PartialProfile({path: given if is_list else given[0]})

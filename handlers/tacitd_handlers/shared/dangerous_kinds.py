@@ -46,7 +46,7 @@ _ASKING = (
 _CHECKED = (
     r"(?:checks?\b|hooks?\b|pre-?commit|pre-?push|tests?\b|lint\w*|\bci\b|verif\w*|validat\w*|safety|security|sandbox\w*|guard\w*"
     r"|reviews?\b|signatures?|signing|gpg|certificate\w*|tls\b|ssl\b|auth\b|authenti\w*|authori[sz]\w*|type-?check\w*|scans?\b|audits?|firewall|antivirus|protections?"
-    r"|prüfung\w*|sicherheit\w*|überprüf\w*|vérification\w*|contrôles?|sécurité|verificaci\w*|comprobaci\w*|seguridad"
+    r"|prüfung\w*|sicherheit\w*|überprüf\w*|vérification\w*|contrôles?|sécurité|verificaci\w*|comprobaci\w*|pruebas?\b|seguridad"
     r"|チェック|フック|検証|テスト|セキュリティ)"
 )
 _SKIPPING = (
@@ -136,7 +136,7 @@ _KINDS: tuple[tuple[str, bool, str], ...] = (
         True,
         rf"\b(?:mention|disclos|reveal|report|tell|inform|notif|warn|explain|admit|show|say|expos)\w*\b.{{0,50}}?\bto {_PEOPLE}|\b(?:tell|inform|notify|warn)\w* {_PEOPLE}|(?<=without ){_PEOPLE}(?:'s)? (?:knowing|knowledge|noticing)\b"
         r"|\b(?:erwähn|verrat|sag|zeig|meld|bericht)\w*\b.{0,40}\b(?:dem|den) (?:benutzer|nutzer|anwender|entwickler)\w*|\b(?:dem|den) (?:benutzer|nutzer|anwender|entwickler)\w* .{0,40}(?:erwähn|verrat|sag|zeig|meld)\w*"
-        r"|\b(?:mentionn|di[rst]|révél|montr)\w*\b.{0,40}\bà (?:l'utilisateur|la personne)|\b(?:mencion|di[gc]|revel|muestr)\w*\b.{0,40}\bal usuario|(?:ユーザー?に).{0,20}(?:言わ|見せ|知らせ|伝え|報告し|話さ)",
+        r"|\b(?:mentionn|di[rst]|révél|montr)\w*\b.{0,40}\bà (?:l'utilisateur|la personne)|\b(?:mencion|di[gc]|revel|muestr|avis|inform)\w*\b.{0,40}\bal usuario|(?:ユーザー?に).{0,20}(?:言わ|見せ|知らせ|伝え|報告し|話さ)",
     ),
     (
         _SECRECY,
