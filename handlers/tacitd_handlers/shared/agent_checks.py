@@ -68,7 +68,8 @@ def find_agent_fault(text: str) -> str:
         return "it hides a word"
     if _SETTING.search(text):
         return "it is about access or consent"
-    if language_of(text) not in {*JUDGED, ""}:
+    is_sentence = not text.isascii() or len([word for word in text.split() if len(word) > 2]) > 2
+    if is_sentence and language_of(text) not in {*JUDGED, ""}:
         return "it is in a language that is not checked"
     dangers = find_dangers(text)
     return f"it is about {dangers[0].kind}" if dangers else ""

@@ -62,6 +62,9 @@ work.languages: Python
 bio: backend developer in Berlin
 WHEN a test hangs -> DO check the fixture -> BECAUSE a socket stays open
 Nutzt Tabs
+v1
+e.g. Go
+Vim
 Pr\u00e9f\u00e8re des r\u00e9ponses courtes
 \u30bf\u30d6\u3092\u4f7f\u3046""".splitlines()
 
