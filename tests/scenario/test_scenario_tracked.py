@@ -39,13 +39,16 @@ def bullets(path: Path) -> list[str]:
     return [one[2:] for one in path.read_text().splitlines() if one.startswith("- ")] if path.exists() else []
 
 
-@pytest.mark.parametrize("target", [".husky/pre-commit", "CLAUDE.md", "docs/LEARNED.md"])
+@pytest.mark.parametrize("target", [".husky/pre-commit", "CLAUDE.md", "docs/LEARNED.md", "lib/LEARNED.md"])
 def test_a_committed_link_is_not_written_into(make: MakeDaemon, target: str) -> None:
     """A repository has `LEARNED.md -> .husky/pre-commit`: its next commit would run a learned line."""
     daemon = make(DISPATCH__FIRST_PAUSE="1h")
     file = daemon.project / target
     file.parent.mkdir(exist_ok=True)
     file.write_text(HOOK)
+    if target.startswith("lib/"):  # a repository in the repository, whose index only it has
+        for command in (("init", "-q"), ("add", "-A"), (*DEV, "commit", "-qm", "x")):
+            daemon.git("-C", str(file.parent), *command)
     (daemon.project / "LEARNED.md").symlink_to(target)
     commit(daemon)
     daemon.start()

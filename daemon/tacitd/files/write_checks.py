@@ -49,7 +49,8 @@ def real_target(
 
 
 def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
-    """Raise FileRefusedError if a link leads from `path` to a file of another name, or to one that git tracks.
+    """Raise FileRefusedError if a link leads from `path` to a file of another name or another repository, or to one that git
+    tracks.
 
     A repository may contain a link such as `LEARNED.md -> .husky/pre-commit`. `real` and `home` are the path and the project
     `root` with every link resolved.
@@ -57,6 +58,12 @@ def refuse_link(path: Path, real: Path, root: Path, home: Path) -> None:
     if real == home / (path.relative_to(root) if path.is_relative_to(root) else path):
         return
     refuse_other_name(path, real)
+    if any(
+        (place / ".git").exists() for place in real.parents if place != home and place.is_relative_to(home)
+    ):
+        raise FileRefusedError(
+            f"{path} is a link into another repository: {real}", "replace it with a regular file"
+        )
     if git.read_index_mode(home, real):
         raise FileRefusedError(
             f"{path} is behind a link, and git tracks {real}", "replace the link with a regular file"
