@@ -65,6 +65,8 @@ class Prompt(Struct, frozen=True):
     """The number of characters of marked pastes that were removed from `text`."""
     context_cwd: str = ""
     """The working directory in which the assistant wrote `context`, if it is not `cwd`."""
+    context_time: float | None = None
+    """When the assistant began `context`: seconds since 1970, UTC; None if it is not known."""
 
     @property
     def id(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.consumers.consumer import Consumer
 from tacitd.consumers.cursor_table import Cursor
@@ -101,7 +102,7 @@ class UnhandledRecords(Struct, frozen=True):
             return records
         pairs = zip(records, infer_times(records), strict=True)
         return [
-            record
+            self._clean_context(record, tail.cwd or cursor.cwd, cursor.session)
             for record, time in pairs
             if (floor is None or time is None or time >= floor)
             and (self.pauses.is_unused or not self._pass_over(record, time, cursor, tail))
@@ -122,7 +123,23 @@ class UnhandledRecords(Struct, frozen=True):
         if self.pauses.is_unused:
             return list(records)
         pairs = zip(records, infer_times(records), strict=True)
-        return [one for one, time in pairs if not self._find_span(one, time) and not self._is_copy(one)]
+        kept = [one for one, time in pairs if not self._find_span(one, time) and not self._is_copy(one)]
+        return [self._clean_context(one) for one in kept]
+
+    def _clean_context(self, record: Record, cwd: str = "", session: str = "") -> Record:
+        """The record without what the assistant wrote before it while that was paused: it may quote what was typed."""
+        if self.pauses.is_unused:
+            return record
+        prompts = tuple(
+            replace(one, context="", context_cwd="")
+            if one.context_time is not None
+            and self.pauses.find_span(
+                self._find_root(one.context_cwd or one.cwd or cwd), one.session or session, one.context_time
+            )
+            else one
+            for one in record.prompts
+        )
+        return replace(record, prompts=prompts) if prompts != record.prompts else record
 
     def _find_span(
         self, record: Record, time: float | None, cwd: str = "", session: str = ""

@@ -68,6 +68,8 @@ class RecordAssembler:
         self.buffer = RecordBuffer(start)
         self.judged: list[JudgedLine] | None = [] if explain else None
         self._queue = PromptQueue()
+        self._removed: dict[str, str] = {}
+        """When the messages were typed that were removed from the queue and whose attachments were not read, by their ids."""
         self._seen = TranscriptPrompts()
         self._speech = RecentSpeech()
         self._entrypoint: str | None = None
@@ -182,7 +184,7 @@ class RecordAssembler:
             self.note_call(tool.id, tool.name)
         if text:
             self.answers += not self._is_known_turn
-            self._speech.add_speech(text, cwd)
+            self._speech.add_speech(text, cwd, line.timestamp or "")
         if text or tools:
             uuid, time = line.uuid or "", parse_utc(line.timestamp)
             self.buffer.add_record(
@@ -199,6 +201,8 @@ class RecordAssembler:
             given = any(entry.given_out for entry in delivered)
             for entry in delivered:
                 self._drop(entry, "delivered as a prompt of its own")
+                if entry.text.strip() in _raw_text(line):
+                    line.timestamp = entry.stamp or line.timestamp  # when it was typed
         if given and verdict.words:
             verdict = PromptVerdict(verdict.rule, (), "the same words were given out when they were queued")
         if line.is_compact_summary and verdict.rule == 6:
@@ -215,6 +219,9 @@ class RecordAssembler:
         waited = None if self._queue.is_empty else self._queue.take_attached(text_of(attachment.prompt))
         if waited is not None:
             self._drop(waited, "delivered as an attachment")
+        # The time of the prompt is when it was typed, which its delivery may not say.
+        typed_at = waited.stamp if waited is not None else self._removed.pop(attachment.source_uuid or "", "")
+        line.timestamp = typed_at or line.timestamp
         verdict = judge_line(line, self.own)
         self._note_verdict(start, line, verdict)
         if waited is not None and waited.given_out and verdict.words:
@@ -244,14 +251,17 @@ class RecordAssembler:
             if named is not None:
                 self._drop(named, "delivered as a prompt of its own")
         elif line.operation == "remove":
-            self._removed(start, end, line, text)
+            self._remove_queued(start, end, line, text)
 
-    def _removed(self, start: int, end: int, line: TranscriptLine, text: str) -> None:
+    def _remove_queued(self, start: int, end: int, line: TranscriptLine, text: str) -> None:
         entry = self._queue.remove_delivered(text)
         if is_present(line.reason) or not self._tells_in_queue:
             # Its attachment says who wrote it; a message that was refused has none.
             if entry is not None:
                 self._drop(entry, "removed from the queue: its attachment says who wrote it")
+                if len(self._removed) >= _CALLS:  # those that were refused have no attachment
+                    self._removed.clear()
+                self._removed[line.command_uuid or ""] = entry.stamp
             return
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
@@ -352,6 +362,7 @@ class RecordAssembler:
             context=context.text if words.context is None else words.context[:CONTEXT_LIMIT],
             pasted=words.pasted,
             context_cwd=context.cwd if is_spoken and context.cwd != cwd else "",
+            context_time=parse_utc(context.stamp) if is_spoken else None,
         )
 
     def _judge_only(self, start: int, line: TranscriptLine) -> None:

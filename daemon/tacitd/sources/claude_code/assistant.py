@@ -29,6 +29,8 @@ class SpokenContext(Struct, frozen=True):
     """At most `CONTEXT_LIMIT` characters."""
     cwd: str
     """"" if its records name none."""
+    stamp: str = ""
+    """The time of its first record; "" if that has none."""
 
 
 class RecentSpeech:
@@ -38,12 +40,12 @@ class RecentSpeech:
         self._recent: deque[SpokenContext] = deque(maxlen=_RECENT)
         self._answered = False
 
-    def add_speech(self, text: str, cwd: str) -> None:
+    def add_speech(self, text: str, cwd: str, stamp: str = "") -> None:
         """Add a message of the assistant that has a text."""
         if self._answered:
             self._recent.clear()
             self._answered = False
-        self._recent.append(SpokenContext(text[-CONTEXT_LIMIT:], cwd))
+        self._recent.append(SpokenContext(text[-CONTEXT_LIMIT:], cwd, stamp))
 
     def mark_answered(self) -> None:
         """A person said something, so the assistant's next message begins another turn."""
@@ -59,7 +61,8 @@ class RecentSpeech:
             elif said.cwd != found.cwd:
                 break
             else:
-                found = SpokenContext(f"{said.text}\n{found.text}"[-CONTEXT_LIMIT:], said.cwd)
+                text = f"{said.text}\n{found.text}"[-CONTEXT_LIMIT:]
+                found = SpokenContext(text, said.cwd, said.stamp)
             if len(found.text) >= CONTEXT_LIMIT:
                 break
         return found
