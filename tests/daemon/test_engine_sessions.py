@@ -171,7 +171,8 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     scene.settle()
     scene.engine.save_positions()
     scene.restart()
-    scene.append("s", scene.queued("s", "two"), scene.queued("s", "", "remove"))
+    scene.append("s", scene.queued("s", "two"), scene.title("s") | {"version": "2.1.20"})
+    scene.append("s", scene.queued("s", "", "remove"))
     scene.settle()
     (event,) = [one for one in scene.handler.events if words_of(one)]
     assert isinstance(event, TranscriptGrew) and words_of(event) == ["two"]
