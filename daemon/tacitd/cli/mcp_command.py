@@ -87,15 +87,11 @@ def remove_server(paths: Paths) -> Iterator[str]:
 
 
 def _require_sdk() -> None:
-    """Raises UnavailableError if the extra is not installed."""
-    from importlib.util import find_spec
+    """Raises UnavailableError if the extra is not installed, or cannot be used."""
+    from tacitd.service.mcp_installation import SDK_HINT, find_sdk_fault
 
-    from tacitd.service.mcp_installation import SDK, SDK_HINT
-
-    if find_spec(SDK) is None:
-        raise UnavailableError(
-            f"the MCP server needs the package {SDK}, which is not installed here", SDK_HINT
-        )
+    if fault := find_sdk_fault():
+        raise UnavailableError(f"the MCP server cannot start: {fault}", SDK_HINT)
 
 
 def serve_client() -> None:

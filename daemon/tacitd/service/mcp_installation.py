@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,20 @@ PASSED = ("TACITD_CONFIG", "TACITD_SOCKET", "TACITD_STATE_DIR")
 SDK = "mcp"
 """The package that the server needs, which the extra of the same name installs."""
 SDK_HINT = "in the clone, `uv tool install --force '.[mcp]'`, `pipx install --force '.[mcp]'`, or README's last command"
+_SERVER = "tacitd.mcp.mcp_server"
 PATIENCE = 60.0
 """Seconds for a command of the client."""
 RunClient = Callable[[Sequence[str]], tuple[int, str]]
 """Runs a command; returns its exit code and what it printed. Raises OSError."""
+
+
+def find_sdk_fault() -> str:
+    """Why the MCP server cannot start, as a clause; "" if it can. Imports the SDK, which takes about a second."""
+    try:
+        import_module(_SERVER)
+    except (ImportError, AttributeError) as error:  # also of a version that has other names
+        return f"the package {SDK} is not installed in {sys.prefix}, or cannot be used: {error}"
+    return ""
 
 
 class McpInstaller:

@@ -8,12 +8,11 @@ from __future__ import annotations
 import os
 import re
 import stat
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import TYPE_CHECKING
 
 from tacitd.clock import SystemClock
@@ -147,7 +146,7 @@ def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFin
     """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought, and an MCP server that
     cannot start."""
     from tacitd.service.hook_installation import HookInstaller
-    from tacitd.service.mcp_installation import SDK, SDK_HINT, find_config, read_server_entry
+    from tacitd.service.mcp_installation import SDK_HINT, find_config, find_sdk_fault, read_server_entry
 
     hooks = make_source(paths.config_dir).hooks
     if hooks is None:
@@ -157,13 +156,16 @@ def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFin
         installer.find_plugin(),
         read_server_entry(find_config(environ, paths.config_dir, paths.home)),
     )
-    if (enabled is not None or entry is not None) and find_spec(SDK) is None:
-        what = (
-            f"sessions cannot start tacitd's MCP server: the package {SDK} is not installed in {sys.prefix}"
-        )
+    if (enabled is not None or entry is not None) and (fault := find_sdk_fault()):
+        what = f"sessions cannot start tacitd's MCP server: {fault}"
         yield DoctorFinding("mcp.missing", "warning", what, SDK_HINT)
     if enabled is None:
         return
+    if which("tacitd", path=environ.get("PATH")) is None:
+        what = f"{enabled} enables the plugin, which starts `tacitd`, and no such program is on PATH"
+        yield DoctorFinding(
+            "mcp.path", "warning", what, "add its directory, such as ~/.local/bin, to your PATH"
+        )
     with suppress(OSError, FileRefusedError):
         if installer.inspect().entries:
             what = f"{enabled} has hooks of `tacitd hooks install`, and enables the plugin, which brings the same"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,9 +29,10 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 def test_without_the_sdk_the_cure_is_named(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "tacitd.mcp.mcp_server", raising=False)
+    monkeypatch.setitem(sys.modules, "mcp", None)
     said = cli.run(*arguments)
-    assert said.code == 69 and "needs the package mcp" in said.err
+    assert said.code == 69 and "the package mcp is not installed" in said.err
     assert "uv tool install --force '.[mcp]'" in said.err
 
 
