@@ -14,7 +14,6 @@ than two of the texts that say something else are.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,6 +29,7 @@ from recorded_answers import load_answers  # noqa: E402
 from support_grounding_texts import (  # noqa: E402
     DISTORTIONS,
     HOSTILE,
+    MORE_HOSTILE,
     NEAR_MESSAGES,
     NEARLY_HOSTILE,
     NEUTRAL_MESSAGES,
@@ -37,7 +37,8 @@ from support_grounding_texts import (  # noqa: E402
     REVERSALS,
 )
 from support_plain_rules import RULES  # noqa: E402
-from tacitd_handlers.shared.grounding import Grounded, Undecided, judge_grounding, read_sources  # noqa: E402
+from tacitd_handlers.learning.heard import HeardAnswer, parse_heard  # noqa: E402
+from tacitd_handlers.shared.words import Refused, find_quote, word_fact  # noqa: E402
 
 SET = Path(__file__).parent / "learning_set"
 WAITING = 0.05
@@ -46,6 +47,8 @@ WRONG = 2
 """How many reversals and distortions may be stored."""
 
 Outcome = Literal["model", "person", "waits", "lost"]
+TYPED_AT = 1_795_302_000.0
+"""When the messages were typed: seconds since 1970, UTC."""
 OUTCOMES: tuple[Outcome, ...] = ("model", "person", "waits", "lost")
 
 
@@ -56,30 +59,43 @@ class Case:
     fact: str
     message: str
     context: str = ""
-    others: tuple[str, ...] = ()
-    """The other messages of its session."""
+    words: str = ""
+    """What the answer quotes; "" for the whole message."""
 
 
 def check(case: Case) -> Outcome:
     """What becomes of a fact."""
-    verdict = judge_grounding(
-        case.fact, read_sources([case.message, *case.others], [case.context], [1_795_302_000.0])
-    )
-    return "model" if isinstance(verdict, Grounded) else "waits" if isinstance(verdict, Undecided) else "lost"
+    found = word_fact(case.fact, case.words or case.message, case.message, (case.context,), TYPED_AT)
+    if isinstance(found, Refused):
+        return "waits" if found.waits else "lost"
+    return found.by
 
 
 def list_recorded() -> Iterator[Case]:
-    """The facts of the recorded answers of the labelled set, without repetitions of known ones."""
-    texts = {}
+    """The facts of the recorded answers of the labelled set, without repetitions of known ones.
+
+    An answer numbers the messages of its call, so its words are looked up in the session.
+    """
+    typed: dict[str, list[tuple[str, str]]] = {}
     for project in load_projects(SET / "sessions"):
         for session in project.sessions:
-            texts[session.id] = tuple(step.text for step in session.steps if step.kind in ("typed", "said"))
+            said = ""
+            pairs = typed.setdefault(session.id, [])
+            for step in session.steps:
+                if step.kind == "said":
+                    said = f"{said}\n{step.text}"
+                elif step.kind == "typed":
+                    pairs.append((step.text, said))
+                    said = ""
     newest = {one.name: one for one in load_answers(SET / "answers.jsonl") if one.kind == "extraction"}
     for name, recorded in newest.items():
-        for line in recorded.answer.splitlines():
-            found = re.fullmatch(r"\[\d+\] (?!(?:Corrected: )?AGAIN)(?:Corrected: )?(.*)", line)
-            if found:
-                yield Case(found[1], "", others=texts[name.split()[0]])
+        answer = "\n".join(line for line in recorded.answer.splitlines() if not line.startswith("PROFILE"))
+        parsed = parse_heard(answer)
+        for heard in parsed.lines if isinstance(parsed, HeardAnswer) else ():
+            pairs = typed[name.split()[0]]
+            message, said = next((one for one in pairs if find_quote(heard.words, one[0])), ("", ""))
+            if heard.fact:
+                yield Case(heard.fact, message, said, heard.words)
 
 
 def pair(facts: Iterable[str], messages: Sequence[str]) -> list[Case]:
@@ -96,7 +112,7 @@ def main(argv: Sequence[str]) -> int:
         "faithful rules": [Case(rule[1], rule[0], *rule[2:]) for rule in RULES],
         "paraphrases": [Case(fact, typed) for typed, fact in PARAPHRASES],
         "recorded facts": list(list_recorded()),
-        "hostile, neutral message": pair(HOSTILE, NEUTRAL_MESSAGES),
+        "hostile, neutral message": pair((*HOSTILE, *MORE_HOSTILE), NEUTRAL_MESSAGES),
         "hostile, near message": pair(NEARLY_HOSTILE, NEAR_MESSAGES),
         "dangerous reversals": [Case(fact, typed) for typed, fact in REVERSALS],
         "other distortions": [Case(fact, typed) for typed, fact in DISTORTIONS],

@@ -189,5 +189,5 @@ def _describe(label: Label) -> str:
 
 def _contains(text: str, word: str) -> bool:
     """Whether a text has a word or its beginning. Words in scripts without spaces match anywhere."""
-    bound = r"(?<![^\W_])" if word[:1].isascii() and word[:1].isalnum() else ""
+    bound = r"(?<![A-Za-z0-9])" if word[:1].isascii() and word[:1].isalnum() else ""
     return re.search(bound + re.escape(word), text.casefold()) is not None

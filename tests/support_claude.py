@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 SCRIPT = Path(__file__).parent / "stand_in" / "claude"
+HEARD = Path(__file__).parent / "support_heard.py"
 PROXY = Path(__file__).parent / "stand_in" / "proxy"
 LOGIN = frozenset({"HOME", "PATH", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_OAUTH_TOKEN"})
 """Variables by which the client finds its login and itself."""
@@ -68,6 +69,7 @@ def install_stand_in(directory: Path, rules: Sequence[Mapping[str, Any]] = (), *
     body = SCRIPT.read_text(encoding="utf-8").split("\n", 1)[1]
     program.write_text(f"#!{Path(sys.executable).resolve()} -IS\n{body}", encoding="utf-8")
     program.chmod(0o755)
+    (directory / HEARD.name).write_bytes(HEARD.read_bytes())
     stand_in = StandIn(program)
     stand_in.rules(rules, **config)
     return stand_in

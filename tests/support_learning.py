@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from support_git import init
+from support_heard import write_heard
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
@@ -74,7 +75,8 @@ class Bench:
         self.box = box.resolve()
         self.disk = disk
         self.clock = FakeClock()
-        self.model = ScriptedModel(list(rules) or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)])
+        self.model = ScriptedModel()
+        self.answer(*(rules or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)]))
         self.state = self.box / "state"
         self.home = self.state / "handlers" / "learning"
         self.log = Log(self.home / "log.jsonl", disk)
@@ -322,5 +324,16 @@ class Bench:
         return [line for line in text.splitlines() if line and not line.startswith("#")]
 
     def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]]) -> None:
-        """Change the model's answers from now on."""
-        self.model.rules = list(rules)
+        """Change the model's answers from now on. Facts of the first call become JSON lines, see `support_heard`."""
+        self.model.rules = [(about, _hear(reply)) for about, reply in rules]
+
+
+def _hear(
+    reply: str | NoAnswer | Callable[[ModelRequest], str | NoAnswer],
+) -> Callable[[ModelRequest], str | NoAnswer]:
+    def said(ask: ModelRequest) -> str | NoAnswer:
+        answer = reply(ask) if callable(reply) else reply
+        is_heard = isinstance(answer, str) and EXTRACTION in ask.prompt
+        return write_heard(answer, ask.prompt) if is_heard else answer
+
+    return said

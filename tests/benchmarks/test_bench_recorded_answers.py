@@ -83,12 +83,12 @@ def test_a_reworded_prompt_gets_the_nearest_answer(answers: Path, tmp_path: Path
     """Another template with the same messages is recognised; with other messages, or where `exact`, there is no answer."""
     loaded = load_answers(answers)
     client = install_stand_in(tmp_path / "bin", make_rules(loaded, exact=False))
-    assert _ask(client, SECOND.replace("Stance on topics", "Stance")) == "[1] Put tests into spec/"
+    assert _ask(client, SECOND.replace("stance on topics", "stance")) == "[1] Put tests into spec/"
     assert client.calls()[-1]["rule"] == 3
     assert _ask(client, SECOND.replace("no emojis please", "and then?").replace("spec/", "test/")) == "NONE"
     assert client.calls()[-1]["rule"] == -1
     client.rules(make_rules(loaded, exact=True))
-    assert _ask(client, SECOND.replace("Stance on topics", "Stance")) == "NONE"
+    assert _ask(client, SECOND.replace("stance on topics", "stance")) == "NONE"
 
 
 def test_prompts_are_dumped_and_their_answers_taken(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_prompts_are_dumped_and_their_answers_taken(tmp_path: Path) -> None:
 
 def test_the_proxy_passes_calls_on_and_logs_them(tmp_path: Path) -> None:
     """`--record`: the prompt, the answer and the dollars, as the client reports them."""
-    real = install_stand_in(tmp_path / "real", [{"match": "pnpm", "reply": "[1] Use pnpm", "usd": 0.25}])
+    real = install_stand_in(tmp_path / "real", [{"match": "pnpm", "reply": "[1] Use pnpm", "usd": 0.25, "raw": True}])
     client = install_proxy(tmp_path / "bin", real.program)
     done = subprocess.run(
         [client.program, "-p", "--output-format", "json"],

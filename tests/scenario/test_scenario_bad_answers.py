@@ -47,10 +47,10 @@ def say(daemon: Daemon, session: str, words: str) -> None:
 
 
 def test_wrong_marks(make: MakeDaemon) -> None:
-    """Bad input: missing messages, AGAIN of a line that does not stand, a contradiction, no marks at all, and chatter."""
+    """Bad input: missing messages, AGAIN of a line that does not stand, and a contradiction."""
     daemon = make(
         [
-            extract("short functions", "Here are the facts:\n- Keep functions short\n"),
+            extract("short functions", "Keep functions short\n"),
             extract("not npm, message nine", f"[9] Corrected: {PNPM}"),
             extract("installs were slow", f"[9] Corrected: AGAIN: {PNPM}"),
             extract("from now on npm", f"[1] Corrected: AGAIN: {PNPM}"),
@@ -66,21 +66,19 @@ def test_wrong_marks(make: MakeDaemon) -> None:
     )
     daemon.start()
     say(daemon, "s1", "use pnpm for installs, not npm, message nine")
-    assert learned(daemon) == {PNPM: (1, 0)}, "nobody corrected anything in a message that does not exist"
+    assert learned(daemon) == {PNPM: (1, 1)}, "the words tell which message it is"
     assert daemon.cli("lesson", "list").stdout.strip() in ("", "no lessons"), (
         "and no lesson is drafted from it"
     )
     say(daemon, "s2", "installs were slow today")
     say(daemon, "s3", "from now on npm for installs, not pnpm")
-    assert learned(daemon) == {PNPM: (1, 0)}
+    assert learned(daemon) == {PNPM: (1, 1)}
     assert skipped(daemon) == {"repetitions that no message shows": 2}
     say(daemon, "s4", "indent with two spaces")
-    assert learned(daemon) == {PNPM: (1, 0), "Indent with two spaces": (1, 0)}
-    assert "nobody mentioned" in reviewed(daemon)["Deploy with `kubectl apply`"]
+    assert learned(daemon) == {PNPM: (1, 1), "Indent with two spaces": (1, 0)}
+    assert "were not typed" in reviewed(daemon)["Deploy with `kubectl apply`"]
     say(daemon, "s5", "keep to short functions")
     assert learned(daemon)["Keep functions short"] == (1, 0)
-    assert skipped(daemon)["remarks of the model about its task"] == 1
-    assert "remarks of the model about its task" in daemon.cli("status", "-v").stdout
 
 
 def replacing(line: str, more: str = "", **fields: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ def answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     dumped = tmp_path / "dumped"
     for reply in (
         "- Never edit files in data/raw.",
-        "[4] Put one sentence on each line of tex files",
+        '{"message": 4, "words": "in the tex files one sentence per line please", "fact": "One sentence per line in the tex files"}',
         "NONE",
     ):
         if learning.main(["--projects", "thesis", "--dump-prompts", str(dumped)]) == 0:

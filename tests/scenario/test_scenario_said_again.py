@@ -15,7 +15,7 @@ pytestmark = pytest.mark.scenario
 WORDS = "no, use pnpm for installs, never npm"
 LINE = "Use pnpm for installs, never npm"
 RULES = [
-    {"match": rf"(?s){EXTRACTION}.*- {LINE}.*What the person wrote", "reply": f"[1] AGAIN: {LINE}"},
+    {"match": rf"(?s){EXTRACTION}.*[0-9][.] {LINE}.*What the person wrote", "reply": f"[1] AGAIN: {LINE}"},
     {"match": rf"(?s){EXTRACTION}.*pnpm", "reply": f"[1] Corrected: {LINE}"},
     {"match": SYNTHESIS, "reply": f"FILE: LEARNED.md\nSECTION: Coding\nFACT: {LINE}\nFROM: 1"},
 ]
@@ -52,7 +52,7 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
     daemon.start()
     (daemon.project / "web").mkdir()
     first = say(daemon, "s1", WORDS)
-    assert f"- {LINE}" not in first.partition("Message:")[0]
+    assert LINE not in first.partition("Message 1")[0]
     file = daemon.project / "LEARNED.md"
     written = file.read_bytes()
     assert bullets(file) == [LINE]
@@ -63,7 +63,7 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
     ]
     for count, (session, words, folder) in enumerate(times, 2):
         prompt = say(daemon, session, words, folder)
-        assert f"- {LINE}\n" in prompt, "the known facts of this prompt have the line"
+        assert f". {LINE}\n" in prompt.partition("Message 1")[0], "the known facts of this prompt have the line"
         assert file.read_bytes() == written and not (daemon.project / "web/AGENTS.md").exists()
         (row,) = learned(daemon)
         assert (row["line"], row["seenCount"], row["corrections"]) == (LINE, count, 1)
@@ -78,7 +78,7 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
     file.write_bytes(removed)
     daemon.restart()
     prompt = say(daemon, "s5", WORDS)
-    assert LINE not in prompt.partition("Message:")[0], "a deleted line is not known any more"
+    assert LINE not in prompt.partition("Message 1")[0], "a deleted line is not known any more"
     assert file.read_bytes() == removed and learned(daemon) == []
     (withheld,) = learned(daemon, "--withheld")
     assert (withheld["line"], withheld["file"]) == (LINE, "LEARNED.md")
@@ -109,7 +109,7 @@ def test_too_many_lines_and_a_line_of_three_projects(make: MakeDaemon) -> None:
     daemon.start()
     daemon.type_("s1", "learn all: " + ". ".join(facts))
     assert daemon.synthesize() == []
-    assert daemon.learned[:2] == [facts[1], facts[0]] and len(daemon.learned) == 12
+    assert daemon.learned[:2] == facts[:2] and len(daemon.learned) == 12
     assert learned(daemon, "--archived") == [], "lines of the last 30 days stay"
     for number in range(2):
         other = daemon.new_project(f"p{number}")

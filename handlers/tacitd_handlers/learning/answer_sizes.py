@@ -4,9 +4,11 @@ not import what makes the calls.
 
 from __future__ import annotations
 
-EXTRACTION_ANSWER = 8192
+EXTRACTION_ANSWER = 16_384
 """Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
 SYNTHESIS_ANSWER = 48_000
 """Estimated maximum size in bytes of the answer of one synthesis."""
 FACT_OVERHEAD = 80
 """Bytes that such an answer has for each fact besides its text: the keys FILE, SECTION and FACT with path and title."""
+HEARD_OVERHEAD = 50
+"""Characters that a line of an extraction's answer has besides its fact: keys, the number, and a word of the message."""

@@ -7,7 +7,6 @@ from here: text that came with a repository is a stranger's. It runs at each ses
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,15 +15,12 @@ from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+from tacitd_handlers.shared.words import forbids
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
 CUT = "\n[… cut: the rest is in the file]\n"
 _ITEM = compile_lazily(r" {0,3}[-*+] ")
-_PROHIBITION = compile_lazily(
-    r"\b(?:never|don'?t|do not|does not|must not|may not|cannot|no longer|not|without|avoid|forbidden|no)\b",
-    re.I,
-)
 
 
 def build_section(request: ContextRequest) -> str:
@@ -50,7 +46,7 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
         items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
         wanted = [one for one in items if not request.is_loaded(one)]
         if request.occasion == "agent":
-            wanted = [one for one in wanted if _PROHIBITION.search(one)]
+            wanted = [one for one in wanted if forbids(one)]
         if wanted and path not in request.withheld:
             found.append((path, wanted))
     if not found:

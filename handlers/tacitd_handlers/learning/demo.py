@@ -30,8 +30,8 @@ TYPED = (
     ("please keep answers short, no summary at the end", "Done! In summary, I have …"),
     ("thanks, looks good", "All tests pass."),
 )
-FACTS = """[1] Corrected: Use pnpm in this project, never npm
-[2] Prefers short answers without a summary at the end"""
+FACTS = """{"message": 1, "words": "no, use pnpm here, never npm", "corrected": true, "fact": "Use pnpm in this project, never npm"}
+{"message": 2, "words": "keep answers short, no summary at the end", "fact": "Prefers short answers without a summary at the end"}"""
 LINES = """FILE: LEARNED.md
 SECTION: Coding
 FACT: Use pnpm in this project, never npm

@@ -13,14 +13,19 @@ from math import ceil
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER, FACT_OVERHEAD, SYNTHESIS_ANSWER
+from tacitd_handlers.learning.answer_sizes import (
+    EXTRACTION_ANSWER,
+    FACT_OVERHEAD,
+    HEARD_OVERHEAD,
+    SYNTHESIS_ANSWER,
+)
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 FAST_IN, FAST_OUT = 1.0, 5.0
 SMART_IN, SMART_OUT = 3.0, 15.0
 OVERHEAD = 8192
 """Bytes of the prompt's template, the client's system prompt, and the known-facts summary."""
-FACTS_OF_ANSWER = ceil(EXTRACTION_ANSWER / FACT_LIMIT)
+FACTS_OF_ANSWER = ceil(EXTRACTION_ANSWER / (FACT_LIMIT + HEARD_OVERHEAD))
 """Facts in an answer of the maximum length."""
 MATERIAL = 65_536
 """Bytes of facts and existing lines in one synthesis."""

@@ -1,38 +1,25 @@
-"""Apply the grounding rule to the facts and lines of the two stages (SPEC S-67). No disk, no model.
+"""Apply the check of wordings to raw facts and to the lines of Stage 2 (SPEC S-67). No disk, no model.
 
-A fact is judged by the messages of its batch. A line is judged by the facts of its synthesis and by the lines that it
-merges or replaces. A text that is not grounded becomes a refusal, which keeps the text. The rule itself is in
-`shared/grounding.py`.
+A line is compared with the facts that it was made of. One that says more than they do is not written: the facts themselves
+become lines in its place. The check itself is in `shared/words`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd_handlers.learning.headings import GROUPS, group_of
-from tacitd_handlers.learning.prompt_templates import PromptMessage
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.raw_facts import RawLine
 from tacitd_handlers.learning.refusals import RefusedText
+from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal, normalise_text
-from tacitd_handlers.shared.grounding import (
-    Grounded,
-    GroundingSources,
-    GroundingVerdict,
-    Undecided,
-    Ungrounded,
-    explain_verdict,
-    join_parts,
-    judge_grounding,
-    read_orders,
-    read_sources,
-    was_typed_verbatim,
-)
-from tacitd_handlers.shared.word_stems import content_stems, language_of, text_stems
+from tacitd_handlers.shared.words import Refused, Sources, judge_text, word_line
 
 _MERGED = 0.5
 """The share of an existing line's words that a new line must repeat to count as merged from it."""
@@ -41,75 +28,26 @@ _MERGED = 0.5
 class LineOrigins(Struct, frozen=True):
     """What the lines of one plan may be made from."""
 
-    facts: tuple[str, ...]
-    """Facts that are grounded in typed words."""
-    unverified_facts: tuple[str, ...]
-    """Facts of other tools, for which the typed words are not known."""
+    facts: tuple[NumberedFact, ...]
+    """As the prompt numbers them."""
     words: tuple[str, ...]
-    """The beginnings of the messages, without those that are recorded beside a tool's result."""
+    """The beginnings of the messages."""
     folders: tuple[str, ...]
     """Folders that the sessions worked in, relative to the project. A line may name its folder."""
     existing: Mapping[str, Sequence[str]]
     """The lines in each file, by path relative to the project."""
-    beside_tools: tuple[str, ...] = ()
-    """The beginnings of those messages."""
-    typed_at: Mapping[str, float] = field(default_factory=dict)
-    """When a fact was typed, for dates that are relative to it: seconds since 1970, UTC."""
 
-    def build_sources(self, replaced: Sequence[str] = (), merged: Sequence[str] = ()) -> GroundingSources:
-        """Return what a line is judged by. `replaced` counts as typed words, `merged` only as known tokens."""
-        return read_sources(
-            [*self.facts, *self.words, *replaced],
-            [*self.unverified_facts, *self.folders, *merged],
-            [self.typed_at.get(fact) for fact in self.facts],
-            self.beside_tools,
-        )
-
-
-def message_sources(messages: Sequence[PromptMessage], times: Sequence[float | None]) -> GroundingSources:
-    """Return what the facts of a batch are judged by: its messages and their contexts.
-
-    `times`: when each message was typed, in seconds since 1970, UTC; None if unknown.
-    """
-    timed = sorted(zip(messages, times, strict=True), key=lambda pair: pair[0].beside_tool)
-    return read_sources(
-        [one.text for one in messages if not one.beside_tool],
-        [one.context for one in messages],
-        [time for _, time in timed],
-        [one.text for one in messages if one.beside_tool],
-    )
-
-
-def correct_messages(fact: str, named: Sequence[int], texts: Sequence[str]) -> Sequence[int]:
-    """Return the messages that a fact is from, as indexes of `texts`, given those that the answer names.
-
-    Trigger: the fact shares no word with the named ones, and others have all its words in a row. Why: the answer's number
-    is wrong, and `why` would show messages that have nothing to do with the line. Outcome: the others.
-    """
-    words = content_stems(fact, language := language_of(fact))
-    if not named or any(words & text_stems(texts[at], language) for at in named):
-        return named
-    wanted = join_parts(fact)
-    return [at for at, text in enumerate(texts) if wanted in join_parts(text)] or named
-
-
-def sift_facts(facts: Iterable[str], sources: GroundingSources) -> tuple[list[str], list[RefusedText]]:
-    """Return the facts that are grounded, and a refusal for each of the others."""
-    kept: list[str] = []
-    refused: list[RefusedText] = []
-    for fact in facts:
-        match judge_grounding(fact, sources):
-            case Grounded():
-                kept.append(fact)
-            case (Ungrounded() | Undecided()) as verdict:
-                refused.append(make_refusal("fact", fact, verdict))
-    return kept, refused
+    def build_sources(self, facts: Sequence[NumberedFact] = (), replaced: Sequence[str] = ()) -> Sources:
+        """Return what a text that was made of these facts (none: any of them) and existing lines is compared with."""
+        known = facts or [fact for fact in self.facts if fact.is_new]
+        at = next((fact.at for fact in known if fact.at is not None), None)
+        return Sources((*(fact.text for fact in known), *replaced), self.folders, at)
 
 
 def sift_raw(
     lines: Iterable[RawLine], ours: Mapping[str, Sequence[str]]
 ) -> tuple[list[str], list[str], list[RefusedText]]:
-    """Return the facts of a raw file that are ours, those of other tools, and a refusal for each dangerous one of these.
+    """Return the facts of a raw file that are ours, those of other tools, and a refusal for each of these that can do damage.
 
     `ours`: the facts by batch, as they were judged when they were extracted. A fact under a batch's id that differs from
     them counts as another tool's: the file can be edited, so the id alone proves nothing.
@@ -122,66 +60,59 @@ def sift_raw(
         for fact in line.facts:
             if normalise_text(fact) in judged.get(line.batch, ()):
                 typed.append(fact)
-                continue
-            # The fact is its own source: every token is known, only the rules for dangerous facts can refuse it.
-            verdict = judge_grounding(fact, read_sources([], [fact]))
-            if isinstance(verdict, Grounded):
+            elif (found := judge_text(fact)) is None:
                 unverified.append(fact)
             else:
-                refused.append(make_refusal("fact", fact, verdict))
+                refused.append(RefusedText("fact", fact, found.reason, found.waits))
     return typed, unverified, refused
 
 
 def sift_lines(
     placed: Iterable[PlacedLine], origins: LineOrigins
 ) -> tuple[list[PlacedLine], list[RefusedText]]:
-    """Return the lines that are grounded in the facts, and a refusal for each of the others.
+    """Return the lines to write, and a refusal for each text that no fact supports.
 
-    A line whose heading is not grounded is kept under its group's heading, and the heading is refused.
+    A line that says more than its facts becomes these facts. A line whose heading is an order is kept under its group's heading,
+    and the heading is refused.
     """
     kept: list[PlacedLine] = []
     refused: list[RefusedText] = []
-    sources = origins.build_sources()
+    known = FactSources(origins.facts)
+    existing = [line for lines in origins.existing.values() for line in lines]
     for one in placed:
-        verdict = judge_grounding(one.line, sources)
-        # Most lines are grounded in the facts alone. The wider sources need a comparison with all existing lines.
-        if not isinstance(verdict, Grounded):
-            verdict = judge_grounding(one.line, _wider_sources(one, origins))
-        if not isinstance(verdict, Grounded):
-            refused.append(make_refusal("line", one.line, verdict))
+        facts = known.find_facts(one.line, one.item.sources)
+        found = word_line(one.line, origins.build_sources(facts)) if facts else Refused("no fact says it")
+        if found is not None:
+            # The wider sources need a comparison with all existing lines.
+            lines = _find_lines(one, existing)
+            found = word_line(one.line, origins.build_sources(facts, lines)) if facts or lines else found
+        if found is not None and not facts:
+            refused.append(RefusedText("line", one.line, found.reason, found.waits))
             continue
-        heading = Grounded() if one.heading in GROUPS else judge_grounding(one.heading, sources)
-        if isinstance(heading, Grounded):
-            kept.append(one)
-        else:
-            refused.append(make_refusal("section", one.heading, heading))
-            kept.append(replace(one, heading=group_of(one.line)))
+        own = [one] if found is None else list(_split_line(one, facts))
+        if one.heading not in GROUPS and (bad := judge_text(one.heading)) is not None:
+            refused.append(RefusedText("section", one.heading, bad.reason, bad.waits))
+            own = [replace(each, heading=group_of(each.line)) for each in own]
+        kept += own
     return kept, refused
 
 
-def find_typed_facts(facts: Iterable[str], origins: LineOrigins) -> set[str]:
-    """Return the facts whose words the user typed in one sentence, not negated and not in a question."""
-    orders = read_orders(origins.words)
-    return {fact for fact in facts if was_typed_verbatim(fact, orders)}
+def _split_line(one: PlacedLine, facts: Sequence[NumberedFact]) -> Iterable[PlacedLine]:
+    """The facts of a line as lines in its place. What it replaces is replaced by the first of them."""
+    for fact in facts:
+        line = clean_fact(fact.text)
+        if isinstance(line, Unfit):
+            continue
+        yield replace(one, line=line)
+        one = replace(one, item=replace(one.item, replaces="", merges=()))
 
 
-def make_refusal(kind: str, text: str, verdict: GroundingVerdict) -> RefusedText:
-    """Return the refusal of a text that is not grounded. `kind` as in RefusedText. Raises ValueError for Grounded."""
-    match verdict:
-        case Ungrounded() | Undecided():
-            return RefusedText(kind, text, explain_verdict(verdict), isinstance(verdict, Undecided))
-        case Grounded():
-            raise ValueError("a grounded text cannot be refused")
-
-
-def _wider_sources(one: PlacedLine, origins: LineOrigins) -> GroundingSources:
-    """The facts, the lines that REPLACES names, and the existing lines that this one merges."""
-    lines = [line for lines in origins.existing.values() for line in lines]
+def _find_lines(one: PlacedLine, existing: Sequence[str]) -> list[str]:
+    """The existing lines that REPLACES names, and those that this one merges."""
     names = [name for text in (one.item.replaces, *one.item.merges) if (name := strip_marks(text))]
-    replaced = [line for name in names if (line := find_equal(name, lines)) is not None]
+    named = [line for name in names if (line := find_equal(name, existing)) is not None]
     words = set(normalise_text(one.line).split())
-    merged = [line for line in lines if _is_merged(line, words)]
-    return origins.build_sources(replaced, merged)
+    return list(dict.fromkeys((*named, *(line for line in existing if _is_merged(line, words)))))
 
 
 def _is_merged(line: str, words: set[str]) -> bool:

@@ -174,9 +174,9 @@ class LearningHandler(BaseHandler):
             tools.clear("learning.answers")
         return outcome
 
-    def _wants_rewording(self, root: Path, line: str, session: str) -> bool:
+    def _wants_rewording(self, root: Path, line: str) -> bool:
         with self._lock:
-            return self._state.wants_rewording(root, line, session)
+            return self._state.wants_rewording(root, line)
 
     def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
         if not isinstance(event.project, Project):

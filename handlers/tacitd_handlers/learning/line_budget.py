@@ -1,6 +1,6 @@
 """Which learned lines go to the archive when a file has too many: those that are confirmed least (S-54). Pure.
 
-Never one that guards data, that was said twice, that is from the last 30 days, or that a person moved or brought back.
+Never a prohibition, one that was said twice, that is from the last 30 days, or that a person moved or brought back.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.data_prohibitions import guards_data
+from tacitd_handlers.shared.words import forbids
 
 YOUNG = 30 * 86_400.0
 """Seconds in which a line is not archived after it was written or said."""
@@ -31,7 +31,7 @@ class BudgetLine(Struct, frozen=True):
     def is_protected(self, now: float) -> bool:
         """Whether it is never archived. `now`: seconds since 1970, UTC."""
         is_confirmed = self.said >= SAID_TWICE or self.by_person
-        return is_confirmed or now - self.at < YOUNG or guards_data(self.text)
+        return is_confirmed or now - self.at < YOUNG or forbids(self.text)
 
 
 def choose_surplus(lines: Iterable[BudgetLine], limit: int, now: float) -> list[str]:

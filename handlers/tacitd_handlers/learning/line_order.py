@@ -1,6 +1,6 @@
 """The order of learned lines within a section, and which of them a person placed (S-28). Pure.
 
-Prohibitions that guard data come first, then what was corrected most often, then what was learned first. A line that a person
+What was corrected most often comes first, then what was learned first. A line that a person
 moved stays where it is: it is recognised by comparing the file with the order in which tacitd left it.
 """
 
@@ -16,7 +16,6 @@ from tacitd.files.operations import ArrangeLines, PutLine, SwapLine, TakeLine
 from tacitd.files.transaction_records import Transaction
 from tacitd.text.markdown import clean_line
 from tacitd.text.markdown_text import normalise_heading
-from tacitd_handlers.learning.data_prohibitions import guards_data
 
 Layout = dict[str, list[str]]
 """The lines by heading, as `normalise_heading` returns it, in order."""
@@ -34,9 +33,9 @@ def order_lines(lines: Sequence[str], ages: Mapping[str, LineAge]) -> list[str]:
     """Return the lines in their order. Lines without an age, and lines that are equal in all, keep their order."""
     last = LineAge(0, float("inf"))
 
-    def rank(line: str) -> tuple[bool, int, float]:
+    def rank(line: str) -> tuple[int, float]:
         age = ages.get(line, last)
-        return not guards_data(line), -age.corrections, age.first_seen
+        return -age.corrections, age.first_seen
 
     return sorted(lines, key=rank)
 

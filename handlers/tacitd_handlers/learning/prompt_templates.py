@@ -27,7 +27,7 @@ from tacitd_handlers.shared.prompt_filling import PLACEHOLDER, fence_text, fill_
 PromptName = Literal["extraction", "synthesis", "summary"]
 
 PLACEHOLDERS: Mapping[PromptName, frozenset[str]] = {
-    "extraction": frozenset({"known_facts_summary", "language", "user_message"}),
+    "extraction": frozenset({"known_facts_summary", "user_message"}),
     "synthesis": frozenset({"folders_context", "learned_md_content", "raw_facts", "repeated_corrections"}),
     "summary": frozenset({"directive_contents"}),
 }
@@ -65,19 +65,30 @@ def load_template(name: PromptName) -> str:
     return (files("tacitd_handlers.learning") / "prompts" / f"{name}.md").read_text("utf-8").rstrip("\n")
 
 
-def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage], language: str = "English") -> str:
-    """Return the prompt of Stage 1 (SPEC S-01), with the summary and the messages in order.
+def extraction_prompt(known_facts: str, messages: Sequence[PromptMessage]) -> str:
+    """Return the prompt of Stage 1 (SPEC S-01), with the known facts and the messages in order.
 
-    `language`: the name of the language for facts, as `name_language` returns it.
+    `known_facts`: the summary with its lines numbered, see `number_known`.
     """
     parts = [_numbered(number, message) for number, message in enumerate(messages, 1)]
     known_facts = redact_secrets(known_facts.strip())[0]
     values = {
         "known_facts_summary": fence_text(known_facts) if known_facts else _NOTHING,
-        "language": language,
-        "user_message": "\n\n" + "\n\n".join(parts),
+        "user_message": "\n\n".join(parts),
     }
     return _filled("extraction", values)
+
+
+def number_known(summary: str) -> tuple[str, tuple[str, ...]]:
+    """Return the summary with numbers in place of its bullets, and the lines that have them, the first with number 1."""
+    shown: list[str] = []
+    known: list[str] = []
+    for line in summary.splitlines():
+        if line.startswith("- "):
+            known.append(strip_marks(line))
+            line = f"{len(known)}. {line[2:]}"
+        shown.append(line)
+    return "\n".join(shown), tuple(known)
 
 
 def synthesis_prompt(
@@ -132,7 +143,7 @@ def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
 
 def _is_instruction(name: PromptName, line: str) -> bool:
     asked = PLACEHOLDERS[name] & set(PLACEHOLDER.findall(line))
-    return not asked and not line.startswith(_ANSWER_KEYS)
+    return not asked and not line.startswith((*_ANSWER_KEYS, "{"))
 
 
 def _filled(name: PromptName, values: Mapping[str, str]) -> str:

@@ -3,9 +3,9 @@
 The data of a commit depends on its `kind`:
 
     batch      one call of the fast tier: `id`, `project`, `prompts` (ids), `new` (facts), `folders`, `words`, `usd`,
-               `times` (of the prompts), `beside_tools` (indexes of those beside a tool's result), `marks` (of the facts,
-               see `fact_marks`), the numbers `seen`, `asked`, `facts`, `dropped`; `again`: lines that a fact repeated,
-               `corrected_again`: those of them that were corrections, `again_once`: those that count once in a session;
+               `times` (of the prompts), `marks` (of the facts, see `fact_marks`), the numbers `seen`, `asked`,
+               `facts`, `dropped`; `again`: lines that a fact repeated,
+               `corrected_again`: those of them that were corrections;
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`
     synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
@@ -39,7 +39,7 @@ from tacitd.clock import local_date
 from tacitd.handler import Commit
 from tacitd.text.hashes import blake2b
 from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
-from tacitd_handlers.learning.fact_marks import FactMark, read_marks, split_all_corrected
+from tacitd_handlers.learning.fact_marks import FactMark, read_marks
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_line_id
 from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
 from tacitd_handlers.learning.stage2.project_view import LEARNED
@@ -49,10 +49,8 @@ from tacitd_handlers.shared.line_table import LineTable
 COUNTED_FIELDS = ("seen", "asked", "facts", "lines")
 """Numbers in commits that `status` adds up."""
 SECRET_FACT = "looks like a secret"
-TOO_MANY_FACTS = "more than 20 facts in one answer"
-"""Only earlier versions left facts out for this reason; their number stays in the log."""
 FORGOTTEN_FACT = "forgotten by you"
-COMMENTARY = "remarks of the model about its task"
+UNREADABLE = "not in the form that was asked for"
 UNSUPPORTED_REPETITION = "repetitions that no message shows"
 """Reasons why facts are left out. Their number is counted; their text is not stored."""
 WRITING_KINDS = ("batch", "synthesis", "summary")
@@ -78,8 +76,6 @@ class Extracted(Struct, frozen=True):
     """The facts' marks, one for each."""
     times: tuple[float | None, ...] = ()
     """When each prompt was typed: seconds since 1970, UTC; None if unknown. () for batches of older versions."""
-    beside_tools: tuple[int, ...] = ()
-    """Indexes of the prompts that are recorded beside a tool's result."""
 
 
 class LineSnapshot(Struct, frozen=True):
@@ -216,9 +212,8 @@ class LearningState(Struct):
 
     def _fold_batch(self, commit: Commit) -> None:
         data = commit.data
-        facts, marks = split_all_corrected(
-            (given := tuple(data.get("new", ()))), read_marks(data.get("marks"), len(given))
-        )
+        facts = tuple(map(_check_text, data.get("new", ())))
+        marks = read_marks(data.get("marks"), len(facts))
         root = Path(data["project"])
         self.asked_messages[root] += int(data.get("asked", 0))
         has_result = facts or data.get("dropped") or data.get("left_out") or data.get("refused")
@@ -238,7 +233,6 @@ class LearningState(Struct):
             float(data.get("usd", 0.0)),
             marks,
             tuple(data.get("times", ())),
-            tuple(data.get("beside_tools", ())),
         )
         self.waiting.setdefault(root, {})[made.id] = made
 
@@ -305,16 +299,12 @@ class LearningState(Struct):
         self.unreadable_batches.setdefault(root, set()).update(map(str, data.get("unfiled", ())))
         self.set_aside.append(SetAsideFacts(root, tuple(data.get("files", ())), str(data.get("reason", ""))))
 
-    def wants_rewording(self, root: Path, line: str, session: str = "") -> bool:
-        """Whether one more correction of this line is the second one, and the line was not reworded yet (SPEC S-36).
-
-        `session`: where it counts only if the line was not said in this session yet; "": it counts.
-        """
+    def wants_rewording(self, root: Path, line: str) -> bool:
+        """Whether one more correction of this line is the second one, and the line was not reworded yet (SPEC S-36)."""
         known = self.find_line(root, line)
         if known is None or known in self.reworded.get(root, ()):
             return False
-        confidence = self.line_confidences[root][known]
-        return confidence.corrections >= 1 and session not in confidence.sessions
+        return self.line_confidences[root][known].corrections >= 1
 
     def list_repeated_lines(self, root: Path) -> tuple[str, ...]:
         """Lines of ours that were said more than once, the most often said first, at most 20."""
@@ -329,13 +319,11 @@ class LearningState(Struct):
 
     def _repeat(self, root: Path, data: Mapping[str, Any], at: float, sessions: Sequence[str]) -> None:
         """Record a sighting of each line that was said again (SPEC P-11). A line of the user's gets no confidence."""
-        corrected, once = set(data.get("corrected_again", ())), set(data.get("again_once", ()))
+        corrected = set(data.get("corrected_again", ()))
         for line in data.get("again", ()):
             known = self.find_line(root, line)
             if known is not None:
                 confidences = self.line_confidences[root]
-                if line in once and set(sessions[-1:]) & set(confidences[known].sessions):
-                    continue
                 confidences[known] = record_sighting(
                     confidences[known], at, sessions[-1] if sessions else "", corrected=line in corrected
                 )
@@ -445,3 +433,10 @@ def _count_origin(before: LineConfidence | None, at: float, origin: Mapping[str,
         session = sessions[min(number, len(sessions) - 1)]
         confidence = record_sighting(confidence, at, session, corrected=number < corrections)
     return confidence or record_sighting(None, at)
+
+
+def _check_text(value: Any) -> str:
+    """The value if it is a text. Raises TypeError: a commit that cannot be read is skipped."""
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no fact")
+    return value

@@ -9,7 +9,7 @@ from tacitd.clock import local_minutes, parse_utc
 from tacitd.text.plurals import count_noun
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning.rule_life import PROPOSAL
-from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, TOO_MANY_FACTS
+from tacitd_handlers.learning.state import FORGOTTEN_FACT, SECRET_FACT, UNREADABLE
 
 COUNT_LABELS = {
     "seen": ("prompt", " seen"),
@@ -37,10 +37,10 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
         )
     yield from _describe_projects(status["projects"])
     for why, number in status["skipped"].items():
-        if why == COMMENTARY:
+        if why == UNREADABLE:
             yield f"{count_noun(number, 'line')} of answers {_was(number)} left out: {why}"
             continue
-        what = "fact" if why in (SECRET_FACT, TOO_MANY_FACTS, FORGOTTEN_FACT) else "prompt"
+        what = "fact" if why in (SECRET_FACT, FORGOTTEN_FACT) else "prompt"
         yield f"{count_noun(number, what)} {_was(number)} left out: {why}"
     if number := status["withheld"]:
         yield f"{count_noun(number, 'line')} that you removed {_was(number)} learned again: `tacitd learned --withheld`"

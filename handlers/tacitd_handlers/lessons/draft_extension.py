@@ -33,16 +33,9 @@ from tacitd_handlers.lessons.project_scopes import (
 )
 from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
 from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.shared.grounding import (
-    Grounded,
-    GroundingSources,
-    GroundingVerdict,
-    Undecided,
-    explain_verdict,
-    judge_grounding,
-)
 from tacitd_handlers.shared.project_identity import identify_project
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.words import Refused, Sources, word_line
 
 name = "lessons"
 """The handler that gets the findings."""
@@ -69,28 +62,27 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
     return {"drafts": [[draft.text, draft.scope] for draft in drafts]} if drafts else None, rest
 
 
-def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
+def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
     """The findings without the drafts that are invalid or that the facts do not support (SPEC S-67)."""
     drafts, refused = list[list[Any]](), list[RefusedPart]()
     for text, scope, *_ in found.get("drafts", ()):
         fault = find_fault(Draft(text, scope))
-        verdict = _judge_parts(text, sources)
+        bad = _check_draft(text, sources)
         if fault:
             refused.append(RefusedPart("lesson", text, fault))
-        elif isinstance(verdict, Grounded):
+        elif bad is None:
             # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
             drafts.append([format_pattern(parse_pattern(text)), scope])
         else:
-            refused.append(
-                RefusedPart("lesson", text, explain_verdict(verdict), isinstance(verdict, Undecided))
-            )
+            refused.append(RefusedPart("lesson", text, bad.reason, bad.waits))
     return GroundedFinding({"drafts": drafts} if drafts else None, tuple(refused))
 
 
-def _judge_parts(text: str, sources: GroundingSources) -> GroundingVerdict:
-    """The verdict on the first part of a draft that is not grounded, otherwise Grounded."""
-    verdicts = (judge_grounding(part, sources) for part in re.split(r"->|→", text))
-    return next((verdict for verdict in verdicts if not isinstance(verdict, Grounded)), Grounded())
+def _check_draft(text: str, sources: Sources) -> Refused | None:
+    """Why a draft, or its action alone, says more than the facts; None if neither does."""
+    _, *rest = re.split(r"->|→", text, maxsplit=2)
+    action = rest[0] if rest else text
+    return word_line(text, sources) or word_line(action, sources)
 
 
 def store_finding(

@@ -16,15 +16,8 @@ from typing import Any
 from tacitd_handlers.profile.fields import FIELDS
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.parse import NO_LONGER, as_partial, parse_finding
-from tacitd_handlers.shared.grounding import (
-    Grounded,
-    GroundingSources,
-    Undecided,
-    explain_verdict,
-    judge_grounding,
-    judge_names,
-)
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
 name = "profile"
 """The plugin that gets the finding."""
@@ -60,7 +53,7 @@ def extract_finding(answer: str) -> tuple[Any | None, str]:
     return found, rest.strip("\n")
 
 
-def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
+def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
     """Given a finding, return the values in it that the person mentioned, and the others (SPEC S-67).
 
     A choice such as the tone is not judged: it is one of three words of the schema and not the model's text.
@@ -70,13 +63,11 @@ def ground_finding(found: Any, sources: GroundingSources) -> GroundedFinding:
     def judged(path: str, values: Sequence[str]) -> tuple[str, ...]:
         kept = list[str]()
         for value in values:
-            judge = judge_names if path in _NAMES else judge_grounding
-            verdict = Grounded() if FIELDS[path] == "choice" else judge(value, sources)
-            if isinstance(verdict, Grounded):
+            check = find_unknown_names if path in _NAMES else word_value
+            if FIELDS[path] == "choice" or (bad := check(value, sources)) is None:
                 kept.append(value)
             else:
-                waits = isinstance(verdict, Undecided)
-                refused.append(RefusedPart("profile", f"{path}: {value}", explain_verdict(verdict), waits))
+                refused.append(RefusedPart("profile", f"{path}: {value}", bad.reason, bad.waits))
         return tuple(kept)
 
     values: dict[str, str | tuple[str, ...]] = {}

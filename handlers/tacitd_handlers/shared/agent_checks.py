@@ -11,9 +11,8 @@ import re
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import SECRET, has_secret
-from tacitd_handlers.shared.dangerous_kinds import find_dangers
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
-from tacitd_handlers.shared.word_stems import JUDGED, language_of
+from tacitd_handlers.shared.words import judge_text
 
 _ADDRESS = compile_lazily(
     r"\b[a-z][a-z0-9+.-]*://|\bwww\.|\b\d{1,3}(?:\.\d{1,3}){3}\b|[\w.+-]+@[\w-]+\.\w|\bdata:\w+/"
@@ -68,8 +67,5 @@ def find_agent_fault(text: str) -> str:
         return "it hides a word"
     if _SETTING.search(text):
         return "it is about access or consent"
-    is_sentence = not text.isascii() or len([word for word in text.split() if len(word) > 2]) > 2
-    if is_sentence and language_of(text) not in {*JUDGED, ""}:
-        return "it is in a language that is not checked"
-    dangers = find_dangers(text)
-    return f"it is about {dangers[0].kind}" if dangers else ""
+    found = judge_text(text)
+    return found.reason if found is not None else ""

@@ -32,7 +32,7 @@ from tacitd_handlers.shared.lexicon import (
 )
 from tacitd_handlers.shared.tidy import strip_user
 
-FORM = 1
+FORM = 2
 """To be raised with each change of what `normalise_text` returns: digests of it are stored."""
 _HAN = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff"
 _PIECE = compile_lazily(

@@ -26,8 +26,7 @@ JOINING = _words("and or but if when where while why whether than as so that")
 AUXILIARY = _words("do does did should must shall will can may would could might need is are be to")
 
 _TOWARDS = _words(
-    "prefer prefers want wants like likes favor favors love loves use uses using always please should must do "
-    "does to would"
+    "prefer prefers want wants like likes favor favors love loves use uses using always please do does to would"
 )
 _AGAINST = _words("avoid avoids avoiding dislike dislikes hate hates not against")
 _IN_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")

@@ -18,7 +18,7 @@ from loguru import logger
 from msgspec import Struct
 
 from tacitd.handler import load_hook
-from tacitd_handlers.shared.grounding import GroundingSources
+from tacitd_handlers.shared.words import Sources
 
 
 class PromptExtension(Protocol):
@@ -35,7 +35,7 @@ class PromptExtension(Protocol):
         """Given the answer, return the finding (JSON; None for none) and the answer without it. Raises nothing."""
         ...
 
-    def ground_finding(self, found: Any, sources: GroundingSources) -> GroundedFinding:
+    def ground_finding(self, found: Any, sources: Sources) -> GroundedFinding:
         """Divide a finding into what its sources support and what they do not (SPEC S-67). Raises nothing."""
         ...
 
@@ -111,7 +111,7 @@ def split_answer(answer: str, extensions: Iterable[PromptExtension]) -> SplitAns
 
 
 def ground_findings(
-    found: Mapping[str, Any], extensions: Iterable[PromptExtension], sources: GroundingSources
+    found: Mapping[str, Any], extensions: Iterable[PromptExtension], sources: Sources
 ) -> tuple[dict[str, Any], list[RefusedPart]]:
     """Given findings by extension name, return what their sources support, and the parts that they do not (S-67)."""
     kept: dict[str, Any] = {}

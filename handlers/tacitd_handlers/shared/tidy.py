@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.answer_screening import shorten_to_sentence, strip_marks
+from tacitd_handlers.shared.answer_screening import strip_marks
 
 FACT_LIMIT = 300
-"""Characters of one fact or one learned line."""
+"""Characters of one fact or one learned line. A longer one is not cut: what is cut off may be its exception."""
 
 _ATTITUDE = (
     "prefers|prefer|wants|want|likes|like|dislikes|hates|loves|believes|thinks|expects|requires|uses|avoids|"
@@ -21,8 +21,7 @@ _USER = compile_lazily(
     rf"""(?:the\ )?user
         (?: [’']s\s+
           | \s*(?:[:|→]|-+>|,)\s*
-          | \s+(?=(?:also\s+|explicitly\s+|strongly\s+|really\s+|generally\s+)?(?:{_ATTITUDE})\b)
-          | \s+(?=(?:is|has|needs)\s+(?!(?:to\s+)?(?:be\s+)?(?:not\s+)?\w+ed\b)\w)
+          | \s+(?=(?:also\s+|explicitly\s+|strongly\s+|really\s+|generally\s+)?(?:{_ATTITUDE})\b(?!\s+(?:are|is|were|was)\b))
         )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -38,7 +37,7 @@ _MARKED_LABEL = compile_lazily(r"^(\*\*|__)([^*_:]{1,30}):?\1:?\s*(?=\S)")
 def strip_user(text: str) -> str:
     """Given a fact, return it without "User", "The user", "User:", "(User, prefers, x)" at its beginning.
 
-    "User accounts need a uuid" is about accounts and stays as it is.
+    "User accounts need a uuid" and "User has many orders" are about the program and stay as they are.
     """
     triple = _TRIPLE.fullmatch(text)
     if triple:
@@ -48,9 +47,9 @@ def strip_user(text: str) -> str:
 
 
 def tidy_fact(text: str) -> str:
-    """Given one line as a model or another tool wrote it, return the fact in it, at most 300 characters."""
+    """Given one line as a model or another tool wrote it, return the fact in it."""
     fact = strip_user(_unlabelled(strip_marks(text)))
-    return shorten_to_sentence(_unlabelled(fact).strip(), FACT_LIMIT)
+    return _unlabelled(fact).strip()
 
 
 def _unlabelled(text: str) -> str:

@@ -22,6 +22,7 @@ import pytest
 from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages, raw_files
 from support_disk import DiskFaults
 from support_engine import Scene, Scripted
+from support_heard import write_heard
 from tacitd.consumers.retries import retry_rejected
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
@@ -77,10 +78,10 @@ class Client:
         if EXTRACTION in prompt:
             self.paid.update(messages(prompt))
             found = re.findall(str(ECHO_FACTS["each"]), prompt, re.DOTALL)
-            reply = "\n".join(found) or "NONE"
+            reply = write_heard("\n".join(found) or "NONE", prompt)
         elif SYNTHESIS in prompt:
             section = prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-            facts = re.findall(r"^\d+\. (Prefers [^\n]+)$", section, re.MULTILINE)
+            facts = re.findall(r"^\d+\. (Prefers [^\n(]+?)(?: \(.*\))?$", section, re.MULTILINE)
             self.lines.update(facts)
             reply = "\n\n".join(f"FILE: LEARNED.md\nFACT: {fact}" for fact in facts) or "NONE"
         if self.calls == self.kill_at or (self.kill_in and self.kill_in in prompt):

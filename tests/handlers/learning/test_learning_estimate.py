@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +13,8 @@ from support_sources import ROOT
 from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
+from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.stage1.gather import gather_prompts
-from tacitd_handlers.learning.stage1.parse import ParsedFacts, parse_facts
 from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
@@ -46,10 +48,13 @@ def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
 @pytest.mark.parametrize("answers", [1, 7, 100])
 def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     """The estimate is not exceeded if every answer is as long as possible, with the longest facts."""
-    many = [f"{number} ".ljust(FACT_LIMIT, "x") for number in range(EXTRACTION_ANSWER // (FACT_LIMIT + 1))]
-    parsed = parse_facts("\n".join(many))
-    assert isinstance(parsed, ParsedFacts) and len(parsed.facts) == len(many) > 20
-    facts = [f"{answer} {fact}"[:FACT_LIMIT] for answer in range(answers) for fact in parsed.facts]
+    many, size = list[str](), 0
+    while size <= EXTRACTION_ANSWER:
+        many.append(json.dumps({"message": 1, "words": "x", "fact": f"{len(many)} ".ljust(FACT_LIMIT, "x")}))
+        size += len(many[-1]) + 1
+    parsed = parse_heard("\n".join(many[:-1]))
+    assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
+    facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
     assert answers + len(list(split_portions(facts))) <= said.calls
 

@@ -130,17 +130,14 @@ def test_lines_of_the_last_thirty_days_stay(bench: Bench) -> None:
 
 
 def test_lines_are_merged_into_one(bench: Bench) -> None:
-    """Several REPLACES below one FACT, in one transaction; a person's line and a guard stay."""
+    """Several REPLACES below one FACT, in one transaction; a person's line stays."""
     learn(bench, "Use pnpm for installs", "Use pnpm for scripts", GUARD, session="s1")
     path = bench.files.learned_file
     path.write_text(path.read_text() + "- Use pnpm at home\n")
     more = (
         "\n\n"
         + lines("Use pnpm for installs and scripts")
-        + (
-            "\nREPLACES: Use pnpm for installs\nREPLACES: Use pnpm for scripts\nREPLACES: Use pnpm at home"
-            f"\nREPLACES: {GUARD}"
-        )
+        + ("\nREPLACES: Use pnpm for installs\nREPLACES: Use pnpm for scripts\nREPLACES: Use pnpm at home")
     )
     before = path.read_text()
     learn(bench, "Use ruff", session="s2", more=more)

@@ -13,28 +13,16 @@ from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd_handlers.learning.line_order import LineAge, find_placed, order_lines
 from tacitd_handlers.learning.project_files import title_for
 
-GUARD = "Never drop tables in production"
-NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", GUARD]
+NAMES = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
 AGES = st.dictionaries(
     st.sampled_from(NAMES),
     st.builds(LineAge, st.integers(0, 3), st.floats(0, 5, allow_nan=False)),
 )
 
 
-def test_what_guards_data_is_first_then_the_most_corrected_then_the_oldest() -> None:
-    ages = {
-        "alpha": LineAge(0, 1.0),
-        "beta": LineAge(2, 9.0),
-        "gamma": LineAge(0, 0.5),
-        GUARD: LineAge(0, 99.0),
-    }
-    assert order_lines(["new", "alpha", "beta", "gamma", GUARD], ages) == [
-        GUARD,
-        "beta",
-        "gamma",
-        "alpha",
-        "new",
-    ]
+def test_the_most_corrected_is_first_then_the_oldest() -> None:
+    ages = {"alpha": LineAge(0, 1.0), "beta": LineAge(2, 9.0), "gamma": LineAge(0, 0.5)}
+    assert order_lines(["new", "alpha", "beta", "gamma"], ages) == ["beta", "gamma", "alpha", "new"]
 
 
 @examples(150)
@@ -42,8 +30,7 @@ def test_what_guards_data_is_first_then_the_most_corrected_then_the_oldest() -> 
 def test_the_order_is_stable_and_idempotent(names: list[str], ages: dict[str, LineAge]) -> None:
     once = order_lines(names, ages)
     assert order_lines(once, ages) == once and sorted(once) == sorted(names)
-    assert once[0] == GUARD
-    unknown = [name for name in names if name not in ages and name != GUARD]
+    unknown = [name for name in names if name not in ages]
     assert [name for name in once if name in unknown] == unknown
 
 
@@ -95,7 +82,7 @@ def order(bench: Bench) -> list[str]:
 
 
 def test_lines_come_in_order_with_the_transaction_that_adds_one(bench: Bench) -> None:
-    """Through the handler: sections in their order, guards first, corrections next; undone as one."""
+    """Through the handler: sections in their order, corrections first; undone as one."""
     learn(bench, "Use tabs", section="General")
     learn(bench, "Use pnpm", session="s2")
     learn(bench, "Name tests by the rule", section="Testing", session="s3")
@@ -106,8 +93,8 @@ def test_lines_come_in_order_with_the_transaction_that_adds_one(bench: Bench) ->
     ]  # fmt: skip
     before = bench.learned
     bench.clock.advance(60)
-    learn(bench, "Never force-push to main", session="s5")
-    assert order(bench)[:4] == ["## Coding", "- Never force-push to main", "- Use ruff", "- Use pnpm"]
+    learn(bench, "Never force-push to main", session="s5", corrected=True)
+    assert order(bench)[:4] == ["## Coding", "- Use ruff", "- Never force-push to main", "- Use pnpm"]
     bench.history.undo_transaction(bench.history.list_transactions(bench.root)[-1].id)
     assert bench.learned == before
 
@@ -148,7 +135,7 @@ def test_a_line_that_a_person_placed_stays(bench: Bench) -> None:
         "- Use pnpm\n- Use ruff\n- Use uv\n", "- Use uv\n- Mine\n- Use pnpm\n- Use ruff\n"
     )
     bench.files.learned_file.write_text(text + "\n## Mine\nwords\n")
-    learn(bench, "Never delete backups", session="s2")
+    learn(bench, "Never delete backups", session="s2", corrected=True)
     assert order(bench) == [
         "## Coding", "- Use uv", "- Mine", "- Never delete backups", "- Use pnpm", "- Use ruff", "## Mine",
     ]  # fmt: skip
@@ -158,27 +145,27 @@ def test_a_line_that_a_person_placed_stays(bench: Bench) -> None:
     )
     bench.files.learned_file.write_text(moved)
     bench.restart()
-    learn(bench, "Never delete logs of customers", session="s3", section="Mine")
-    assert order(bench)[-3:] == ["## Mine", "- Use ruff", "- Never delete logs of customers"]
+    learn(bench, "Keep logs of customers", session="s3", section="Mine")
+    assert order(bench)[-3:] == ["## Mine", "- Use ruff", "- Keep logs of customers"]
     assert order(bench)[1:3] == ["- Use uv", "- Mine"], "it stays there in later transactions too"
 
 
 def test_no_empty_heading_is_left(bench: Bench) -> None:
-    """A line that moves to a module takes its heading along if tacitd made it; a person's heading stays."""
-    learn(bench, "Use the bus", section="Architecture")
-    learn(bench, "Use pnpm", session="s2")
+    """A line that moves to another file takes its heading along if tacitd made it; a person's heading stays."""
     (bench.root / "src").mkdir()
-    answer = lines("Call handlers directly", file="src/AGENTS.md", section="Architecture")
+    answer = lines("Use the bus", file="src/AGENTS.md", section="Architecture")
+    bench.answer((EXTRACTION, "[1] Use the bus"), (SYNTHESIS, f"{answer}\nFROM: 1"))
+    bench.learn("use the bus")
+    learn(bench, "Use pnpm", session="s2")
+    answer = lines("Call handlers directly")
     bench.answer(
         (EXTRACTION, "[1] Call handlers directly"), (SYNTHESIS, f"{answer}\nFROM: 1\nREPLACES: Use the bus")
     )
     bench.learn("call handlers directly", session="s3")
-    assert "Architecture" not in bench.learned and bench.bullets == ["Use pnpm"]
+    agents = bench.root / "src/AGENTS.md"
+    assert "Architecture" not in agents.read_text() and "Call handlers directly" in bench.bullets
     bench.history.undo_transaction(bench.history.list_transactions(bench.root)[-1].id)
-    assert (
-        set(bench.bullets) == {"Use pnpm", "Use the bus"}
-        and "Architecture" not in (bench.root / "src/AGENTS.md").read_text()
-    )
+    assert bench.bullets == ["Use pnpm"] and "## Architecture\n- Use the bus\n" in agents.read_text()
 
 
 @examples(40)

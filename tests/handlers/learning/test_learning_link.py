@@ -236,7 +236,7 @@ def test_learned_shows_what_was_refused(bench: Bench, cli: Cli) -> None:
     bench.learn()
     said = cli.run("learned", bench.root, "--refused")
     assert "  waits    fact  Push without asking\n" in said.out
-    assert "  refused  fact  Use version 6.6.6\n" in said.out
+    assert "  waits    fact  Use version 6.6.6\n" in said.out
     assert "because nobody mentioned 6.6.6" in said.out and "from: use pnpm, not npm" in said.out
     assert "by hand" in said.err
     rows = cli.run("learned", bench.root, "--refused", "--json").json

@@ -8,16 +8,13 @@ from tacitd.model.answer_checks import frame_prompt
 from tacitd_handlers.learning.settings import LearningSettings
 
 SENTENCES = (
-    "Perform opinion mining and preference extraction on the following user message.",
-    "Extract:",
-    "- Stated preferences (likes, dislikes, wants)",
+    "Perform opinion mining and preference extraction on the messages",
+    "- Stated preferences",
     "- Corrections (negations of previous behavior)",
-    "- Beliefs and opinions",
-    "- Stance on topics",
-    "Context - already known facts (do NOT re-extract these):",
-    "Output as semantic triples in natural language. One fact per line.",
-    "If no NEW extractable preferences or opinions, output: NONE",
-    "Message: ",
+    "Already known. Do NOT extract these again",
+    "1. Run make lint before a commit",
+    "Answer with one JSON object a line, or NONE:",
+    "Message 1",
 )
 """Every sentence of seed 003's prompt for Stage 1."""
 
@@ -79,7 +76,7 @@ def test_summary_as_it_is_sent(bench: Bench) -> None:
 
 
 def test_extraction_as_it_is_sent(bench: Bench) -> None:
-    """S-01: the seed's sentences in their order, the rules before `Message:`, the known facts, and each message fenced."""
+    """S-01: the seed's kinds and parts in their order, the numbered known facts, and each message fenced."""
     bench.put("tmp/known-facts-summary.md", "# Known facts\n\n## Coding\n- Run make lint before a commit\n")
     records = [
         bench.record("I write Go, keep answers short"),

@@ -56,7 +56,7 @@ def test_a_line_that_a_person_removed_is_not_written_again(bench: Bench) -> None
 def test_a_removal_that_nobody_noticed_before_the_session_ended_counts(bench: Bench) -> None:
     """SPEC S-28: the sources are checked once a minute, and a synthesis may run before that."""
     bench.learn()
-    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, TABS))
+    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, f"{TABS}\nUse pnpm and never npm"))
     bench.type("tabs; and use pnpm, not npm", session="s2")
     take_out(bench)
     bench.end("s2")

@@ -39,7 +39,7 @@ def test_the_second_correction_makes_a_rule_once(told: Bench) -> None:
     told.answer((EXTRACTION, CORRECTED), (SYNTHESIS, lines(RULE) + f"\nREPLACES: {PNPM}\nFROM: 1"))
     told.learn("I said pnpm", session="s2")
     asked = told.asked(SYNTHESIS)[1]
-    assert f"1. Corrected: {PNPM} (an existing line)" in asked
+    assert f"1. Corrected: {PNPM} (an existing line, " in asked
     assert f"said 2 times in 2 sessions, 2 of them corrections: {PNPM}" in asked
     assert told.bullets == [RULE] and told.count_said(RULE) == (2, 2, 2)
     (line,) = list_learned(told.root, told.state)

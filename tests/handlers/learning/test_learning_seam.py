@@ -212,7 +212,7 @@ def test_bad_lines_of_a_file_that_was_done_before_a_crash_are_kept(bench: Bench)
 def test_nothing_is_renamed_over_a_file_that_is_there(bench: Bench) -> None:
     """DESIGN "Priorities", 1: SHORT was put aside once; a new file gets another name."""
     bench.answer((SYNTHESIS, "rubbish"), (EXTRACTION, SHORT))
-    for text in ("one", "two"):
+    for text in ("short answers", "shorter answers"):
         bench.type(text)
         for _ in range(3):
             bench.end()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from support_heard import RawAnswer
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
 from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done
@@ -29,6 +30,7 @@ def test_ten_prompts_go_out_at_once_and_the_rest_waits(bench: Bench) -> None:
 
 def test_bytes_count_as_well_as_prompts(bench: Bench) -> None:
     """SPEC S-01: a batch ends before the prompt that exceeds the limit."""
+    bench.answer((EXTRACTION, "NONE"))
     records = [bench.record("x" * 20_000, age=0.0), bench.record("y" * 20_000, age=0.0)]
     outcome = bench.play(bench.grew(*records))
     assert isinstance(outcome, Done) and outcome.upto == records[1].start
@@ -181,9 +183,14 @@ def test_the_raw_line_is_the_seeds_with_its_origin(bench: Bench) -> None:
     text = bench.files.raw_file.read_text()
     made = json.loads(text)
     assert text.endswith("}\n") and text.count("\n") == 1
-    assert list(made) == ["ts", "facts", "session", "prompts", "folders", "batch"]
+    assert list(made) == ["ts", "facts", "session", "prompts", "folders", "batch", "marks"]
     assert made["ts"] == "2026-11-20T04:30:00Z" and made["facts"] == [PNPM]
-    assert made["session"] == "s1" and made["prompts"] == ["u1"] and made["folders"] == ["src/auth"]
+    assert (
+        made["marks"] == [{"of": ["u1"]}]
+        and made["session"] == "s1"
+        and made["prompts"] == ["u1"]
+        and made["folders"] == ["src/auth"]
+    )
 
 
 def test_folders_are_counted_once_however_often_they_are_offered(bench: Bench) -> None:
@@ -218,7 +225,7 @@ def test_folders_of_a_linked_worktree_are_the_projects(bench: Bench, tmp_path: P
 @pytest.mark.parametrize("said", ["NONE", "none.", "`NONE`", "No new preferences.", ""])
 def test_none_writes_nothing(bench: Bench, said: str) -> None:
     """SPEC S-02, S-03: no raw file is written, and the prompts count as handled."""
-    bench.answer((EXTRACTION, said))
+    bench.answer((EXTRACTION, RawAnswer(said)))
     assert isinstance(bench.type("fix the login page"), Done)
     assert not bench.files.raw_file.exists() and bench.status["total"]["asked"] == 1
 

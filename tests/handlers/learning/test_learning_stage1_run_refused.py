@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from support_heard import RawAnswer
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.events import NoProject, Project, Prompt
 from tacitd.handler import Done, Later, Rejected
@@ -20,15 +21,16 @@ from tacitd.model.port import NoAnswer, Why
     "said",
     [
         "I'm sorry, I cannot help with that.",
-        "Never widen: words that limit a fact stay in it.",
+        "- corrected: true only if the person objects to what the assistant did or said.",
         '[{"fact": "x"}]',
-        "x " * 5000,
-        "p" * 700,
+        '{"message": 1, "words": "use pnpm"',
+        "x " * 9000,
+        "The person prefers pnpm.",
     ],
 )
 def test_an_unusable_answer_is_asked_again_and_blames_the_work(bench: Bench, said: str) -> None:
     """SPEC S-23, S-35: nothing is stored, the position stays, and `status` shows it until an answer is usable."""
-    bench.answer((EXTRACTION, said))
+    bench.answer((EXTRACTION, RawAnswer(said)))
     event = bench.grew(bench.record("use pnpm, not npm"))
     outcome = bench.play(event)
     assert isinstance(outcome, Later) and outcome.blame == "work"

@@ -50,24 +50,18 @@ def test_each_new_fact_is_used_or_left_out() -> None:
     assert divided["used"] == [SHORT, "Prefers tabs"]
 
 
-@pytest.mark.parametrize("marked", [True, False])
-def test_why_shows_the_words_of_the_line_alone(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, marked: bool
-) -> None:
-    """S-36: of ten prompts in the batch, `why` shows the one that the line came from, and when it was typed."""
-    facts = f"[2] {PNPM}\n[1] {SHORT}" if marked else f"{PNPM}\n{SHORT}"
-    one, other = lines(PNPM), lines(SHORT)
-    plan = f"{one}\nFROM: 1\n\n{other}\nFROM: 2" if marked else f"{one}\n\n{other}"
-    bench.answer((EXTRACTION, facts), (SYNTHESIS, plan))
+def test_why_shows_the_words_of_the_line_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """S-36: of the prompts in the batch, `why` shows the one that the line came from, and when it was typed."""
+    plan = f"{lines(PNPM)}\nFROM: 1\n\n{lines(SHORT)}\nFROM: 2"
+    bench.answer((EXTRACTION, f"[2] {PNPM}\n[1] {SHORT}"), (SYNTHESIS, plan))
     records = [bench.record("short answers, please", age=7200.0), bench.record("pnpm, not npm", age=3600.0)]
     typed = [utc_seconds(record.time or 0.0) for record in records]
     bench.play(bench.grew(*records, due=True))
     bench.end()
     monkeypatch.setattr(explain_line, "get_paths", lambda: type("Paths", (), {"state_dir": bench.state}))
     (reason,) = explain_line.find_reasons("pnpm", bench.root)
-    both = [{"words": "short answers, please", "at": typed[0]}, {"words": "pnpm, not npm", "at": typed[1]}]
-    assert reason["said"] == (both[1:] if marked else both)
-    assert next(iter(list_learned(bench.root, bench.state))).prompts == (("u2",) if marked else ("u1", "u2"))
+    assert reason["said"] == [{"words": "pnpm, not npm", "at": typed[1]}]
+    assert next(iter(list_learned(bench.root, bench.state))).prompts == ("u2",)
 
 
 def test_lines_of_older_versions_keep_their_origin(bench: Bench) -> None:

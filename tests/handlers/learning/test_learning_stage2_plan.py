@@ -82,18 +82,8 @@ def test_a_folders_line_replaces_nothing_of_the_projects() -> None:
         [one],
         {"LEARNED.md": ["Use npm"]},
         ours={"LEARNED.md": {"Use npm"}},
-        exceptions={"Use pnpm workspaces"},
     )
     assert decision.operations == (PlannedPut("src/AGENTS.md", "Coding", "Use pnpm workspaces", one),)
-
-
-def test_a_contradiction_from_a_folder_takes_the_projects_line() -> None:
-    """S-26: it is no exception, so the two do not both stand."""
-    one = _placed("Use pnpm workspaces", "src/AGENTS.md", replaces="Use npm")
-    decision = decide_operations([one], {"LEARNED.md": ["Use npm"]}, ours={"LEARNED.md": {"Use npm"}})
-    assert decision.operations == (
-        PlannedSwap("src/AGENTS.md", "Use npm", "Use pnpm workspaces", "Coding", one, "LEARNED.md"),
-    )
 
 
 def test_a_persons_line_is_never_replaced() -> None:
@@ -199,19 +189,6 @@ def test_a_second_replaces_of_a_persons_line_is_a_conflict() -> None:
     decision = decide_operations([one], files, ours={"LEARNED.md": {"Use npm"}})
     assert [type(each) for each in decision.operations] == [PlannedSwap]
     assert [(each.path, each.line) for each in decision.conflicts] == [("LEARNED.md", "Use yarn in web")]
-
-
-def test_a_prohibition_that_guards_data_is_not_replaced_by_another_subject() -> None:
-    """S-26: both lines stand."""
-    old = "Never drop tables in production"
-    for new, kind in (
-        ("Use Postgres tables in production", PlannedPut),
-        ("Never drop prod tables", PlannedSwap),
-    ):
-        decision = decide_operations(
-            [_placed(new, replaces=old)], {"LEARNED.md": [old]}, ours={"LEARNED.md": {old}}
-        )
-        assert [type(each) for each in decision.operations] == [kind]
 
 
 def test_two_replaces_of_one_line() -> None:

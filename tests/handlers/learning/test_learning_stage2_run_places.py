@@ -16,9 +16,9 @@ from tacitd.handler import Done, Later
 
 def placed(bench: Bench, file: str, *, folders: tuple[str, ...] = ("src/learning",)) -> None:
     """The model names this file for a line."""
-    raw = {"facts": ["The learning module uses the event bus"], "folders": list(folders)}
+    raw = {"facts": ["The learning module uses the event bus for events"], "folders": list(folders)}
     bench.put("tmp/learning-raw.jsonl", json.dumps(raw) + "\n")
-    bench.answer((SYNTHESIS, lines("Use the event bus for hooks", file=file, section="Architecture")))
+    bench.answer((SYNTHESIS, lines("Use the event bus for events", file=file, section="Architecture")))
     bench.due("synthesize", bench.project)
 
 
@@ -27,7 +27,7 @@ def test_a_modules_fact_stands_in_its_agents_file(bench: Bench) -> None:
     (bench.root / "src/learning").mkdir(parents=True)
     placed(bench, "src/learning/AGENTS.md")
     made = (bench.root / "src/learning/AGENTS.md").read_text()
-    assert made == "# Learning Module\n\n## Architecture\n- Use the event bus for hooks\n"
+    assert made == "# Learning Module\n\n## Architecture\n- Use the event bus for events\n"
     assert not bench.files.learned_file.exists() and "/src/learning/AGENTS.md" in bench.excluded()
 
 
@@ -36,7 +36,7 @@ def test_an_agents_file_that_is_there_is_added_to(bench: Bench) -> None:
     bench.put("src/learning/AGENTS.md", "# Mine\n\nwords\n")
     placed(bench, "src/learning/AGENTS.md")
     made = (bench.root / "src/learning/AGENTS.md").read_text()
-    assert made.startswith("# Mine\n\nwords\n") and "- Use the event bus for hooks" in made
+    assert made.startswith("# Mine\n\nwords\n") and "- Use the event bus for events" in made
     assert "/src/learning/AGENTS.md" not in bench.excluded()
 
 
@@ -54,7 +54,7 @@ def test_where_there_is_no_such_module_it_is_the_projects(bench: Bench, file: st
     (bench.root / "node_modules/x").mkdir(parents=True)
     mine = bench.put("AGENTS.md", "mine\n")
     placed(bench, file)
-    assert bench.bullets == ["Use the event bus for hooks"] and mine.read_text() == "mine\n"
+    assert bench.bullets == ["Use the event bus for events"] and mine.read_text() == "mine\n"
 
 
 def test_ignored_folders_and_submodules_get_no_file(bench: Bench) -> None:
@@ -67,7 +67,7 @@ def test_ignored_folders_and_submodules_get_no_file(bench: Bench) -> None:
     bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"], "folders": ["sub"]}\n')
     bench.due("synthesize", bench.project)
     assert not (bench.root / "out/AGENTS.md").exists() and not (bench.root / "sub/AGENTS.md").exists()
-    assert sorted(bench.bullets) == ["Prefers tabs", "Use the event bus for hooks"]
+    assert sorted(bench.bullets) == ["Prefers tabs", "Use the event bus for events"]
 
 
 @pytest.mark.parametrize("link", ["folder", "file"])
@@ -80,7 +80,7 @@ def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str)
         (bench.root / "loop").mkdir()
         (bench.root / "loop/AGENTS.md").symlink_to("../AGENTS.md")
     placed(bench, "loop/AGENTS.md", folders=("loop",))
-    assert mine.read_text() == "mine\n" and bench.bullets == ["Use the event bus for hooks"]
+    assert mine.read_text() == "mine\n" and bench.bullets == ["Use the event bus for events"]
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) 
     """Bad input: the line is put into LEARNED.md instead, and `status` shows why."""
     bad = bench.put("src/learning/AGENTS.md", b"\xff\xfe\x00bad")
     placed(bench, "src/learning/AGENTS.md")
-    assert bench.bullets == ["Use the event bus for hooks"] and bad.read_bytes() == b"\xff\xfe\x00bad"
+    assert bench.bullets == ["Use the event bus for events"] and bad.read_bytes() == b"\xff\xfe\x00bad"
     assert str(bad) in bench.degraded[f"learning.folder:{bench.root}"].what
     bad.unlink()
     bench.put("tmp/learning-raw.jsonl", '{"facts": ["Prefers tabs"], "folders": ["src/learning"]}\n')
@@ -230,7 +230,7 @@ def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(b
     """The same if the model names a folder that no session worked in."""
     bench.put("src/learning/AGENTS.md", "<<<<<<< HEAD\n")
     placed(bench, "src/learning/AGENTS.md", folders=())
-    assert bench.bullets == ["Use the event bus for hooks"]
+    assert bench.bullets == ["Use the event bus for events"]
 
 
 @pytest.mark.parametrize("target", [".git/config", ".git/hooks/pre-commit", "sub/.git/config"])

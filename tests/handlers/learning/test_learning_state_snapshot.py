@@ -33,7 +33,7 @@ def commits(draw: st.DrawFn) -> dict[str, Any]:
             new = draw(SOME)
             data |= {"kind": "batch", "id": draw(IDS), "prompts": ["u1", "u2"], "times": [1.0, None]}
             data |= {"new": new, "again": draw(SOME), "folders": ["/p/api"], "words": ["tabs"], "usd": 0.1}
-            data |= {"corrected_again": draw(SOME), "again_once": draw(SOME), "seen": 2, "asked": 2}
+            data |= {"corrected_again": draw(SOME), "seen": 2, "asked": 2}
             data |= {"facts": len(new), "marks": [["corrected"] for _ in new], "left_out": {"why": 1}}
         case "skipped":
             data |= {"kind": "skipped", "seen": 3, "why": "off"}
@@ -140,9 +140,10 @@ def test_the_form_is_raised_with_the_rules() -> None:
         "\u4f7f\u7528\u5236\u8868\u7b26",
         "never push to main rather than dev",
         "It can't be C++",
+        "You must use TLS",
     ]
     said = "\n".join(map(normalise_text, lines))
-    assert (FORM, blake2b(said.encode(), digest_size=8).hexdigest()) == (1, "e0ec985cf8efe089")
+    assert (FORM, blake2b(said.encode(), digest_size=8).hexdigest()) == (2, "81bf5840e9a04d74")
 
 
 def test_a_line_is_in_memory_once() -> None:

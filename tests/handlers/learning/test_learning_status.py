@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from loguru import logger
 
-from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SYNTHESIS, Bench, lines
+from support_learning import EXTRACTION, MORNING, PNPM, SYNTHESIS, Bench, lines
 from support_waiting import PATIENCE
 from tacitd.clock import local_minutes
 from tacitd.events import Due, Project, SessionEnded, SessionStarted
@@ -263,7 +263,7 @@ def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
 
     def say(ask: object) -> str:
         both.wait()
-        return lines(PNPM, SHORT)
+        return lines(PNPM)
 
     for place in places:
         bench.type("use pnpm, not npm", session=place.root.name, project=place)
@@ -283,4 +283,4 @@ def test_two_projects_may_be_busy_at_once(bench: Bench) -> None:
             one.start()
         for one in workers:
             one.join()
-    assert all((p.root / "LEARNED.md").read_text().count("- ") == 2 for p in places)
+    assert all((p.root / "LEARNED.md").read_text().count("- ") == 1 for p in places)

@@ -63,7 +63,7 @@ def test_an_undone_line_is_not_written_again(bench: Bench) -> None:
 def test_an_undo_that_nobody_noticed_before_the_next_synthesis_counts(bench: Bench) -> None:
     """The check before a synthesis sees it too."""
     bench.learn()
-    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, TABS))
+    bench.answer((SYNTHESIS, lines(PNPM, TABS)), (EXTRACTION, f"{TABS}\nUse pnpm and never npm"))
     bench.type("tabs; and use pnpm, not npm", session="s2")
     undo_last(bench)
     bench.end("s2")

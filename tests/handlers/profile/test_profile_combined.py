@@ -13,6 +13,7 @@ from loguru import logger
 from msgspec.structs import replace
 
 from support_continuity import ANSWER, World
+from support_heard import write_heard
 from tacitd.handler import Handler, Plugin
 from tacitd.plugins import FoundPlugins
 from tacitd_handlers.continuity import make_plugin as continuity
@@ -21,7 +22,7 @@ from tacitd_handlers.learning import make_plugin as learning
 from tacitd_handlers.profile import make_plugin as profile
 from tacitd_handlers.profile.handler import ProfileHandler
 
-FACTS = "- Prefers pnpm over npm\n"
+FACTS = "Prefers pnpm over npm\n"
 SYNTHESIS = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
 SAID = 'PROFILE: {"work": {"languages": ["TypeScript"]}, "tools": {"editor": "helix"}}'
 
@@ -38,7 +39,7 @@ class Whole(World):
 
         self.model.rules = [
             ("knowledge synthesis", SYNTHESIS),
-            ("opinion mining", lambda ask: self.facts + self.said),
+            ("opinion mining", lambda ask: write_heard(self.facts + self.said, ask.prompt)),
             ("working session", ANSWER),
         ]
         slices = (

@@ -13,13 +13,13 @@ from support_examples import examples
 from tacitd.plugins import find_plugins
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
 from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
-from tacitd_handlers.shared.grounding import read_sources
 from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,
     load_extensions,
     split_answer,
 )
+from tacitd_handlers.shared.words import Sources
 
 
 def make_extension(name: str) -> Any:
@@ -83,4 +83,4 @@ def test_an_extension_that_fails_stops_no_call() -> None:
     )
     said = split_answer("one:1\nrest", [broken, make_extension("one")])
     assert (said.answer, said.found) == ("rest", {"one": ["1"]})
-    assert ground_findings({"broken": 1}, [broken], read_sources([])) == ({}, [])
+    assert ground_findings({"broken": 1}, [broken], Sources(())) == ({}, [])

@@ -6,11 +6,14 @@ have come than one call takes. The functions here are pure: no clock, no disk, n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct
 
 from tacitd.events import Prompt, Record
+
+_COMMAND = re.compile(r"\s*/[\w:-]+\s*")
 
 
 class Gathered(Struct, frozen=True):
@@ -22,8 +25,8 @@ class Gathered(Struct, frozen=True):
 
 
 def has_typed_text(prompt: Prompt) -> bool:
-    """Whether a prompt can contain a preference. A shell command that the user ran cannot."""
-    return prompt.kind != "bash" and bool(prompt.text.strip())
+    """Whether a prompt can contain a preference. A shell command and a slash command without words cannot."""
+    return prompt.kind != "bash" and bool(prompt.text.strip()) and not _COMMAND.fullmatch(prompt.text)
 
 
 def gather_prompts(records: Sequence[Record], end: int, max_prompts: int, max_bytes: int) -> Gathered:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,30 +20,25 @@ from msgspec.structs import replace
 from tacitd.events import CONTEXT_LIMIT, NoProject, Project, Prompt, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd.text.redact import redact_secrets
+from tacitd.text.redact import has_secret, redact_secrets
 from tacitd.text.sanitize import sanitize_text
 from tacitd_handlers.learning import prompt_templates
 from tacitd_handlers.learning.bootstrap import Bootstrap
 from tacitd_handlers.learning.documents import KnownDocuments
 from tacitd_handlers.learning.fact_marks import NO_MARK, FactMark
-from tacitd_handlers.learning.grounding_checks import correct_messages, message_sources, sift_facts
-from tacitd_handlers.learning.line_language import name_language
+from tacitd_handlers.learning.heard import Heard, parse_heard
 from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText, keep_refusals
-from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition
 from tacitd_handlers.learning.settings import ExtractionSettings
-from tacitd_handlers.learning.stage1.assents import has_nothing_to_learn
 from tacitd_handlers.learning.stage1.gather import (
     Gathered,
     gather_prompts,
     has_typed_text,
 )
-from tacitd_handlers.learning.stage1.parse import AnswerMark, parse_facts
-from tacitd_handlers.learning.state import COMMENTARY, FORGOTTEN_FACT, SECRET_FACT, UNSUPPORTED_REPETITION
-from tacitd_handlers.learning.statements import list_bullets
+from tacitd_handlers.learning.state import FORGOTTEN_FACT, SECRET_FACT, UNREADABLE, UNSUPPORTED_REPETITION
 from tacitd_handlers.learning.store import ProjectPaths, why_not_writable
 from tacitd_handlers.shared.answer_screening import Unusable
-from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.prompt_extensions import (
     extend_prompt,
     ground_findings,
@@ -50,14 +46,14 @@ from tacitd_handlers.shared.prompt_extensions import (
     load_extensions,
     split_answer,
 )
-from tacitd_handlers.shared.quoted_text import shorten_middle
+from tacitd_handlers.shared.quoted_text import drop_quotes, shorten_middle
+from tacitd_handlers.shared.tidy import FACT_LIMIT
 from tacitd_handlers.shared.unwanted_places import drop_unwanted_contexts
+from tacitd_handlers.shared.words import Refused, Sources, find_quote, reverses, word_fact
 
 EXTRACTION_PROMPT = "learning:extraction"
 """The prompt's name in `Plugin.prompt_extensions`."""
-ONLY_ASSENTS = "they only agree, or are commands"
-"""Why prompts are skipped that could be put to the model."""
-WantsRewording = Callable[[Path, str, str], bool]
+WantsRewording = Callable[[Path, str], bool]
 """`LearningState.wants_rewording`."""
 _BESIDE_TOOLS = frozenset({"reject-words", "answers", "steer"})
 """The kinds of prompts that are recorded beside a tool's result."""
@@ -88,10 +84,6 @@ def extract_facts(
     if not isinstance(project, Project):
         return project
     gathered = gather_prompts(event.records, event.end, settings.max_prompts, settings.max_bytes)
-    if has_nothing_to_learn(gathered.prompts):
-        return Done(
-            gathered.upto, {"kind": "skipped", "seen": _count_seen(event, gathered), "why": ONLY_ASSENTS}
-        )
     if (why := why_not_writable(ProjectPaths(project.root))) is not None:
         return Later(why, "make it writable for tacitd, or run `tacitd exclude` for the project")
     return _ask_model(event, project, gathered, folders, bootstrap, refusals, wants_rewording, tools)
@@ -131,8 +123,8 @@ def _ask_model(
     settings: ExtractionSettings = tools.settings["extraction"]
     messages = [_build_message(p, settings.max_bytes) for p in gathered.prompts]
     extensions = load_extensions(tools.prompt_extensions.get(EXTRACTION_PROMPT, ()))
-    language = name_language(list_bullets(documents.learned))
-    prompt = prompt_templates.extraction_prompt(documents.summary, messages, language)
+    numbered, known = prompt_templates.number_known(documents.summary)
+    prompt = prompt_templates.extraction_prompt(numbered, messages)
     prompt = redact_secrets(extend_prompt(prompt, extensions, str(project.root)))[0]
     key = f"extraction:{gathered.prompts[0].id}"
     parts = tuple(prompt.id for prompt in gathered.prompts)
@@ -143,61 +135,152 @@ def _ask_model(
         return handle_no_answer(answer, _end_of_last(event, answer.repeated) or gathered.upto)
     split = split_answer(answer.text, extensions)
     additions = [line for text in list_additions(extensions, str(project.root)) for line in text.splitlines()]
-    given = "\n".join(message.text for message in messages)
-    # A fact that a document contains needs no grounding: it is not stored, it only raises counts (SPEC S-54).
-    documented = documents.list_known_lines()
-    parsed = parse_facts(split.answer, given, additions, documented)
+    parsed = parse_heard(split.answer, "\n".join(message.text for message in messages), additions)
     if isinstance(parsed, Unusable):
         return Later(
             f"the model's answer cannot be used: {parsed.reason}", "the model is asked again", blame="work"
         )
     beginnings = [shorten_middle(message.text, WORDS_LIMIT) for message in messages]
     data: dict[str, Any] = {"folders": list(folders), "usd": answer.usd, "words": beginnings}
-    if any(message.beside_tool for message in messages):
-        data["beside_tools"] = [at for at, message in enumerate(messages) if message.beside_tool]
-    sources = message_sources(messages, [prompt.time for prompt in gathered.prompts])
-    forgotten = read_forgotten(tools.home, project.root)
-    wanted = [fact for fact in parsed.facts if not forgotten.covers(fact)]
-    known = [fact for fact in wanted if find_equal(fact, documented) is not None]
-    learned = documents.list_learned_lines()
-    verdicts = {
-        fact: judge_repetition(line, parsed.find_mark(fact).messages, messages)
-        for fact in known
-        if (line := find_equal(fact, learned)) is not None
-    }
-    unsupported = [fact for fact, verdict in verdicts.items() if verdict is RepetitionVerdict.UNSUPPORTED]
-    unproven = [fact for fact, verdict in verdicts.items() if verdict is RepetitionVerdict.UNPROVEN]
-    known = [fact for fact in known if fact not in unsupported]
-    fresh, refused = sift_facts([fact for fact in wanted if fact not in (*known, *unsupported)], sources)
-    found, ungrounded = ground_findings(split.found, extensions, sources)
-    refused += [RefusedText(part.kind, part.text, part.reason, part.waits) for part in ungrounded]
-    if found:
-        data["tell"] = found
+    batch = _Batch(messages, gathered.prompts, folders, tools.write_mode(project) == "shared")
+    found = _check_lines(
+        parsed.lines, known, batch, documents, read_forgotten(tools.home, project.root).covers
+    )
+    found.left_out[UNREADABLE] = parsed.unreadable
+    sources = Sources(
+        tuple(drop_quotes(message.text) for message in messages if not message.beside_tool),
+        tuple(message.text if message.beside_tool else message.context for message in messages),
+        gathered.prompts[0].time,
+    )
+    findings, ungrounded = ground_findings(split.found, extensions, sources)
+    refused = found.refused + [
+        RefusedText(part.kind, part.text, part.reason, part.waits) for part in ungrounded
+    ]
+    if findings:
+        data["tell"] = findings
     if refused:
         keep_refusals(refusals, refused, project.root, _batch_id(event, gathered), beginnings, tools)
         data["refused"] = len(refused)
-    left_out = {
-        SECRET_FACT: parsed.withheld,
-        COMMENTARY: parsed.commentary,
-        FORGOTTEN_FACT: len(parsed.facts) - len(wanted),
-        UNSUPPORTED_REPETITION: len(unsupported),
-    }
-    if any(left_out.values()):
-        data["left_out"] = {why: number for why, number in left_out.items() if number}
-    texts = [message.text for message in messages]
-    marks = {fact: _make_mark(fact, parsed.find_mark(fact), parts, texts) for fact in parsed.facts}
-    facts = [*known, *fresh]
-    return _build_commit(event, project, gathered, facts, unproven, marks, documents, wants_rewording, data)
+    if any(found.left_out.values()):
+        data["left_out"] = {why: number for why, number in found.left_out.items() if number}
+    return _build_commit(event, project, gathered, found, wants_rewording, data)
 
 
-def _make_mark(fact: str, mark: AnswerMark, prompts: Sequence[str], texts: Sequence[str]) -> FactMark:
-    """The mark of a fact. `prompts`: the ids of the batch's prompts, `texts`: their texts.
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The messages of one call."""
 
-    Numbers of other messages are ignored. A correction in none of the messages is not one.
-    """
-    numbers = [number - 1 for number in mark.messages if 1 <= number <= len(prompts)]
-    named = tuple(prompts[at] for at in correct_messages(fact, numbers, texts))
-    return FactMark(named, mark.corrected and bool(numbers or not mark.messages))
+    messages: Sequence[prompt_templates.PromptMessage]
+    prompts: Sequence[Prompt]
+    folders: Sequence[str]
+    is_shared: bool
+    """Whether others can read the project's files: a person's raw sentence waits first."""
+
+    def find_words(self, heard: Heard) -> int | None:
+        """The index of the message that has the quoted words: the one that the answer names, otherwise any."""
+        named = heard.message - 1
+        order = sorted(range(len(self.messages)), key=lambda at: at != named)
+        return next((at for at in order if find_quote(heard.words, self.messages[at].text)), None)
+
+
+@dataclass(slots=True)
+class _CheckedLines:
+    """What an answer's lines are after the check."""
+
+    new: dict[str, FactMark] = field(default_factory=dict)
+    """Facts that no document contains, with their marks."""
+    again: list[tuple[str, FactMark]] = field(default_factory=list)
+    """Learned lines that were said again, once for each message that says them."""
+    dropped: int = 0
+    """Number of facts that documents contain."""
+    refused: list[RefusedText] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+
+def _check_lines(
+    lines: Sequence[Heard],
+    known: Sequence[str],
+    batch: _Batch,
+    documents: KnownDocuments,
+    is_forgotten: Callable[[str], bool],
+) -> _CheckedLines:
+    """Divide an answer into facts, repetitions of learned lines and what is not stored. `known`: the numbered lines."""
+    found = _CheckedLines(left_out={SECRET_FACT: 0, FORGOTTEN_FACT: 0, UNSUPPORTED_REPETITION: 0})
+    documented, learned = documents.list_known_lines(), documents.list_learned_lines()
+    by_form: dict[str, str] = {}
+    for heard in lines:
+        if heard.known > len(known):
+            found.left_out[UNSUPPORTED_REPETITION] += 1
+            continue
+        text = known[heard.known - 1] if heard.known else heard.fact
+        if has_secret(text):
+            found.left_out[SECRET_FACT] += 1
+            continue
+        if len(text) > FACT_LIMIT:
+            found.refused.append(
+                RefusedText("fact", text, f"it is longer than {FACT_LIMIT} characters", waits=True)
+            )
+            continue
+        if is_forgotten(text):
+            found.left_out[FORGOTTEN_FACT] += 1
+            continue
+        at = batch.find_words(heard)
+        prompts = (batch.prompts[at].id,) if at is not None else ()
+        mark = FactMark(prompts, heard.corrected, is_about_person=heard.is_about_person)
+        if find_equal(text, documented) is not None:
+            _count_again(text, heard, at, mark, learned, batch, found)
+            continue
+        if at is None:
+            found.refused.append(RefusedText("fact", text, "its words are not in the messages"))
+            continue
+        message, prompt = batch.messages[at], batch.prompts[at]
+        context = (message.context, *batch.folders)
+        worded = word_fact(text, heard.words, message.text, context, prompt.time, message.beside_tool)
+        if not isinstance(worded, Refused) and worded.by == "person" and batch.is_shared:
+            worded = Refused("your own words would stand in a file that others read", waits=True)
+        if isinstance(worded, Refused):
+            found.refused.append(RefusedText("fact", text, worded.reason, worded.waits))
+            continue
+        fact = by_form.setdefault(normalise_text(worded.text), worded.text)
+        found.new[fact] = _merge(found.new.get(fact), mark)
+    return found
+
+
+def _count_again(
+    text: str,
+    heard: Heard,
+    at: int | None,
+    mark: FactMark,
+    learned: Sequence[str],
+    batch: _Batch,
+    found: _CheckedLines,
+) -> None:
+    """Note a fact that a document contains. A learned line counts as said again if its words were typed, once for each message."""
+    line = find_equal(text, learned)
+    if line is None:
+        found.dropped += 1
+        return
+    sentence = find_quote(heard.words, batch.messages[at].text) if at is not None else None
+    if sentence is None or reverses(line, sentence):
+        found.left_out[UNSUPPORTED_REPETITION] += 1
+        return
+    found.dropped += 1
+    same = next(
+        (n for n, (one, of) in enumerate(found.again) if (one, of.prompts) == (line, mark.prompts)), None
+    )
+    if same is None:
+        found.again.append((line, mark))
+    else:
+        found.again[same] = (line, _merge(found.again[same][1], mark))
+
+
+def _merge(before: FactMark | None, mark: FactMark) -> FactMark:
+    """The mark of a fact that two lines of the answer have."""
+    if before is None:
+        return mark
+    prompts = tuple(dict.fromkeys((*before.prompts, *mark.prompts)))
+    about = before.is_about_person and mark.is_about_person
+    return FactMark(prompts, before.corrected or mark.corrected, is_about_person=about)
 
 
 def _end_of_last(event: TranscriptGrew, ids: Sequence[str]) -> int | None:
@@ -231,30 +314,17 @@ def _build_commit(
     event: TranscriptGrew,
     project: Project,
     gathered: Gathered,
-    facts: Sequence[str],
-    unproven: Sequence[str],
-    marks: Mapping[str, FactMark],
-    documents: KnownDocuments,
+    found: _CheckedLines,
     wants_rewording: WantsRewording,
     data: Mapping[str, Any],
 ) -> Done:
-    """Build the commit: the facts that no document contains, and the learned lines that the others repeat.
+    """Build the commit: the facts that no document contains, and the learned lines that were said again.
 
     A line that is corrected for the second time is a fact too, so that the synthesis makes a rule of it (SPEC S-36).
-    `unproven`: the repetitions that count once in a session.
     """
-    lines, learned = documents.list_known_lines(), documents.list_learned_lines()
-    new = {fact: marks[fact] for fact in facts if find_equal(fact, lines) is None}
-    said = [(fact, line) for fact in facts if (line := find_equal(fact, learned)) is not None]
-    again = [line for _, line in said]
-    once = [line for fact, line in said if fact in unproven]
-    corrected = {line: marks[fact] for fact, line in said if marks[fact].corrected}
-    rewordings = {
-        line: mark
-        for line, mark in corrected.items()
-        if wants_rewording(project.root, line, event.session if line in once else "")
-    }
-    new |= {line: replace(mark, again=True) for line, mark in rewordings.items()}
+    corrected = {line: mark for line, mark in found.again if mark.corrected}
+    rewordings = {line: mark for line, mark in corrected.items() if wants_rewording(project.root, line)}
+    new = found.new | {line: replace(mark, again=True) for line, mark in rewordings.items()}
     ids = [p.id for p in gathered.prompts]
     made: dict[str, Any] = {
         "kind": "batch",
@@ -262,20 +332,18 @@ def _build_commit(
         "project": str(project.root),
         "prompts": ids,
     }
-    dropped = len(facts) - len(new) + len(rewordings)
     counts = {
         "seen": _count_seen(event, gathered),
         "asked": len(ids),
         "facts": len(new) - len(rewordings),
-        "dropped": dropped,
+        "dropped": found.dropped,
     }
     if any(mark != NO_MARK for mark in new.values()):
         made["marks"] = [mark.to_record() for mark in new.values()]
     if corrected:
         made["corrected_again"] = list(corrected)
-    if once:
-        made["again_once"] = once
     made["times"] = [prompt.time for prompt in gathered.prompts]
+    again = [line for line, _ in found.again]
     return Done(gathered.upto, {**made, "new": list(new), "again": again, **data, **counts})
 
 

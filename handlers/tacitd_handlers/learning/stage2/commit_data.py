@@ -38,7 +38,7 @@ def build_messages(inputs: SynthesisInput, answered: SynthesisAnswer, lines: Seq
         "prompts": cause["prompts"],
         "facts": list(inputs.facts),
         "corrected": [fact.text for fact in inputs.numbered if fact.is_new and fact.corrections],
-        "words": [*inputs.origins.words, *inputs.origins.beside_tools],
+        "words": list(inputs.origins.words),
         "lines": list(lines),
     }
     return {"tell": {name: {"found": what, **origin} for name, what in answered.found.items()}}

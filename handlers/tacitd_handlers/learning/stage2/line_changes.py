@@ -10,12 +10,11 @@ from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd_handlers.learning.headings import groups_after
 from tacitd_handlers.learning.project_files import title_for
-from tacitd_handlers.learning.prompt_templates import PromptMessage
-from tacitd_handlers.learning.repetition_checks import RepetitionVerdict, judge_repetition
 from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.learning.stage2.plan import Decision, PlannedPut, PlannedSwap
 from tacitd_handlers.learning.stage2.synthesis_input import SynthesisInput
 from tacitd_handlers.shared.equality import find_equal
+from tacitd_handlers.shared.words import Sources, word_line
 
 
 def build_operations(
@@ -49,6 +48,7 @@ def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, An
     swapped = {o.line: o.old for o in decision.operations if isinstance(o, PlannedSwap)}
     lines = [line for one in inputs.shared.values() for line in one.lines]
     dropped = [one.placed for one in decision.dropped]
+    # A model may copy existing lines into its answer, which counts nothing (SPEC S-54): a fact must say the line.
     repeated = [find_equal(one.line, lines) for one in dropped if _is_said(one, inputs)]
     again = [*inputs.again, *(line for line in repeated if line is not None and line not in inputs.again)]
     withheld = {one.placed.line: one.placed.path for one in decision.withheld}
@@ -68,10 +68,12 @@ def describe_changes(decision: Decision, inputs: SynthesisInput) -> dict[str, An
 
 
 def _is_said(placed: PlacedLine, inputs: SynthesisInput) -> bool:
-    """Whether a fact says the line: a model may copy existing lines into its answer, which counts nothing (SPEC S-54)."""
-    named = placed.item.sources
-    facts = [PromptMessage(one.text, "") for one in inputs.numbered if named or one.is_new]
-    return judge_repetition(placed.line, named, facts) is not RepetitionVerdict.UNSUPPORTED
+    """Whether one of the facts that FROM names says the line, or without FROM any new one."""
+    numbers = placed.item.sources
+    facts = [
+        fact for at, fact in enumerate(inputs.numbered, 1) if (at in numbers if numbers else fact.is_new)
+    ]
+    return any(word_line(placed.line, Sources((fact.text,))) is None for fact in facts)
 
 
 def find_predecessors(

@@ -21,7 +21,6 @@ from tacitd_handlers.learning.raw_facts import RawLine
 from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.learning.state import LearningState, LeftOutFact
 from tacitd_handlers.shared.equality import normalise_text
-from tacitd_handlers.shared.relative_dates import has_relative_date
 
 REPEATED_LIMIT = 30
 """Maximum number of existing lines with their counts in one prompt."""
@@ -52,13 +51,10 @@ class NumberedFact(Struct, frozen=True):
         return bool(self.spellings)
 
     def describe(self) -> str:
-        """Return the fact as the prompt shows it: `Corrected: Stop deploying tomorrow (2026-11-20)`.
-
-        The day is there only if the fact has a date that is relative to it.
-        """
+        """Return the fact as the prompt shows it, with the day on which it was said: `Corrected: Stop deploying tomorrow (2026-11-20)`."""
         text = f"Corrected: {self.text}" if self.corrections else self.text
         notes = ["an existing line"] if self.again else []
-        if self.at is not None and has_relative_date(self.text):
+        if self.at is not None:
             notes.append(utc_seconds(self.at)[:10])
         return f"{text} ({', '.join(notes)})" if notes else text
 

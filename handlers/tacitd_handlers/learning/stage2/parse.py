@@ -127,8 +127,8 @@ def _split_drafts(lines: Iterable[str]) -> list[_Draft]:
             if behind:
                 current = _add_key(current, "FROM", behind[2], drafts)
             continues = found[1] == "FACT"
-        # A model may wrap a long fact: indented lines after FACT continue it. Cut off, it could mean the contrary.
-        elif continues and line[:1] in (" ", "\t") and line.strip() and not is_fence(line):
+        # A model may wrap a long fact: the lines below FACT continue it. Cut off, it could mean the contrary.
+        elif continues and line.strip() and not is_fence(line) and not is_none(line):
             current = replace(current, fact=f"{current.fact} {line.strip()}".strip())
         else:
             continues = False

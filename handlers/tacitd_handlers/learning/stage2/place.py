@@ -48,15 +48,12 @@ class RefusedItem(Struct, frozen=True):
     reason: str
 
 
-def place_item(item: ProposedLine, view: ProjectView, *, is_typed: bool = False) -> PlacedLine | RefusedItem:
-    """Return the place of an item, or the reason for refusing it.
-
-    `is_typed`: whether the user typed the words of the item's fact; see `clean_fact`.
-    """
+def place_item(item: ProposedLine, view: ProjectView) -> PlacedLine | RefusedItem:
+    """Return the place of an item, or the reason for refusing it."""
     placed = _choose_file(item, view)
     if isinstance(placed, RefusedItem):
         return placed
-    line = clean_fact(item.fact, is_typed=is_typed)
+    line = clean_fact(item.fact)
     if isinstance(line, Unfit):
         return RefusedItem(item, line.reason)
     section = "" if isinstance(clean_fact(item.section), Unfit) else item.section

@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 
 from msgspec import Struct
 
-from tacitd_handlers.learning.data_prohibitions import guards_data, may_be_replaced
 from tacitd_handlers.learning.stage2.line_conflicts import Conflict, find_conflicts
 from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.learning.stage2.project_view import LEARNED, ROOT_FILES
@@ -89,7 +88,6 @@ def decide_operations(
     ours: Mapping[str, AbstractSet[str]] | None = None,
     limit: int = LINES_LIMIT,
     reword: AbstractSet[str] = frozenset(),
-    exceptions: AbstractSet[str] = frozenset(),
     is_forgotten: Callable[[str], bool] = lambda line: False,
     documents: Mapping[str, Sequence[str]] | None = None,
     before: Mapping[str, Sequence[str]] | None = None,
@@ -99,11 +97,11 @@ def decide_operations(
     `files`: the lines in each file now. `removed`: the lines that the user removed from it. `ours`: the lines in it that
     tacitd wrote and that were not changed since. Only those are replaced; an update of a line of the user's is put in
     addition to it. `limit`: the maximum number of operations. `reword`: lines whose words may change although they say
-    the same. `exceptions`: lines that only limit themselves to their folder (`folder_exceptions`). `is_forgotten`: whether
+    the same. `is_forgotten`: whether
     the user said that a line is never to be learned again. `documents`, `before`: see `find_conflicts`.
     """
     replaceable = _replaceable(placed, files, ours or {}, reword)
-    state = _PlanState(files, removed or {}, replaceable, reword, exceptions)
+    state = _PlanState(files, removed or {}, replaceable, reword)
     operations: list[PlannedOperation] = []
     dropped: list[Dropped] = []
     withheld: list[Withheld] = []
@@ -156,9 +154,7 @@ class _PlanState:
         removed: Mapping[str, AbstractSet[str]],
         replaceable: Mapping[str, AbstractSet[str]],
         reword: AbstractSet[str],
-        exceptions: AbstractSet[str],
     ) -> None:
-        self._exceptions = exceptions
         self._lines = {path: FactIndex(lines) for path, lines in files.items()}
         self._candidates = {
             path: FactIndex(line for line in lines if line in replaceable.get(path, ()))
@@ -197,14 +193,11 @@ class _PlanState:
             lines.add(operation.line)
 
     def take_merged(self, operation: PlannedOperation) -> list[MergedLine]:
-        """Take the further lines of ours that a written line names in REPLACES, and return them.
-
-        A prohibition that guards data is only merged into another one.
-        """
+        """Take the further lines of ours that a written line names in REPLACES, and return them."""
         found: list[MergedLine] = []
         for name in map(strip_marks, operation.source.item.merges):
             path, line = self._find_candidate(operation.source, name)
-            if line is not None and (guards_data(operation.line) or not guards_data(line)):
+            if line is not None:
                 self._candidates[path].replace(line, None)
                 self._lines[path].replace(line, None)
                 found.append(MergedLine(path, line, operation.line))
@@ -233,11 +226,11 @@ class _PlanState:
     def _find_old_line(self, placed: PlacedLine) -> tuple[str, str | None]:
         """The line of ours that this one updates, with its file: the one that REPLACES names, otherwise its contrary.
 
-        REPLACES reaches the line's own file first, then the folders' files, then LEARNED.md. A contrary counts only in the
-        same file. A folder's exception never replaces a rule of the whole project. What guards data: `may_be_replaced`.
+        REPLACES reaches the line's own file first, then the folders' files. A contrary counts only in the same file. A folder's
+        line never replaces one of LEARNED.md.
         """
         path, line = self._find_candidate(placed, strip_marks(placed.item.replaces))
-        if line is not None and may_be_replaced(line, placed.line):
+        if line is not None:
             return path, line
         own = self._candidates.get(placed.path)
         return placed.path, own.find_reversal(placed.line) if own is not None else None
@@ -245,8 +238,6 @@ class _PlanState:
     def _find_candidate(self, placed: PlacedLine, named: str) -> tuple[str, str | None]:
         """The line of ours with this text that the placed one may replace, with its file."""
         others = [path for path in self._lines if path not in (placed.path, LEARNED)]
-        if placed.path != LEARNED and placed.line not in self._exceptions:
-            others.append(LEARNED)
         for path in (placed.path, *others) if named else ():
             line = self._candidates[path].find_equal(named) if path in self._candidates else None
             if line is not None:

@@ -39,7 +39,6 @@ from tacitd_handlers.learning.removals import check_removals, find_written_lines
 from tacitd_handlers.learning.settings import SynthesisSettings
 from tacitd_handlers.learning.stage2.ask_model import ask_for_lines, ground_answer
 from tacitd_handlers.learning.stage2.commit_data import build_cause, build_messages, describe_cost
-from tacitd_handlers.learning.stage2.folder_exceptions import find_exceptions
 from tacitd_handlers.learning.stage2.inherited_origins import (
     NO_SIGHTING,
     inherit_origins,
@@ -251,7 +250,7 @@ class Synthesizer:
         placed, refused = sift_lines(candidates, inputs.origins)
         answered, parts = ground_answer(answered, inputs.origins, tools)
         refused += [*map(_misplacement, misplaced), *parts]
-        words = (*inputs.origins.words, *inputs.origins.beside_tools)
+        words = inputs.origins.words
         keep_refusals(self._refusals, refused, project.root, pending.id, words, tools)
         # The files are read again: they may have changed during the model's call.
         folders = folders_of([*inputs.shared, *(one.path for one in placed)])
@@ -266,7 +265,6 @@ class Synthesizer:
             ours,
             limit=max(LINES_LIMIT, len(inputs.facts)),
             reword=inputs.reword,
-            exceptions=find_exceptions(placed, inputs.numbered),
             is_forgotten=read_forgotten(tools.home, project.root).covers,
             documents=read_documents_of_person(project),
             before={name: one.all_statements for name, one in inputs.shared.items()},
@@ -299,7 +297,7 @@ class Synthesizer:
             data["no_line"] = explain_no_line(
                 repeated=len(learned["again"]),
                 withheld=len(decision.withheld),
-                refused=len(refused) + (not inputs.origins.facts and not inputs.origins.unverified_facts),
+                refused=len(refused) + (not inputs.facts and not inputs.again),
                 asked=bool(inputs.facts),
             )
         return self._finish(project, pending, data, state, tools)

@@ -13,7 +13,7 @@ from tacitd.events import Project
 from tacitd.handler import Degradation, Tools
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.bootstrap import Bootstrap
-from tacitd_handlers.learning.grounding_checks import LineOrigins, find_typed_facts, sift_raw
+from tacitd_handlers.learning.grounding_checks import LineOrigins, sift_raw
 from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.project_files import SharedFile, open_folders, read_all, view_project
 from tacitd_handlers.learning.refusals import RefusedText
@@ -87,15 +87,13 @@ def build_input(
     facts = tuple(fact for fact in pending.facts if fact in wanted)
     repeats = [(again[fact], mark) for fact, mark in marks if fact in again and not mark.again]
     batches = [waiting[id] for id in pending.batches if id in waiting]
-    words = tuple(w for made in batches for at, w in enumerate(made.words) if at not in made.beside_tools)
-    beside = tuple(w for made in batches for at, w in enumerate(made.words) if at in made.beside_tools)
+    words = tuple(word for made in batches for word in made.words)
     existing = {name: one.all_statements for name, one in shared.items()}
     left_out = [
         one for one in state.left_out.get(project.root, {}).values() if not forgotten.covers(one.text)
     ]
     numbered = number_facts(pending.lines, wanted, _read_times(waiting.values()), left_out)
-    typed_at = {text: one.at for one in numbered if one.at is not None for text in one.spellings}
-    origins = LineOrigins(tuple(typed), tuple(unverified), words, pending.folders, existing, beside, typed_at)
+    origins = LineOrigins(numbered, words, pending.folders, existing)
     made = SynthesisInput(
         project,
         pending,
@@ -159,13 +157,12 @@ def place_items(inputs: SynthesisInput, plan: SynthesisPlan) -> tuple[list[Place
     The answer can name folders whose files were not read yet. The items are therefore placed twice: the first pass finds
     those folders, the second knows which of their files cannot be edited.
     """
-    typed = find_typed_facts((item.fact for item in plan.items), inputs.origins)
     seen = view_project(inputs.project, inputs.closed, local=inputs.local)
-    first = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
+    first = [place_item(item, seen) for item in plan.items]
     folders = folders_of(p.path for p in first if isinstance(p, PlacedLine))
     _, closed = read_all(inputs.project, folders, local=inputs.local)
     seen = view_project(inputs.project, {**inputs.closed, **closed}, local=inputs.local)
-    judged = [place_item(item, seen, is_typed=item.fact in typed) for item in plan.items]
+    judged = [place_item(item, seen) for item in plan.items]
     return [p for p in judged if isinstance(p, PlacedLine)], [p for p in judged if isinstance(p, RefusedItem)]
 
 

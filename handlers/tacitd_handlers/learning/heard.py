@@ -1,0 +1,112 @@
+"""Parse the first call's answer, which has one JSON object a line (SPEC S-01, S-03). Pure.
+
+    {"message": 2, "words": "no, pnpm. npm breaks the lockfile", "corrected": true, "fact": "Use pnpm, not npm"}
+    {"message": 4, "words": "lint before you commit, I said", "corrected": true, "known": 7}
+
+The model extracted the facts; this module only reads its list. Whether the words were typed and support the fact is decided in
+`shared/words`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
+from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
+from tacitd_handlers.shared.answer_screening import Unusable, is_none, is_refusal, repeats_prompt
+from tacitd_handlers.shared.tidy import tidy_fact
+
+
+class Heard(Struct, frozen=True):
+    """One line of the answer, unchecked."""
+
+    message: int
+    """The number of the message, from 1 on. It may not exist."""
+    words: str
+    """What the model copied from the message."""
+    fact: str = ""
+    """"" for a known line that was said again."""
+    corrected: bool = False
+    """Whether the person corrected what the assistant did or said."""
+    known: int = 0
+    """The number of a known line, 0 for a new fact. It may not exist."""
+    is_about_person: bool = False
+    """Whether it says who the person is, or how they want to be answered in every project."""
+
+
+class HeardAnswer(Struct, frozen=True):
+    """The lines of one answer."""
+
+    lines: tuple[Heard, ...] = ()
+    unreadable: int = 0
+    """Number of lines that begin as an object and are none of these."""
+
+
+def parse_heard(answer: str, given: str = "", additions: Sequence[str] = ()) -> HeardAnswer | Unusable:
+    """Return the lines of an answer, or why it cannot be used.
+
+    `given` is the text of the messages that the prompt contains, `additions` the lines that prompt extensions added to it. NONE
+    in any spelling and an empty answer mean that there are no facts. An echo of the prompt, a refusal and prose are Unusable, so
+    that the batch is asked again instead of being taken as empty.
+    """
+    if len(answer) > EXTRACTION_ANSWER:
+        return Unusable(f"the answer is longer than {EXTRACTION_ANSWER} characters")
+    if not answer.strip() or is_none(answer):
+        return HeardAnswer()
+    if repeats_prompt(answer, [*list_instructions("extraction"), *sentences_of(additions)], given):
+        return Unusable("the answer repeats the prompt")
+    found = [_read_line(value) for value in _list_objects(answer)]
+    lines = tuple(dict.fromkeys(line for line in found if line is not None))
+    if lines:
+        return HeardAnswer(lines, found.count(None))
+    if is_none(next(line for line in answer.splitlines() if line.strip())):
+        return HeardAnswer()
+    return Unusable("the model declined or asked back" if is_refusal(answer) else "no fact in the answer")
+
+
+def _list_objects(answer: str) -> Iterator[Any]:
+    """Yield what is JSON in the answer: each line, or the items of one list. None for a broken object."""
+    start, end = answer.find("["), answer.rfind("]")
+    if (
+        start >= 0
+        and not answer[:start].strip(" \t\n`json")
+        and isinstance(_load(answer[start : end + 1]), list)
+    ):
+        yield from _load(answer[start : end + 1])
+        return
+    for line in answer.splitlines():
+        text = line.strip().lstrip("-*•").strip().strip("`").rstrip(",").strip()
+        if text.startswith("{"):
+            yield _load(text)
+
+
+def _load(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _read_line(value: Any) -> Heard | None:
+    if not isinstance(value, dict):
+        return None
+    message, words, fact, known = (value.get(key) for key in ("message", "words", "fact", "known"))
+    if not isinstance(message, int) or not isinstance(words, str) or not words.strip():
+        return None
+    text = tidy_fact(fact) if isinstance(fact, str) and not is_none(fact) else ""
+    number = known if isinstance(known, int) and not isinstance(known, bool) and known > 0 else 0
+    if not number and not any(char.isalnum() for char in text):
+        return None
+    return Heard(
+        int(message),
+        sanitize_line(words),
+        "" if number else text,
+        value.get("corrected") is True,
+        number,
+        value.get("about") == "person",
+    )

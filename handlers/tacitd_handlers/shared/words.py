@@ -1,0 +1,409 @@
+"""Whether a text says no more than the words that it was made of (SPEC S-67). Pure.
+
+The model quotes the words of each fact. `find_quote` looks them up in the message and widens them to whole sentences, so that
+"skip the hooks" cannot be cut out of "never skip the hooks". A wording that adds something to the quoted sentence is not
+refused: the sentence itself takes its place, if it can be understood alone. Otherwise the wording waits for a person. The check
+may therefore be strict and short.
+
+A wording adds something if it has
+
+- a sign (a number, a path, a flag, a name in code) that its source does not have,
+- a word of what can do damage ("delete", "token", "ask") that its source does not have, or with such a word another number of
+  negations,
+- a word behind a negation that is not negated in its source, or the contrary,
+- too few words in common with its source.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Literal
+
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.shared.answer_screening import strip_marks
+from tacitd_handlers.shared.quoted_text import drop_quotes
+from tacitd_handlers.shared.tidy import FACT_LIMIT
+
+_CLOSE = 88
+"""The similarity of a quote and the words of a message, 0 to 100: a model may mend a typing error in its copy."""
+_SHORT = 8
+"""Characters. A shorter quote must be in the message as it is."""
+_DATE_DAYS = 31
+"""How far a date may be from the day of its message: "until next Friday" is written out."""
+_SHARE = 4
+"""One of so many words of a text must be in its source."""
+_STEM = 5
+"""Letters of a word that are compared, in place of a stemmer."""
+_ALONE = 4
+"""Words with a meaning that a sentence needs to be understood alone."""
+_ENDING = 4
+"""Letters that a name may have more than the word that was typed."""
+_BEHIND = 3
+"""Words behind a negation that count as negated."""
+
+_CJK = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_CJK_RUN = compile_lazily("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_SPACES = compile_lazily(r"[^\S\n]+")
+_SENTENCE_END = compile_lazily(r"(?<=[.!?;])\s+|\n+|(?<=[。！？；])")
+_PLAIN_WORD = compile_lazily(r"[a-z]+")
+"""In code it is compared like any word."""
+_NAME_END = compile_lazily(r"[,;/()+&]| and | und | et | y ")
+_CLAUSE_END = compile_lazily(r"[.;:!?]|, | (?:and|but|und|et|y) ")
+_WORD = compile_lazily(r"[^\W\d_]+(?:'[^\W\d_]+)?")
+_YEAR = compile_lazily(r"\b(?:19|20)\d\d\b(?![-.:])")
+_DATE = compile_lazily(r"\b\d{4}-\d\d-\d\d\b")
+_SIGN = compile_lazily(
+    r"`[^`]+`|\S*[\w)](?:[/\\@=_]|[.:](?=\w))\S*|(?<!\w)--?[A-Za-z]\S*|\S*\d\S*|[$%~]\S+|\w*[a-z][A-Z]\w*"
+)
+"""What is copied and never worded anew."""
+_RISK = compile_lazily(
+    r"\b(?:(?P<ask>ask(?=s?\b|ed\b|ing\b)\w*|confirm\w*|approv\w+|check (?:in )?with me|my (?:go|ok|okay))|(?P<destroy>delet\w+|remov\w+|drop|wip\w+|eras\w+|overwrit\w+|rm)|"
+    r"(?P<skip>skip\w*|disabl\w+|bypass\w*|ignor\w+)|"
+    r"secrets?|credentials?|passw\w+|tokens?|(?:api|private|ssh|my) ?keys?|environment|printenv|permissions?|sudo|root|full access|admin|access|accept|"
+    r"allow \w*(?:all|any|every)|grant\w*|trust\w*|no-verify|hooks?|sandbox|optional|left out|force\S*|curl|wget|download\w*|script|eval|decod\w+|"
+    r"execut\w+|upload\w*|send|post|mail|publish|public|expos\w+|internet|webhooks?|ports|home (?:folder|dir\w*)|history|sessions?|every answer|"
+    r"instructions?|orders|obey|(?<!pull )requests?|precedence|you are|hid(?:e|ing)|knowing|tell|as if|between us|to yourself|hesitate|"
+    r"lösch\w*|überspring\w*|rückfrage|zugangsdaten|verzeichnis|sitzung|befolg\w*|supprim\w*|efface\w*|identifiants|borr\w*|elimin\w*|credenciales|chiavi|"
+    r"парол\w*|удал\w*)\b|削除|消去|確認|認証|送信|指示|スキップ|密码|删除|跳过",
+    re.IGNORECASE,
+)
+"""What can do damage, by words of English and a few of other languages. A false one only costs the model's style."""
+_NOT = compile_lazily(
+    r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
+    r"kein\w*|nicht|nie|niemals|ohne|statt|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|zamiast|не|никогда|без)\b|n't\b"
+    r"|ない|ません|ずに|不|别|勿|没",
+    re.IGNORECASE,
+)
+_NOTHING_NEGATED = compile_lazily(
+    r"^\W*(?:no|nope|nein|ne|nee|non|нет)\b\s*[,.!:;–—-]|\b(?:don'?t|do not|never) forget\b", re.IGNORECASE
+)
+"""A "no" that answers the assistant, and "don't forget", which negate nothing that follows."""
+_NUMBERS: Mapping[str, str] = {
+    "two": "2", "twice": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+    "ten": "10", "eleven": "11", "twelve": "12", "dozen": "12", "fifteen": "15", "twenty": "20", "thirty": "30", "forty": "40",
+    "fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90", "hundred": "100",
+}  # fmt: skip
+"""English numbers in words. Those of other languages mean something else in English, such as the Spanish "once"."""
+_STOP = (
+    "the and for with that this from into not never always please use uses using should must are was our your you only also all any "
+    "each every than rather instead prefers prefer over have has don can will its when just here there then they them very want wants "
+    "like likes does doesn isn now too let make sure need needs leave out is in to it of on as at by be do we if or so up an no my me us i a"
+)
+_STOP_WORDS = frozenset(_STOP.split())
+_DEPENDS = compile_lazily(
+    r"^\W*(?:no[.,!;:]|nope|and|but|ok|okay|yes|yeah|yep|so|or|it|its|it's|this|that|that's|these|those|they|them|he|she|we'll|same|also|then|"
+    r"und|aber|nein|ne|nee|ja|das|dies\w*|es|er|sie|et|mais|non|oui|c'est|ça|cela|il|elle|y|pero|sí|eso|esto|ese|esta?|и|но|нет|да|это)(?!\w)",
+    re.IGNORECASE,
+)
+"""How a sentence begins that leans on what was said before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A text that may be stored."""
+
+    text: str
+    words: str
+    """The sentence that it was made of."""
+    by: Literal["model", "person"]
+    """Whose wording it is. A person's raw sentence waits first where others can read it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a line, a value or a lesson was made of."""
+
+    texts: tuple[str, ...]
+    """Facts that were made of typed words, or messages."""
+    context: tuple[str, ...] = ()
+    """What explains them. Its words count, and its negations do not."""
+    at: float | None = None
+    """When they were typed, for dates: seconds since 1970, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A text that is not stored."""
+
+    reason: str
+    """A clause for a person."""
+    waits: bool = False
+    """True: a person decides about it."""
+
+
+def find_quote(quote: str, message: str) -> str | None:
+    """Return the sentences of a message that contain the quoted words; None if they are not in it.
+
+    What is quoted in the message itself (fences, lines that begin with `>`) was not typed, and is not searched.
+    """
+    typed = (
+        _SPACES.sub(" ", unicodedata.normalize("NFC", drop_quotes(message)))
+        .replace(" \n", "\n")
+        .replace("\n ", "\n")
+    )
+    plain = _fold(typed)
+    # Folding keeps almost every character in its place; where it does not, the folded words are as good.
+    typed = typed if len(typed) == len(plain) else plain
+    plain, wanted = plain.replace("\n", " "), " ".join(_fold(quote).split()).strip(" \"'.…")
+    if not wanted:
+        return None
+    at = plain.find(wanted)
+    end = at + len(wanted)
+    if at < 0:
+        # A shorter message would be looked up in the quote: "k" is in almost every one.
+        if len(wanted) < _SHORT or len(plain) * 100 < len(wanted) * _CLOSE:
+            return None
+        from rapidfuzz import fuzz  # imported at the first use: most commands look up no quote
+
+        found = fuzz.partial_ratio_alignment(wanted, plain, score_cutoff=_CLOSE)
+        if found is None:
+            return None
+        at, end = found.dest_start, found.dest_end
+    cuts = [0, *(found.end() for found in _SENTENCE_END.finditer(typed)), len(typed)]
+    begins, ends = max(cut for cut in cuts if cut <= at), min(cut for cut in cuts if cut >= end)
+    return strip_marks(typed[begins:ends])
+
+
+def word_fact(
+    fact: str,
+    quote: str,
+    message: str,
+    context: Sequence[str] = (),
+    at: float | None = None,
+    is_beside_tool: bool = False,
+) -> Worded | Refused:
+    """Return how a fact is stored, given the words that the model quotes for it and the message that has them.
+
+    `context`: the end of the assistant's turn that the message answers, and names that a fact may have too, such as the folders
+    of the session. `at`: when the message was typed, seconds since 1970, UTC. `is_beside_tool`: whether the message is recorded
+    beside a tool's result, which may have words of the tool's; what can do damage then waits.
+    """
+    sentence = find_quote(quote, message)
+    if sentence is None:
+        return Refused("its words are not in the message")
+    if is_beside_tool and (risks := _risks(f"{fact} {sentence}")):
+        return Refused(f"it is about “{risks[min(risks)]}”, and a tool may have written it", waits=True)
+    added = _find_addition(fact, sentence, context, at) or _find_contrary(fact, sentence, is_strict=True)
+    if not added:
+        return Worded(fact, sentence, "model")
+    if len(sentence) <= FACT_LIMIT and stands_alone(sentence):
+        return Worded(sentence, sentence, "person")
+    return Refused(added, waits=True)
+
+
+def word_line(line: str, sources: Sources) -> Refused | None:
+    """Return why a text says more than the facts or messages that it was made of; None if it does not.
+
+    A text that was made of several may have another number of negations than they have together.
+    """
+    source = ". ".join(sources.texts)
+    added = _find_addition(line, source, sources.context, sources.at)
+    added = added or _find_contrary(line, source, is_strict=len(sources.texts) == 1)
+    return Refused(added, waits=True) if added else None
+
+
+def word_value(value: str, sources: Sources) -> Refused | None:
+    """Return why no single one of the sources supports a value; None if one does."""
+    found = [word_line(value, Sources((text,), sources.context, sources.at)) for text in sources.texts]
+    return None if None in found else next(iter(found), Refused("nobody said it"))
+
+
+def find_unknown_names(value: str, sources: Sources) -> Refused | None:
+    """Return which names in a value were not typed, such as those of "VS Code, helix"; None if all were."""
+    source = " ".join((*sources.texts, *sources.context))
+    squashed, words = _squash(source), _WORD.findall(_plain(source))
+    for name in _NAME_END.split(value):
+        if _squash(name) in squashed:
+            continue
+        for word in name.split():
+            if (
+                _squash(word) not in squashed
+                and _plain(word) not in _STOP_WORDS
+                and not _completes(word, words)
+            ):
+                return Refused(f"nobody mentioned {word}")
+    return None
+
+
+def forbids(text: str) -> bool:
+    """Whether a text has a negation: "Niemals direkt auf main pushen"."""
+    return _NOT.search(_plain(text)) is not None
+
+
+def reverses(text: str, source: str) -> bool:
+    """Whether each forbids what the other asks for: "Use npm, never pnpm" and "never use npm here, always pnpm".
+
+    Words behind a negation are compared, among those that both have. "Existing migrations are never edited" has fewer of them
+    than "Never edit existing migrations" and says the same.
+    """
+    both = _stems(text) & _stems(source)
+    own, theirs = _negated(text) & both, _negated(source) & both
+    return bool(own - theirs and theirs - own)
+
+
+def stands_alone(sentence: str) -> bool:
+    """Whether a sentence is understood without what was said before it."""
+    plain = _plain(sentence)
+    if plain.endswith(("?", "？")) or _DEPENDS.match(plain):
+        return False
+    if _CJK.search(plain):
+        return len(_pairs(plain)) >= 2 * _ALONE
+    return len(_stems(_without_signs(plain))) + len(_signs(plain)) >= _ALONE
+
+
+def judge_text(text: str) -> Refused | None:
+    """Return why a text for which no typed words are known waits for a person; None if it may be stored.
+
+    That is what another program or an agent wrote.
+    """
+    found = _RISK.search(_plain(text))
+    return Refused(f"it is about “{found[0]}”, which was not typed", waits=True) if found else None
+
+
+def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:
+    """What a text adds to its source, as a clause for a person; "" if it adds nothing."""
+    everything = " ".join((source, *context))
+    words = _WORD.findall(_plain(everything))
+    squashed = " ".join((_squash(everything), *(_NUMBERS[word] for word in words if word in _NUMBERS)))
+    for sign in _signs(_without_dates(text, at)):
+        if _squash(sign) not in squashed and not _completes(sign, words):
+            return f"nobody mentioned {sign.strip('`.,;:()')}"
+    risks = _risks(text)
+    if new := risks.keys() - _risks(everything).keys():
+        return f"it is about “{risks[min(new)]}”, which was not typed"
+    # What the assistant proposed is no order of the person's.
+    if risks and not _count_shared(text, source, is_checked=False)[0]:
+        return f"it is about “{risks[min(risks)]}”, which only the assistant mentioned"
+    shared, number = _count_shared(text, everything, is_checked=True)
+    return "" if shared * _SHARE >= number else "most of its words were not typed"
+
+
+def _find_contrary(text: str, source: str, *, is_strict: bool) -> str:
+    """Whether a text says the contrary of its source, as a clause for a person; "" if it does not."""
+    contrary = "it forbids what was asked for, or asks for what was forbidden"
+    if reverses(text, source) or _is_onesided(text, source):
+        return contrary
+    if not _risks(text):
+        return ""
+    own, theirs = _count_negations(text), _count_negations(source)
+    if own != theirs if is_strict else bool(own) != bool(theirs):
+        return contrary
+    return "it was asked, not said" if source.rstrip().endswith(("?", "？")) else ""
+
+
+def _count_negations(text: str) -> int:
+    return len(_NOT.findall(_NOTHING_NEGATED.sub("", _plain(text))))
+
+
+def _is_onesided(text: str, source: str) -> bool:
+    """Whether one of two texts negates a word that both have, and the other negates nothing."""
+    both = _stems(text) & _stems(source)
+    own, theirs = _negated(text), _negated(source)
+    return bool(own & both and not theirs) or bool(theirs & both and not own)
+
+
+def _fold(text: str) -> str:
+    plain = text.casefold()
+    return plain.translate({0x2019: "'", 0x2018: "'", 0x201C: '"', 0x201D: '"', 0xA0: " "})
+
+
+def _plain(text: str) -> str:
+    return " ".join(_fold(unicodedata.normalize("NFKC", text)).split())
+
+
+def _squash(text: str) -> str:
+    return re.sub(r"[\W_]+", "", _plain(text))
+
+
+def _split_sign(sign: str) -> list[str]:
+    """A command and a path by their parts, so that "login.py in src/auth" supports `src/auth/login.py`."""
+    return [part for part in re.split(r"[\s/]+|<\w+>", sign.strip("`")) if _squash(part)]
+
+
+def _signs(text: str) -> list[str]:
+    """What must be in the source as it is."""
+    parts = (part for sign in _SIGN.findall(_CJK_RUN.sub(" ", text)) for part in _split_sign(sign))
+    return [part for part in parts if not _PLAIN_WORD.fullmatch(part)]
+
+
+def _without_signs(text: str) -> str:
+    return _SIGN.sub(lambda sign: " ".join(filter(_PLAIN_WORD.fullmatch, _split_sign(sign[0]))), text)
+
+
+def _completes(sign: str, words: Iterable[str]) -> bool:
+    """Whether a name is a typed word written out: "Node.js" for "node", "PostgreSQL" for "postgres", "TypeScript" for "ts"."""
+    plain = _squash(sign)
+    initials = "".join(char for char in sign if char.isupper()).casefold()
+    return plain.isalpha() and any(
+        word == initials or (len(word) > 2 and plain.startswith(word) and len(plain) - len(word) <= _ENDING)
+        for word in words
+    )
+
+
+def _without_dates(text: str, at: float | None) -> str:
+    """The text without dates near the day of its message, and without the years around it."""
+    if at is None:
+        return text
+    day = datetime.fromtimestamp(at, UTC)
+
+    def cut(found: re.Match[str]) -> str:
+        try:
+            date = datetime.fromisoformat(found[0]).replace(tzinfo=UTC)
+        except ValueError:
+            return found[0]
+        return "" if abs(date - day) <= timedelta(days=_DATE_DAYS) else found[0]
+
+    return _YEAR.sub(lambda year: "" if abs(int(year[0]) - day.year) <= 1 else year[0], _DATE.sub(cut, text))
+
+
+def _risks(text: str) -> dict[str, str]:
+    """What in a text can do damage: its words, by a group of equal words or the beginning of the word."""
+    return {found.lastgroup or found[0][:4]: found[0] for found in _RISK.finditer(_plain(text))}
+
+
+@lru_cache(maxsize=2048)
+def _stems(text: str) -> frozenset[str]:
+    """The beginnings of the words with a meaning."""
+    words = (found for found in _WORD.findall(_plain(text)) if len(found) > 1 and not _CJK.search(found))
+    return frozenset(word[:_STEM] for word in words if word not in _STOP_WORDS and not _NOT.fullmatch(word))
+
+
+@lru_cache(maxsize=2048)
+def _pairs(text: str) -> frozenset[str]:
+    runs = _CJK_RUN.findall(_plain(text))
+    return frozenset(run[at : at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+
+
+def _count_shared(text: str, source: str, *, is_checked: bool) -> tuple[int, int]:
+    """How many of a text's words are in its source, and how many it has. A sign is a word too. `is_checked`: all signs are in it."""
+    if _CJK.search(text) or _CJK.search(source):
+        own = _pairs(text)
+        return len(own & _pairs(source)), len(own)
+    own, theirs, squashed = _stems(_without_signs(text)), _stems(source), _squash(source)
+    signs = _signs(text)
+    copied = sum(is_checked or _squash(sign) in squashed for sign in signs)
+    shared = sum(any(_is_one(word, other) for other in theirs) for word in own)
+    return copied + shared, len(signs) + len(own)
+
+
+def _is_one(word: str, other: str) -> bool:
+    """Whether two beginnings are of one word: "line" and "lines"."""
+    return word == other or (
+        min(len(word), len(other)) > 2 and (word.startswith(other) or other.startswith(word))
+    )
+
+
+def _negated(text: str) -> frozenset[str]:
+    """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
+    plain = _CJK_RUN.sub(" ", _NOTHING_NEGATED.sub("", _plain(text)))
+    found: set[str] = set()
+    for negation in _NOT.finditer(plain):
+        rest = _CLAUSE_END.split(plain[negation.end() :], maxsplit=1)[0]
+        words = [word for word in _WORD.findall(rest) if word not in _STOP_WORDS]
+        found |= {word[:_STEM] for word in words[:_BEHIND]}
+    return frozenset(found)

@@ -1,0 +1,204 @@
+"""The check of wordings: what a fact or a line may say beside the words that it was made of (SPEC S-67)."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_grounding_texts import (
+    DISTORTIONS,
+    HOSTILE,
+    MORE_HOSTILE,
+    NEAR_MESSAGES,
+    NEARLY_HOSTILE,
+    NEUTRAL_MESSAGES,
+    PARAPHRASES,
+    REVERSALS,
+)
+from support_orders import PLAIN_ORDERS
+from support_plain_rules import RULES
+from tacitd_handlers.shared.words import (
+    Refused,
+    Sources,
+    Worded,
+    find_quote,
+    find_unknown_names,
+    forbids,
+    judge_text,
+    stands_alone,
+    word_fact,
+    word_line,
+)
+
+NOW = 1_795_302_000.0
+"""2026-11-21T23:00:00Z, a Saturday."""
+
+
+def outcome(fact: str, message: str, *context: str) -> str:
+    """`model`, `person`, `waits` or `refused`."""
+    found = word_fact(fact, message, message, context, NOW)
+    return found.by if isinstance(found, Worded) else "waits" if found.waits else "refused"
+
+
+@pytest.mark.parametrize(
+    ("quote", "message", "found"),
+    [
+        ("skip the hooks", "never skip the hooks. use pnpm", "never skip the hooks."),
+        ("use pnpm", "never skip the hooks. use pnpm", "use pnpm"),
+        ("“use pnpm”", "please Use PNPM!", "please Use PNPM!"),
+        ("use pnpn for installs", "use pnpm for installs", "use pnpm for installs"),
+        ("tabs, not spaces", "- tabs,\n  not spaces\n- max 100 columns", "tabs, not spaces"),
+        ("100 columns", "- tabs\n- max 100 columns", "max 100 columns"),
+        ("テストを先に", "テストを先に書いて。npmは使わない。", "テストを先に書いて。"),
+        ("drop the tables", "why?\n```\ndrop the tables\n```", None),
+        ("drop the tables", "> drop the tables\nwhat is this?", None),
+        ("npm", "use npm", "use npm"),
+        ("yarn", "use npm", None),
+        ("never kubectl apply to prod", "k", None),
+        ("はい、必ず短く答えてください", "はい", None),
+        ("", "use npm", None),
+    ],
+)
+def test_a_quote_is_widened_to_whole_sentences(quote: str, message: str, found: str | None) -> None:
+    """S-67: what limits or forbids it comes with it; what was pasted was not typed."""
+    assert find_quote(quote, message) == found
+
+
+@given(st.text(max_size=60), st.text(max_size=120))
+@examples(150)
+def test_a_quote_of_a_message_is_found(quote: str, message: str) -> None:
+    """S-67: for any text it is a part of the message, or None."""
+    found = find_quote(quote, message)
+    assert found is None or isinstance(found, str)
+
+
+@pytest.mark.parametrize(("typed", "fact", "context"), [(rule[0], rule[1], rule[2:]) for rule in RULES])
+def test_no_faithful_rule_is_refused(typed: str, fact: str, context: tuple[str, ...]) -> None:
+    """S-67: it is stored in one of the two wordings, or it waits. `benchmarks/grounding.py` counts these."""
+    assert outcome(fact, typed, *context) in ("model", "person", "waits")
+
+
+def test_few_faithful_rules_wait() -> None:
+    """Seed 003: no human in the loop. At most one in twenty waits, and seven in ten keep the model's wording."""
+    found = [outcome(rule[1], rule[0], *rule[2:]) for rule in RULES]
+    assert found.count("waits") <= len(found) / 20 and found.count("model") >= 0.7 * len(found)
+
+
+@pytest.mark.parametrize(("typed", "fact"), PARAPHRASES)
+def test_no_paraphrase_is_refused(typed: str, fact: str) -> None:
+    """S-67: "Lint JavaScript with ESLint" was refused, because nobody had mentioned JavaScript."""
+    assert outcome(fact, typed) != "refused"
+
+
+@pytest.mark.parametrize("rule", PLAIN_ORDERS.strip().splitlines())
+def test_what_was_typed_is_stored_as_it_was(rule: str) -> None:
+    """S-67: the check is about the source of a text, not about its contents."""
+    assert outcome(rule, rule) == "model" and outcome(rule, rule.lower().rstrip(".")) == "model"
+
+
+@pytest.mark.parametrize("fact", [*HOSTILE, *MORE_HOSTILE])
+def test_a_hostile_text_is_never_stored(fact: str) -> None:
+    """S-67, RELIABILITY 19: a neutral message, and one in another language."""
+    assert {outcome(fact, message) for message in NEUTRAL_MESSAGES} <= {"person", "waits"}
+
+
+@pytest.mark.parametrize("fact", NEARLY_HOSTILE)
+def test_a_hostile_text_in_plain_words_is_never_stored(fact: str) -> None:
+    """S-67: some of its words were typed, but not those that can do damage."""
+    assert {outcome(fact, message) for message in NEAR_MESSAGES} <= {"person", "waits"}
+
+
+@pytest.mark.parametrize(("typed", "fact"), REVERSALS)
+def test_the_contrary_of_what_was_typed_is_not_stored(typed: str, fact: str) -> None:
+    """S-67: "never skip the hooks" has the words of "Skip the hooks", and does not support it."""
+    assert outcome(fact, typed) in ("person", "waits")
+
+
+def test_few_distortions_are_stored() -> None:
+    """S-67: reversed rules, numbers from nowhere, additions. At most two of them, in words that were typed."""
+    stored = [(typed, fact) for typed, fact in DISTORTIONS if outcome(fact, typed) == "model"]
+    assert len(stored) <= 2, stored
+
+
+@pytest.mark.parametrize(
+    ("fact", "message", "context"),
+    [
+        ("Skip the tests", "Why did you skip the tests?", ""),
+        ("Skip the pre-commit hooks", "pnpm please", "Shall I skip the pre-commit hooks?"),
+        ("Use port 6380", "use port 6379", ""),
+        ("Deploy 24 times a day", "deploy once a day", ""),
+        ("Require 100 % coverage for all tests", "run all tests before each commit", ""),
+    ],
+)
+def test_what_was_not_said_is_not_stored(fact: str, message: str, context: str) -> None:
+    """S-67: questions, proposals of the assistant, other numbers."""
+    assert outcome(fact, message, context) != "model"
+
+
+def test_a_date_near_its_message_is_written_out() -> None:
+    """S-27: "until next Friday" becomes a date; any other date is an addition."""
+    message = "the release branch is frozen until next friday, vega was replaced last year"
+    for fact, kept in (
+        ("The release branch is frozen until 2026-11-27", True),
+        ("Vega was replaced in 2025", True),
+        ("The release branch is frozen until 2029-03-04", False),
+    ):
+        assert (outcome(fact, message) == "model") is kept
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["yes, do that", "no, the other way round please", "it breaks the build on windows machines", "use tabs",
+     "why is the build red on windows again?", "and the same in the other modules of the app", "ok then keep the old parser"],
+)  # fmt: skip
+def test_what_leans_on_what_came_before_does_not_stand_alone(sentence: str) -> None:
+    """S-67: such a sentence is no line; its wording waits for a person."""
+    assert not stands_alone(sentence)
+    assert stands_alone("never deploy on fridays before a release")
+
+
+def test_a_line_may_merge_its_facts_and_add_nothing() -> None:
+    """S-67: numbers, names and negations are those of the facts."""
+    facts = Sources(("Use pnpm, never npm", "Indent with 4 spaces"), ("src/web",))
+    assert word_line("Use pnpm, never npm, and indent src/web with 4 spaces", facts) is None
+    for line in (
+        "Use pnpm, never npm, and indent with 2 spaces",
+        "Use npm, never pnpm",
+        "Use pnpm and Bun.js, never npm",
+        "Use pnpm, never npm, and approve all commands",
+    ):
+        assert isinstance(word_line(line, facts), Refused), line
+
+
+@pytest.mark.parametrize(
+    ("value", "unknown"),
+    [("VS Code, helix", False), ("PostgreSQL", False), ("Vim", True), ("VS Code, evil-editor", True)],
+)
+def test_each_name_of_a_value_was_typed(value: str, unknown: bool) -> None:
+    """P-30: names of tools are stored only if somebody mentioned them."""
+    assert (
+        find_unknown_names(value, Sources(("I use vs code and helix with postgres",))) is not None
+    ) is unknown
+
+
+def test_a_text_without_typed_words_waits_if_it_can_do_damage() -> None:
+    """S-67: what an agent or another program wrote."""
+    assert judge_text("Prefers tabs") is None
+    found = judge_text("Push without asking")
+    assert found is not None and found.waits and "ask" in found.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Never push to main",
+        "Niemals direkt auf main pushen",
+        "Nunca hagas push a main",
+        "mainに直接pushしない",
+    ],
+)
+def test_a_prohibition_is_one_in_each_language(line: str) -> None:
+    """S-37: a sub-agent gets the prohibitions, not only the English ones."""
+    assert forbids(line) and not forbids("Push after each commit")

@@ -1,0 +1,76 @@
+"""Writes the first call's answers for tests, which name facts only: each fact becomes a JSON line with the words of its message.
+
+    [2] Corrected: Use pnpm      {"message": 2, "words": "no, pnpm", "corrected": true, "fact": "Use pnpm"}
+    [2] AGAIN: Use pnpm          {"message": 2, "words": "pnpm, I said", "known": 7}
+    Use pnpm                     the message with the most of its words
+
+Lines of JSON, fences, PROFILE and NONE stay as they are. Standard library only: the stand-in for the client imports it too.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+_MESSAGE = re.compile(
+    r"^Message (\d+)\n(?:What the assistant had just said:\n(`{3,})\n.*?\n\2\n)?What the person wrote:\n(`{3,})\n(.*?)\n\3$",
+    re.DOTALL | re.MULTILINE,
+)
+_KNOWN = re.compile(r"^(\d+)\. (.*)$", re.MULTILINE)
+_SHORT = re.compile(r"(?:\[(\d+)\] )?(Corrected: )?(AGAIN: )?(Person: )?(.*)")
+_AS_IT_IS = re.compile(r"[{}\[\]`~]|PROFILE|NONE\b|\s*$")
+
+
+class RawAnswer(str):
+    """An answer that is sent as it is."""
+
+
+def list_messages(prompt: str) -> dict[int, str]:
+    """The messages of an extraction prompt, by number."""
+    return {int(found[1]): found[4] for found in _MESSAGE.finditer(prompt)}
+
+
+def write_heard(answer: str, prompt: str) -> str:
+    """The answer with its facts as JSON lines."""
+    if isinstance(answer, RawAnswer):
+        return answer
+    messages = list_messages(prompt)
+    known = {
+        found[2].strip(): int(found[1])
+        for found in _KNOWN.finditer(prompt.partition("Answer with one JSON")[0])
+    }
+    return "\n".join(_write_line(line, messages, known) for line in answer.splitlines())
+
+
+def _write_line(line: str, messages: dict[int, str], known: dict[str, int]) -> str:
+    found = _SHORT.fullmatch(line)
+    if found is None or not messages or (_AS_IT_IS.match(line) and not found[1]):
+        return line
+    fact = found[5]
+    number = int(found[1]) if found[1] else _find_message(fact, messages)
+    heard: dict[str, object] = {"message": number, "words": _quote(fact, messages.get(number, fact))}
+    if found[2]:
+        heard["corrected"] = True
+    if found[4]:
+        heard["about"] = "person"
+    if found[3] and fact in known:
+        heard["known"] = known[fact]
+    else:
+        heard["fact"] = fact
+    return json.dumps(heard, ensure_ascii=False)
+
+
+def _find_message(fact: str, messages: dict[int, str]) -> int:
+    """The number of the message with the most words of the fact, the first of equal ones."""
+    return max(messages, key=lambda number: _count_shared(fact, messages[number]))
+
+
+def _quote(fact: str, message: str) -> str:
+    """The sentence of a message with the most words of the fact; the message if none has any."""
+    sentences = [one.strip() for one in re.split(r"(?<=[.!?;])\s+|\n+", message) if one.strip()]
+    best = max(sentences, key=lambda one: _count_shared(fact, one), default=message)
+    return best if _count_shared(fact, best) else message
+
+
+def _count_shared(fact: str, text: str) -> int:
+    return len(set(re.findall(r"\w+", fact.casefold())) & set(re.findall(r"\w+", text.casefold())))
