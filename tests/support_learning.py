@@ -333,7 +333,8 @@ def _hear(
 ) -> Callable[[ModelRequest], str | NoAnswer]:
     def said(ask: ModelRequest) -> str | NoAnswer:
         answer = reply(ask) if callable(reply) else reply
-        is_heard = isinstance(answer, str) and EXTRACTION in ask.prompt
-        return write_heard(answer, ask.prompt) if is_heard else answer
+        if isinstance(answer, NoAnswer) or EXTRACTION not in ask.prompt:
+            return answer
+        return write_heard(answer, ask.prompt)
 
     return said

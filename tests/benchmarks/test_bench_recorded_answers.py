@@ -105,7 +105,9 @@ def test_prompts_are_dumped_and_their_answers_taken(tmp_path: Path) -> None:
 
 def test_the_proxy_passes_calls_on_and_logs_them(tmp_path: Path) -> None:
     """`--record`: the prompt, the answer and the dollars, as the client reports them."""
-    real = install_stand_in(tmp_path / "real", [{"match": "pnpm", "reply": "[1] Use pnpm", "usd": 0.25, "raw": True}])
+    real = install_stand_in(
+        tmp_path / "real", [{"match": "pnpm", "reply": "[1] Use pnpm", "usd": 0.25, "raw": True}]
+    )
     client = install_proxy(tmp_path / "bin", real.program)
     done = subprocess.run(
         [client.program, "-p", "--output-format", "json"],

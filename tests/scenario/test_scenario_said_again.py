@@ -63,7 +63,9 @@ def test_what_is_said_again_counts_and_a_deleted_line_stays_away(make: MakeDaemo
     ]
     for count, (session, words, folder) in enumerate(times, 2):
         prompt = say(daemon, session, words, folder)
-        assert f". {LINE}\n" in prompt.partition("Message 1")[0], "the known facts of this prompt have the line"
+        assert f". {LINE}\n" in prompt.partition("Message 1")[0], (
+            "the known facts of this prompt have the line"
+        )
         assert file.read_bytes() == written and not (daemon.project / "web/AGENTS.md").exists()
         (row,) = learned(daemon)
         assert (row["line"], row["seenCount"], row["corrections"]) == (LINE, count, 1)

@@ -12,13 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd_handlers.learning.headings import GROUPS, group_of
-from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.learning.raw_facts import RawLine
 from tacitd_handlers.learning.refusals import RefusedText
 from tacitd_handlers.learning.stage2.numbered_facts import FactSources, NumberedFact
 from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal, normalise_text
+from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.words import Refused, Sources, judge_text, word_line
 
 _MERGED = 0.5

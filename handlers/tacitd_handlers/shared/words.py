@@ -63,7 +63,7 @@ _SIGN = compile_lazily(
 """What is copied and never worded anew."""
 _RISK = compile_lazily(
     r"\b(?:(?P<ask>ask(?=s?\b|ed\b|ing\b)\w*|confirm\w*|approv\w+|check (?:in )?with me|my (?:go|ok|okay))|(?P<destroy>delet\w+|remov\w+|drop|wip\w+|eras\w+|overwrit\w+|rm)|"
-    r"(?P<skip>skip\w*|disabl\w+|bypass\w*|ignor\w+)|"
+    r"(?P<skip>skip\w*|disabl\w+|bypass\w*|ignor\w+|(?:turn|switch)\w* off)|"
     r"secrets?|credentials?|passw\w+|tokens?|(?:api|private|ssh|my) ?keys?|environment|printenv|permissions?|sudo|root|full access|admin|access|accept|"
     r"allow \w*(?:all|any|every)|grant\w*|trust\w*|no-verify|hooks?|sandbox|optional|left out|force\S*|curl|wget|download\w*|script|eval|decod\w+|"
     r"execut\w+|upload\w*|send|post|mail|publish|public|expos\w+|internet|webhooks?|ports|home (?:folder|dir\w*)|history|sessions?|every answer|"
@@ -73,6 +73,26 @@ _RISK = compile_lazily(
     re.IGNORECASE,
 )
 """What can do damage, by words of English and a few of other languages. A false one only costs the model's style."""
+_DESCRIBING = frozenset(
+    [
+        "acce",
+        "admi",
+        "envi",
+        "hist",
+        "hook",
+        "inte",
+        "opti",
+        "port",
+        "publ",
+        "root",
+        "sand",
+        "scri",
+        "sess",
+        "toke",
+        "webh",
+    ]
+)
+"""Of these, what a text that nobody typed may have if it has no other."""
 _NOT = compile_lazily(
     r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
     r"kein\w*|nicht|nie|niemals|ohne|statt|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|zamiast|не|никогда|без)\b|n't\b"
@@ -259,10 +279,13 @@ def stands_alone(sentence: str) -> bool:
 def judge_text(text: str) -> Refused | None:
     """Return why a text for which no typed words are known waits for a person; None if it may be stored.
 
-    That is what another program or an agent wrote.
+    That is what another program or an agent wrote, most of it descriptions of programs: "the session blocks" alone is none.
     """
-    found = _RISK.search(_plain(text))
-    return Refused(f"it is about “{found[0]}”, which was not typed", waits=True) if found else None
+    negated = _negated(text)
+    # "Do not skip the checklist" is careful, "do not ask" is not.
+    risks = {key: word for key, word in _risks(text).items() if key == "ask" or word[:_STEM] not in negated}
+    orders = risks.keys() - _DESCRIBING if len(risks) == 1 else risks.keys()
+    return Refused(f"it is about “{risks[min(orders)]}”, which was not typed", waits=True) if orders else None
 
 
 def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:

@@ -82,7 +82,8 @@ def test_a_section_is_put_through_what_a_line_is_put_through(bench: Bench, secti
 def test_a_secret_that_a_cut_would_halve_is_no_fact(bench: Bench) -> None:
     """SPEC S-67: secrets are looked for in the whole text."""
     bench.answer((EXTRACTION, f"{LOGIN}\nPrefers tabs"))
-    assert bench.type("I prefer tabs").data["left_out"] == {"looks like a secret": 1}
+    outcome = bench.type("I prefer tabs")
+    assert isinstance(outcome, Done) and outcome.data["left_out"] == {"looks like a secret": 1}
     assert bench.raw[0].facts == ("Prefers tabs",)
     raw = parse_raw_file(json.dumps({"facts": [LOGIN, "Prefers tabs"]}).encode())
     assert [(line.facts, line.withheld) for line in raw.lines] == [(("Prefers tabs",), 1)]
