@@ -25,6 +25,11 @@ class RawAnswer(str):
     """An answer that is sent as it is."""
 
 
+def say_fact(words: str, fact: str) -> str:
+    """The line of an answer for a fact of the first message."""
+    return json.dumps({"message": 1, "words": words, "fact": fact}, ensure_ascii=False)
+
+
 def list_messages(prompt: str) -> dict[int, str]:
     """The messages of an extraction prompt, by number."""
     return {int(found[1]): found[4] for found in _MESSAGE.finditer(prompt)}

@@ -21,6 +21,7 @@ from loguru import logger
 
 import generate
 from support_beginnings import opening
+from support_heard import say_fact
 from support_sources import ROOT, Module, engine, mounted, plugins, project
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
@@ -36,7 +37,7 @@ TABLE = generate.list_all_commands()
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md"))]
 COMMAND_PAGES = [*PAGES, *sorted((ROOT / "plugin").rglob("*.md"))]
 
-FACTS = "Prefers pnpm over npm"
+FACTS = say_fact("use pnpm here, never npm", "Prefers pnpm over npm")
 LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
 
 

@@ -20,6 +20,7 @@ from real_tui import RealClient, wait_for
 from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS, messages, raw_files
+from support_heard import say_fact
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
@@ -44,10 +45,11 @@ def rules() -> list[dict[str, Any]]:
         return facts(*(f"FILE: LEARNED.md\nFACT: {line}\n" for line in lines))
 
     none = [{"text": "NONE", "usage": USAGE}]
+    pnpm, tabs = say_fact(PNPM, PNPM_FACT), say_fact(TABS, TABS_FACT)
     return [
-        {"match": asked(EXTRACTION, PNPM, TABS), "steps": facts(PNPM_FACT, TABS_FACT)},
-        {"match": asked(EXTRACTION, PNPM), "steps": facts(PNPM_FACT)},
-        {"match": asked(EXTRACTION, TABS), "steps": facts(TABS_FACT)},
+        {"match": asked(EXTRACTION, PNPM, TABS), "steps": facts(pnpm, tabs)},
+        {"match": asked(EXTRACTION, PNPM), "steps": facts(pnpm)},
+        {"match": asked(EXTRACTION, TABS), "steps": facts(tabs)},
         {"match": EXTRACTION, "steps": none},
         {"match": asked(SYNTHESIS, PNPM_FACT, TABS_FACT), "steps": plan(PNPM_FACT, TABS_FACT)},
         {"match": asked(SYNTHESIS, TABS_FACT, PNPM_FACT), "steps": plan(PNPM_FACT, TABS_FACT)},

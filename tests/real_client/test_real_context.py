@@ -21,6 +21,7 @@ from real_tui import RealClient, wait_for
 from real_world import PERSON_MARK, PROJECT_MARK, Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact
 from support_leftovers import leftovers
 from support_waiting import PATIENCE
 from tacitd.session_context.context_request import measure_text, normalise_line
@@ -39,7 +40,7 @@ FENCE = re.compile(r"<tacitd-context.*?</tacitd-context>", re.DOTALL)
 WARM_UP = ["Warmup"]
 """What 2.0.76 asks its own sub-agents at each start, whatever the options are; later clients ask nothing."""
 RULES: list[dict[str, Any]] = [
-    {"match": EXTRACTION, "steps": [{"text": FACT}]},
+    {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
     {"match": "run the tests", "steps": [{"tool": "Bash", "input": {"command": FAILING}}, {"text": "done"}]},
 ]

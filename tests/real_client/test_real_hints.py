@@ -21,6 +21,7 @@ from real_tui import RealClient, wait_for
 from real_world import Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact
 from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
@@ -31,14 +32,15 @@ KNOWS_AGENTS = ["2.1.197", "2.1.328"]
 WITHOUT_WATCHES = 'echo 0 > /proc/sys/user/max_inotify_watches && exec "$0" "$@"'
 """Run in a user namespace of its own, so that the limit is not the machine's."""
 CORRECTIONS = ("use pnpm, not npm", "no, indent with tabs", "and never squash commits")
-PNPM, FACT, NEVER = "in this repository we use pnpm", "Uses pnpm", "Never publish from a laptop"
+PNPM, FACT = "in this repository we use pnpm. never publish from a laptop", "Uses pnpm"
+NEVER = "Never publish from a laptop"
 BIO = "Builds zebra engines"
 LESSON = "WHEN the shop's tests fail -> DO run them alone -> BECAUSE they share a port"
 FENCE = re.compile(r"<tacitd-context.*?</tacitd-context>", re.DOTALL)
 AGENTS = {"Explore": "count the zebras", "general-purpose": "count the otters"}
 """The prompt of each kind of sub-agent. `Explore` loads no rules by itself."""
 RULES: list[dict[str, Any]] = [
-    {"match": EXTRACTION, "steps": [{"text": f"{FACT}\n{NEVER}"}]},
+    {"match": EXTRACTION, "steps": [{"text": f"{say_fact(PNPM, FACT)}\n{say_fact(NEVER, NEVER)}"}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\nFACT: {NEVER}\n"}]},
     {
         "match": "ask the helpers",

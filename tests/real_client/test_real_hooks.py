@@ -15,12 +15,13 @@ from real_tui import wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
 VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
 PNPM, FACT = "in this repository we use pnpm, never npm", "Uses pnpm instead of npm"
 RULES = [
-    {"match": EXTRACTION, "steps": [{"text": FACT}]},
+    {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
 ]
 

@@ -19,6 +19,7 @@ from real_tui import RealClient, wait_for
 from real_world import Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact
 from support_sources import ROOT
 from support_waiting import PATIENCE
 
@@ -33,7 +34,7 @@ FACT, WORDS = "Uses pnpm instead of npm", "in this repository we use pnpm, never
 EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
 """What the client itself leaves in the settings, empty."""
 RULES: list[dict[str, Any]] = [
-    {"match": EXTRACTION, "steps": [{"text": FACT}]},
+    {"match": EXTRACTION, "steps": [{"text": say_fact(WORDS, FACT)}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
     {
         "match": "tacitd why",

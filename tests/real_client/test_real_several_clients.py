@@ -17,6 +17,7 @@ from real_tui import onboarded, wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact
 from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
@@ -38,7 +39,7 @@ def match_all(*words: str) -> str:
 def make_rules() -> list[dict[str, Any]]:
     """What the model answers: first for prompts with the words of both sessions of one project, then for one."""
     together = [[*SAID][:2], *([words] for words in SAID)]
-    facts = [("\n".join(SAID[one] for one in words), words) for words in together]
+    facts = [("\n".join(say_fact(one, SAID[one]) for one in words), words) for words in together]
     synthesised = [
         (
             "FILE: LEARNED.md\n" + "".join(f"FACT: {SAID[one]}\n" for one in words),

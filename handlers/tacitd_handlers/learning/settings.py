@@ -61,7 +61,7 @@ class LearningSettings(BaseModel):
         ge=10,
         le=2000,
         description="Learned lines in `LEARNED.md`. Past it, synthesis is asked to merge lines, and then the least confirmed ones go to the "
-        "archive (`tacitd learned --archived`): never a prohibition that guards data, a line said twice, or one of the last 30 days.",
+        "archive (`tacitd learned --archived`): never a prohibition, a line said twice, or one of the last 30 days.",
     )
     max_module_lines: int = Field(
         default=50, ge=10, le=2000, description="The same for the `AGENTS.md` of a folder."
