@@ -122,7 +122,6 @@ RULES = frozenset(
         "shared.equality",
         "shared.lexicon",
         "shared.prompt_filling",
-        "shared.text_parts",
         "shared.tidy",
         "shared.words",
         "tutor.choices",
