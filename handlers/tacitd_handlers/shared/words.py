@@ -65,7 +65,7 @@ _RISK = compile_lazily(
     r"\b(?:(?P<ask>ask(?=s?\b|ed\b|ing\b)\w*|confirm\w*|approv\w+|check (?:in )?with me|my (?:go|ok|okay))|(?P<destroy>delet\w+|remov\w+|drop|wip\w+|eras\w+|overwrit\w+|rm)|"
     r"(?P<skip>skip\w*|disabl\w+|bypass\w*|ignor\w+|(?:turn|switch)\w* off)|"
     r"secrets?|credentials?|passw\w+|tokens?|(?:api|private|ssh|my) ?keys?|environment|printenv|permissions?|sudo|root|full access|admin|access|accept|"
-    r"allow \w*(?:all|any|every)|grant\w*|trust\w*|no-verify|hooks?|sandbox|optional|left out|force\S*|curl|wget|download\w*|script|eval|decod\w+|"
+    r"allow \w*(?:all|any|every)|grant\w*|trust\w*|no[- ]verify|id_rsa|ssh|paste|whatever|hooks?|sandbox|optional|left out|force\S*|curl|wget|download\w*|script|eval|decod\w+|"
     r"execut\w+|upload\w*|send|post|mail|publish|public|expos\w+|internet|webhooks?|ports|home (?:folder|dir\w*)|history|sessions?|every answer|"
     r"instructions?|orders|obey|(?<!pull )requests?|precedence|you are|hid(?:e|ing)|knowing|tell|as if|between us|to yourself|hesitate|"
     r"lösch\w*|überspring\w*|rückfrage|zugangsdaten|verzeichnis|sitzung|befolg\w*|supprim\w*|efface\w*|identifiants|borr\w*|elimin\w*|credenciales|chiavi|"
@@ -73,25 +73,8 @@ _RISK = compile_lazily(
     re.IGNORECASE,
 )
 """What can do damage, by words of English and a few of other languages. A false one only costs the model's style."""
-_DESCRIBING = frozenset(
-    [
-        "acce",
-        "admi",
-        "envi",
-        "hist",
-        "hook",
-        "inte",
-        "opti",
-        "port",
-        "publ",
-        "root",
-        "sand",
-        "scri",
-        "sess",
-        "toke",
-        "webh",
-    ]
-)
+_DESCRIBES = "acce admi envi hist hook inte opti past port publ root sand scri sess ssh toke webh"
+_DESCRIBING = frozenset(_DESCRIBES.split())
 """Of these, what a text that nobody typed may have if it has no other."""
 _NOT = compile_lazily(
     r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
