@@ -149,7 +149,7 @@ def _answer_with_lines(modules: Sequence[str]) -> dict[str, str]:
         parts.append(f"FILE: {module}/AGENTS.md\nFACT: \\g<1> in the {ROOMS[module]}")
     return {
         "match": SYNTHESIS,
-        "each": r"^(?:-|\d+\.) (Prefers \S+)$",
+        "each": r"^(?:-|\d+\.) (Prefers \S+)(?: \([-\d]+\))?$",
         "reply": "\n\n".join(parts) + "\n",
     }
 

@@ -28,7 +28,7 @@ LIMIT = 180.0
 """Seconds after which a test gives up. The daemon compares the files once a minute, and twice before it restores one."""
 BOTH = {
     "match": SYNTHESIS,
-    "each": r"^(?:-|\d+\.) (Prefers \S+)$",
+    "each": r"^(?:-|\d+\.) (Prefers \S+)(?: \([-\d]+\))?$",
     "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: src/AGENTS.md\nFACT: \g<1> in src" + "\n",
 }
 NEEDS_COPIES = "2.1.197"

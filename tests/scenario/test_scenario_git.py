@@ -9,7 +9,7 @@ from support_daemon import ECHO_FACTS, SYNTHESIS, Daemon, MakeDaemon, append, li
 pytestmark = pytest.mark.scenario
 BOTH = {
     "match": SYNTHESIS,
-    "each": r"^(?:-|\d+\.) (Prefers \S+)$",
+    "each": r"^(?:-|\d+\.) (Prefers \S+)(?: \([-\d]+\))?$",
     "reply": r"FILE: LEARNED.md\nFACT: \g<1>\n\nFILE: src/AGENTS.md\nFACT: \g<1> in src" + "\n",
 }
 NEEDS_COPIES = "2.1.197"
