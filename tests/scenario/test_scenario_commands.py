@@ -233,7 +233,7 @@ def test_sync_with_something_parked_ends_with_75_and_says_why(make: MakeDaemon) 
 
 def test_rescue_lists_and_drops_what_was_rejected(make: MakeDaemon) -> None:
     """DESIGN "Consumers": the text of rejected prompts is kept until a person drops it."""
-    daemon = make([{"match": "poison", "reply": "x" * 9000}, {"match": ".", "reply": "NONE"}])
+    daemon = make([{"match": "poison", "reply": "x" * 20_000, "raw": True}, {"match": ".", "reply": "NONE"}])
     daemon.start(DISPATCH__FIRST_PAUSE="50ms")
     daemon.type_("s1", "poison-10")
     for _ in range(8):

@@ -19,7 +19,7 @@ from tacitd_handlers.learning.stage2.place import PlacedLine
 from tacitd_handlers.shared.answer_screening import strip_marks
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
-from tacitd_handlers.shared.words import Refused, Sources, judge_text, word_line
+from tacitd_handlers.shared.words import Sources, judge_text, word_line
 
 _MERGED = 0.5
 """The share of an existing line's words that a new line must repeat to count as merged from it."""
@@ -79,15 +79,16 @@ def sift_lines(
     refused: list[RefusedText] = []
     known = FactSources(origins.facts)
     existing = [line for lines in origins.existing.values() for line in lines]
+    everything = origins.build_sources()
     for one in placed:
         facts = known.find_facts(one.line, one.item.sources)
-        found = word_line(one.line, origins.build_sources(facts)) if facts else Refused("no fact says it")
+        found = word_line(one.line, origins.build_sources(facts) if facts else everything)
         if found is not None:
             # The wider sources need a comparison with all existing lines.
             lines = _find_lines(one, existing)
             found = word_line(one.line, origins.build_sources(facts, lines)) if facts or lines else found
         if found is not None and not facts:
-            refused.append(RefusedText("line", one.line, found.reason, found.waits))
+            refused.append(RefusedText("line", one.line, found.reason))
             continue
         own = [one] if found is None else list(_split_line(one, facts))
         if one.heading not in GROUPS and (bad := judge_text(one.heading)) is not None:
