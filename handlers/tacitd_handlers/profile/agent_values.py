@@ -32,9 +32,9 @@ def store_agent_value(
     is_list = FIELDS.get(path) == "list" or not isinstance(value, str)
     if has_secret(f"{path}: {' '.join(given)}"):
         raise TacitdError("the value has what looks like a secret", "leave it out")
-    # An order can be in the keys of a path too.
+    # An order or an address can be in the keys of a path too.
     named = path.replace(".", " ").replace("_", " ").replace("-", " ")
-    texts = [*given, *(f"{named}: {one}" for one in given), " ".join(given)]
+    texts = [*given, path.replace("_", " "), *(f"{named}: {one}" for one in given), " ".join(given)]
     fault = next((why for one in texts if (why := find_agent_fault(one))), "")
     if not fault:
         said = PartialProfile({path: given if is_list else given[0]})
