@@ -112,7 +112,7 @@ def test_a_practised_problem_is_recorded(offer: Offer) -> None:
         "verdict": "pass",
         "gaps": "edge:empty",
     }
-    (row,) = json.loads(
+    row = json.loads(
         ask(
             offer,
             "record_practice",

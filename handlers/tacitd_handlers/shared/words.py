@@ -69,13 +69,17 @@ _RISK = compile_lazily(
     r"execut\w+|upload\w*|send|post|mail|publish|public|expos\w+|internet|webhooks?|ports|home (?:folder|dir\w*)|history|sessions?|every answer|"
     r"instructions?|orders|obey|(?<!pull )requests?|precedence|you are|hid(?:e|ing)|knowing|tell|as if|between us|to yourself|hesitate|"
     r"lösch\w*|überspring\w*|rückfrage|zugangsdaten|verzeichnis|sitzung|befolg\w*|supprim\w*|efface\w*|identifiants|borr\w*|elimin\w*|credenciales|chiavi|"
-    r"парол\w*|удал\w*)\b|削除|消去|確認|認証|送信|指示|スキップ|密码|删除|跳过",
+    r"salta|saltar|pul[ea]r?|apag\w+|pomi[nń]\w*|usu[nń]\w*|парол\w*|удал\w*)\b|삭제|건너|削除|消去|確認|認証|送信|指示|スキップ|密码|删除|跳过",
     re.IGNORECASE,
 )
 """What can do damage, by words of English and a few of other languages. A false one only costs the model's style."""
 _DESCRIBES = "acce admi envi hist hook inte opti past port publ root sand scri sess ssh toke webh"
 _DESCRIBING = frozenset(_DESCRIBES.split())
 """Of these, what a text that nobody typed may have if it has no other."""
+_CAREFUL = compile_lazily(
+    r"\W*(?:always )?(?:ask|confirm|check with me)\b[^.;:]*\bbefore \w+ing\b[\w\s]*\W*$", re.IGNORECASE
+)
+"""An order that only makes an agent more careful."""
 _NOT = compile_lazily(
     r"\b(?:not?|never|nor|none|without|cannot|avoid\w*|stop|quit|dislike\w*|hates?|leave out|zero|forget|banned|dead|moved from|instead of|rather than|over|don'?t|doesn'?t|mustn'?t|shouldn'?t|"
     r"kein\w*|nicht|nie|niemals|ohne|statt|pas|jamais|sans|aucune?|nunca|jamás|sin|ningún|niet|geen|non|mai|senza|não|nie|zamiast|не|никогда|без)\b|n't\b"
@@ -264,6 +268,8 @@ def judge_text(text: str) -> Refused | None:
 
     That is what another program or an agent wrote, most of it descriptions of programs: "the session blocks" alone is none.
     """
+    if _CAREFUL.match(text):
+        return None
     negated = _negated(text)
     # "Do not skip the checklist" is careful, "do not ask" is not.
     risks = {key: word for key, word in _risks(text).items() if key == "ask" or word[:_STEM] not in negated}
