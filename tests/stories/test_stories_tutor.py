@@ -137,8 +137,8 @@ def test_a_graph_with_a_cycle_is_refused(begin: Begin) -> None:
     graph = "nodes:\n  - {node_id: a, title: A, prerequisites: [b], objectives: [x]}\n  - {node_id: b, title: B, prerequisites: [a], objectives: [y]}\n"
     with begin(answers=ANSWERS) as world:
         world.write("tutor/course.yaml", graph)
-        ran = world.run("tutor", "graph", "check", "tutor/course.yaml")
-        assert ran.code == 1 and "a -> b -> a" in ran.out
+        ran = world.run("tutor", "graph", "tutor/course.yaml")
+        assert ran.code == 1 and "a -> b -> a" in ran.err
         assert world.run("tutor", "start", "a").code != 0 and world.prompts == []
 
 
