@@ -25,7 +25,6 @@ FORBIDDEN = frozenset(
         "importlib.metadata",
         "logging",
         "loguru",
-        "mcp",
         "pydantic",
         "rapidfuzz",
         "rich",

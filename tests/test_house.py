@@ -69,7 +69,7 @@ def test_the_wheel_contains_only_our_packages(tmp_path: Path) -> None:
 
 def _dependencies(*, dev: bool) -> list[str]:
     extras = project()["optional-dependencies"]
-    return [*project()["dependencies"], *extras["mcp"], *(extras["dev"] if dev else ())]
+    return [*project()["dependencies"], *(extras["dev"] if dev else ())]
 
 
 def test_every_dependency_has_a_floor_and_a_ceiling() -> None:

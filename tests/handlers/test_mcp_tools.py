@@ -9,8 +9,8 @@ import pytest
 
 from support_cli import Cli
 from tacitd.cli.mcp_command import list_interfaces, make_offer
-from tacitd.mcp.mcp_server import Offer, describe_tool
-from tacitd.mcp.tool_runner import run_tool
+from tacitd.mcp.server import Offer
+from tacitd.mcp.tools import describe_tool, run_tool
 
 NEVER = {"accept", "exclude", "hooks", "install", "link", "mcp", "promote", "share", "trust", "uninstall"}
 """Words of commands that are a person's decision alone."""
@@ -51,10 +51,7 @@ def test_destructive_tools_say_so(offer: Offer) -> None:
 
 def test_what_is_shown_at_once_is_small(offer: Offer) -> None:
     """Each request carries the tools that are shown at once."""
-    documents = {
-        name: len(json.dumps(describe_tool(one).model_dump(by_alias=True, exclude_none=True)))
-        for name, one in offer.tools.items()
-    }
+    documents = {name: len(json.dumps(describe_tool(one))) for name, one in offer.tools.items()}
     at_once = sum(size for name, size in documents.items() if not offer.tools[name].tool.is_rare)
     assert at_once < 12_000 and sum(documents.values()) < 20_000
 

@@ -73,10 +73,3 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def test_each_install_has_what_the_plugin_s_server_needs() -> None:
-    """README: the plugin starts `tacitd mcp`, which needs the extra, whichever of the three commands was run."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    installs = re.findall(r"^ {4}.*(?:uv tool|pipx|bin/pip) install .*tacitd run$", text, re.M)
-    assert len(installs) == 3 and all("'.[mcp]'" in one for one in installs)

@@ -171,7 +171,6 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     What was learned stays, and is named.
     """
     from tacitd.cli.hooks_command import make_installer
-    from tacitd.cli.mcp_command import remove_server
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
     from tacitd.service.uninstall import uninstall_daemon
@@ -181,7 +180,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
     places = get_paths()
     manager = _manager(places)
-    for text in (*make_installer(places).remove_all(), *remove_server(places)):
+    for text in make_installer(places).remove_all():
         echo_message(text)
 
     def footprints() -> dict[str, Footprint]:

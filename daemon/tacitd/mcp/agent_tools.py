@@ -1,7 +1,7 @@
-"""What a plugin offers to agents: tools and resources. Data only; nothing here imports the SDK of MCP.
+"""What a plugin offers to agents: tools and resources. Data only.
 
 A tool is a command of tacitd, so that what an agent does and what a person does has one implementation. The types, choices
-and limits of its parameters are the command's own (`tool_schema`); only the words for the model are written here.
+and limits of its parameters are the command's own (`tools`); only the words for the model are written here.
 """
 
 from __future__ import annotations

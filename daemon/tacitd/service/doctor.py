@@ -55,7 +55,6 @@ def examine_machine(
         found += service_checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
     found += examine_places(paths)
-    found += service_checks.check_plugin(paths, environ)
     found += _ask_plugins(environ)
     return found
 

@@ -10,13 +10,10 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
-from shutil import which
 from typing import TYPE_CHECKING
 
-from tacitd.clock import SystemClock
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import TacitdError
 from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
@@ -140,39 +137,6 @@ def check_socket(paths: Paths, *, answered: bool) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             "socket.stale", "warning", what, "the next start replaces it; `tacitd doctor --fix` removes it"
         )
-
-
-def check_plugin(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
-    """Report what the client's plugin and `tacitd hooks install` or `tacitd mcp install` both brought, and an MCP server that
-    cannot start."""
-    from tacitd.service.hook_installation import HookInstaller
-    from tacitd.service.mcp_installation import SDK_HINT, find_config, find_sdk_fault, read_server_entry
-
-    hooks = make_source(paths.config_dir).hooks
-    if hooks is None:
-        return
-    installer = HookInstaller(hooks, paths, SystemClock())
-    enabled, entry = (
-        installer.find_plugin(),
-        read_server_entry(find_config(environ, paths.config_dir, paths.home)),
-    )
-    if (enabled is not None or entry is not None) and (fault := find_sdk_fault()):
-        what = f"sessions cannot start tacitd's MCP server: {fault}"
-        yield DoctorFinding("mcp.missing", "warning", what, SDK_HINT)
-    if enabled is None:
-        return
-    if which("tacitd", path=environ.get("PATH")) is None:
-        what = f"{enabled} enables the plugin, which starts `tacitd`, and no such program is on PATH"
-        yield DoctorFinding(
-            "mcp.path", "warning", what, "add its directory, such as ~/.local/bin, to your PATH"
-        )
-    with suppress(OSError, FileRefusedError):
-        if installer.inspect().entries:
-            what = f"{enabled} has hooks of `tacitd hooks install`, and enables the plugin, which brings the same"
-            yield DoctorFinding("hooks.twice", "warning", what, "run `tacitd hooks uninstall`")
-    if entry is not None:
-        what = "sessions have tacitd's tools twice: by `tacitd mcp install` and by the plugin"
-        yield DoctorFinding("mcp.twice", "warning", what, "run `tacitd mcp uninstall`")
 
 
 def check_modes(paths: Paths) -> Iterator[DoctorFinding]:

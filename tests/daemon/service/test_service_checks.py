@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -18,12 +16,9 @@ from tacitd.files.locks import acquire_lock
 from tacitd.service import service_checks
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.fixes import apply_fixes
-from tacitd.service.hook_installation import HookInstaller
 from tacitd.service.managers import Systemd, ToolExit, parse_environment
 from tacitd.service.units import ServiceFacts
-from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
 from tacitd.state.paths import Paths
-from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -225,61 +220,3 @@ def test_a_runtime_directory_that_cannot_be_used(cli: Cli, tmp_path: Path) -> No
         said = cli.run("config", "socket")
         assert said.code == 0 and len(said.out.strip()) <= 100
         assert cli.run("reload").code == 69
-
-
-def with_program(places: Paths) -> dict[str, str]:
-    """A PATH on which `tacitd` is."""
-    program = places.home / "bin/tacitd"
-    program.parent.mkdir(exist_ok=True)
-    program.touch(0o755)
-    return {"PATH": str(program.parent)}
-
-
-def test_the_plugin_does_not_find_the_program(places: Paths) -> None:
-    """README "Install and run": `~/.local/bin` may be missing in PATH; the plugin starts `tacitd mcp` by its name."""
-    places.config_dir.mkdir()
-    (places.config_dir / "settings.json").write_text('{"enabledPlugins": {"tacitd@tacitd": true}}')
-    assert ids(service_checks.check_plugin(places, {"PATH": "/nonexistent"})) == ["mcp.path"]
-    assert ids(service_checks.check_plugin(places, with_program(places))) == []
-
-
-def test_the_plugin_beside_what_the_commands_installed(places: Paths) -> None:
-    """Named with the command that takes one of the two out; each alone is fine."""
-    settings = places.config_dir / "settings.json"
-    settings.parent.mkdir()
-    settings.write_text('{"model": "opus"}')
-    installer = HookInstaller(ClaudeCodeHooks(), places, FakeClock())
-    installer.install()
-    config = places.home / ".claude.json"
-    config.write_text('{"mcpServers": {"tacitd": {"command": "tacitd"}}}')
-    assert ids(service_checks.check_plugin(places, with_program(places))) == []
-    settings.write_text(
-        json.dumps(json.loads(settings.read_text()) | {"enabledPlugins": {"tacitd@tacitd": True}})
-    )
-    found = list(service_checks.check_plugin(places, with_program(places)))
-    assert [(one.id, one.hint) for one in found] == [
-        ("hooks.twice", "run `tacitd hooks uninstall`"),
-        ("mcp.twice", "run `tacitd mcp uninstall`"),
-    ]
-    installer.remove()
-    config.unlink()
-    assert ids(service_checks.check_plugin(places, with_program(places))) == []
-
-
-@pytest.mark.parametrize("sdk", [None, ModuleType("mcp")], ids=["absent", "of another version"])
-@pytest.mark.parametrize("by", ["plugin", "command"])
-def test_an_mcp_server_that_cannot_start(
-    places: Paths, monkeypatch: pytest.MonkeyPatch, by: str, sdk: ModuleType | None
-) -> None:
-    """README "Claude Code": the plugin brings the tools; without the SDK each session's server ends at once."""
-    places.config_dir.mkdir()
-    if by == "plugin":
-        (places.config_dir / "settings.json").write_text('{"enabledPlugins": {"tacitd@tacitd": true}}')
-    else:
-        (places.home / ".claude.json").write_text('{"mcpServers": {"tacitd": {"command": "tacitd"}}}')
-    assert ids(service_checks.check_plugin(places, with_program(places))) == []
-    for name in [one for one in sys.modules if one.startswith(("tacitd.mcp.mcp_server", "mcp."))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "mcp", sdk)
-    (found,) = service_checks.check_plugin(places, with_program(places))
-    assert found.id == "mcp.missing" and "uv tool install --force '.[mcp]'" in found.hint

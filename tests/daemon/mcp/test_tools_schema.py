@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.errors import UsageError
 from tacitd.mcp.agent_tools import AgentTool, ToolParameter
-from tacitd.mcp.tool_schema import LONGEST, MOST, build_command_line, build_schema, check_arguments
+from tacitd.mcp.tools import LONGEST, MOST, build_command_line, build_schema, check_arguments
 
 
 @click.command("note")

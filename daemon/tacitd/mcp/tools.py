@@ -1,0 +1,261 @@
+"""The tools of the server: the JSON schema of each, from its click command, and running it in this process.
+
+A tool accepts what its command accepts. Arguments are a stranger's data, because a model wrote them: they reach the command as
+`--name=value`, or behind `--`, so no value can be read as another option. Standard streams belong to the whole process, so one
+tool runs at a time; a command cannot end the process, and cannot ask: its standard input is empty, or what the tool says.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import click
+from msgspec import Struct
+
+from tacitd.errors import FAILED, OK, TacitdError, UsageError, describe_os_error
+from tacitd.mcp.agent_caller import run_as_agent
+from tacitd.mcp.agent_tools import AgentTool, ToolParameter
+from tacitd.mcp.bounds import bound_output
+from tacitd.text.redact import redact_secrets
+from tacitd.text.sanitize import sanitize_text
+
+CONFIRM = "confirm"
+LONGEST = 20_000
+"""Characters of one value."""
+MOST = 100
+"""Elements of a list."""
+SHOW_AT_ONCE = "anthropic/alwaysLoad"
+"""What Claude Code reads of a tool's `_meta`, if its server's entry is not marked `alwaysLoad` (the plugin's counts as not
+marked): the others are left to its tool search. Older versions, and other clients, ignore it."""
+Schema = dict[str, Any]
+
+
+class ToolOutput(Struct, frozen=True):
+    """What a tool answers: what its command printed, and beside it messages, errors and what was left out."""
+
+    texts: tuple[str, ...]
+    is_error: bool = False
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return "\n".join(self.texts)
+
+
+class BoundTool(Struct, frozen=True):
+    """A tool with its command and the schema of its arguments."""
+
+    tool: AgentTool
+    command: click.Command
+    schema: Schema
+    fixed: tuple[str, ...]
+    """The options that are always given."""
+
+
+def bind_tool(tool: AgentTool, find_command: Callable[[str, Sequence[str]], click.Command]) -> BoundTool:
+    """Find the command of a tool. Raises ValueError if it or one of its parameters does not exist."""
+    names = [one for one in tool.command if not one.startswith("-")]
+    command = find_command(names[0], names[1:])
+    return BoundTool(tool, command, build_schema(tool, command), tuple(tool.command[len(names) :]))
+
+
+def describe_tool(bound: BoundTool) -> dict[str, Any]:
+    """The tool as the client lists it."""
+    tool = bound.tool
+    reads = tool.effect == "reads"
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "inputSchema": bound.schema,
+        "annotations": {
+            "readOnlyHint": reads,
+            "destructiveHint": tool.effect == "removes",
+            "idempotentHint": reads,
+            "openWorldHint": tool.asks_model,
+        },
+        "_meta": {SHOW_AT_ONCE: not tool.is_rare},
+    }
+
+
+def build_schema(tool: AgentTool, command: click.Command) -> Schema:
+    """Return the JSON schema of a tool's arguments. Raises ValueError if the command has no parameter that it names."""
+    properties: dict[str, Schema] = {}
+    required: list[str] = []
+    for one in tool.parameters:
+        if one.name == tool.typed:
+            kind, help_text, is_needed = {"type": "string"}, "", one.required
+        else:
+            found = find_parameter(one, command)
+            kind, help_text = _describe_type(found), str(getattr(found, "help", None) or "")
+            is_needed = one.required or found.required
+        description = one.description or help_text
+        properties[one.name] = kind | ({"description": description} if description else {})
+        required += [one.name] if is_needed else []
+    if tool.effect == "removes":
+        agreed = "true only if the person agreed to exactly this. Without it nothing is done."
+        properties[CONFIRM] = {"type": "boolean", "description": agreed}
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": required} if required else {})
+
+
+def find_parameter(one: ToolParameter, command: click.Command) -> click.Parameter:
+    """The command's parameter that a tool's fills. Raises ValueError if there is none."""
+    name = one.of or one.name
+    found = next((each for each in command.params if each.name == name), None)
+    if found is None:
+        raise ValueError(f"{command.name} has no parameter {name}")
+    return found
+
+
+def _describe_type(found: click.Parameter) -> Schema:
+    if isinstance(found, click.Option) and found.is_flag:
+        return {"type": "boolean"}
+    kind: click.ParamType[Any] = found.type
+    single: Schema = {"type": "integer" if kind.name.startswith("integer") else "string"}
+    if isinstance(kind, click.Choice):
+        single["enum"] = [str(one) for one in kind.choices]
+    if isinstance(kind, click.IntRange):
+        limits = {"minimum": kind.min, "maximum": kind.max}
+        single |= {name: at for name, at in limits.items() if at is not None}
+    return {"type": "array", "items": single} if found.multiple or found.nargs == -1 else single
+
+
+def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> None:
+    """Raises UsageError if arguments do not match a schema of `build_schema`; it names what would match."""
+    properties: Mapping[str, Schema] = schema["properties"]
+    unknown = [name for name in arguments if name not in properties]
+    if unknown:
+        known = ", ".join(properties) or "none"
+        raise UsageError(f"there is no argument {unknown[0]!r}", f"the arguments are: {known}")
+    missing = [name for name in schema.get("required", ()) if arguments.get(name) is None]
+    if missing:
+        raise UsageError(f"the argument {missing[0]!r} is missing")
+    for name, value in arguments.items():
+        if value is not None:
+            _check_value(name, properties[name], value)
+
+
+def _check_value(name: str, kind: Schema, value: object) -> None:
+    match kind["type"]:
+        case "array":
+            if not isinstance(value, list):
+                raise UsageError(f"{name} must be a list of texts")
+            if len(value) > MOST:
+                raise UsageError(f"{name} has {len(value)} elements", f"at most {MOST}")
+            for one in value:
+                _check_value(name, kind["items"], one)
+        case "boolean":
+            if not isinstance(value, bool):
+                raise UsageError(f"{name} must be true or false")
+        case "integer":
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise UsageError(f"{name} must be a whole number")
+        case _:
+            _check_text(name, kind, value)
+
+
+def _check_text(name: str, kind: Schema, value: object) -> None:
+    if not isinstance(value, str):
+        raise UsageError(f"{name} must be a text")
+    if "enum" in kind and value not in kind["enum"]:
+        raise UsageError(f"{name} cannot be {value[:40]!r}", f"one of {', '.join(kind['enum'])}")
+    if len(value) > LONGEST:
+        raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
+    if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
+        raise UsageError(f"{name} has characters that no text has", "leave out NUL and halves of characters")
+
+
+def build_command_line(tool: AgentTool, command: click.Command, arguments: Mapping[str, Any]) -> list[str]:
+    """Given checked arguments, return what is given to the command besides its name."""
+    options: list[str] = []
+    by_name = {
+        one.of or one.name: arguments.get(one.name) for one in tool.parameters if one.name != tool.typed
+    }
+    positional: list[str] = []
+    for found in command.params:  # positional values in the command's own order
+        value = by_name.get(found.name or "")
+        if value is None:
+            continue
+        values: Sequence[object] = value if isinstance(value, list) else [value]
+        if isinstance(found, click.Argument):
+            positional += map(str, values)
+        elif isinstance(found, click.Option) and found.is_flag:
+            options += [max(found.opts, key=len)] if value else []
+        else:
+            options += [f"{max(found.opts, key=len)}={one}" for one in values]
+    return [*options, "--", *positional] if positional else options
+
+
+def run_tool(bound: BoundTool, arguments: Mapping[str, Any]) -> ToolOutput:
+    """Run a tool. Everything that goes wrong is an answer for the model: what happened, and what helps."""
+    tool = bound.tool
+    try:
+        check_arguments(bound.schema, arguments)
+    except UsageError as error:
+        return ToolOutput((_describe_error(error),), is_error=True)
+    if tool.effect == "removes" and arguments.get(CONFIRM) is not True:
+        asked = "Ask the person whether they want exactly this; then call it again with `confirm`: true."
+        return ToolOutput((f"Nothing was done: {tool.name} removes something. {asked}",), is_error=True)
+    if tool.effect != "reads":
+        arguments = {name: _clean_value(value) for name, value in arguments.items()}
+    line = [*bound.fixed, *build_command_line(tool, bound.command, arguments)]
+    typed = str(arguments.get(tool.typed) or "") if tool.typed else ""
+    with run_as_agent(), _captured(typed) as (out, err):
+        code, problem = _call_command(bound.command, f"tacitd {' '.join(tool.command)}", line)
+    printed = bound_output(_read(out))
+    messages = bound_output("\n".join(part for part in (_read(err), problem) if part), 2_000)
+    texts = tuple(part for part in (printed.text, printed.note, messages.text) if part)
+    return ToolOutput(texts or ("done" if code == OK else f"it ended with {code}",), is_error=code != OK)
+
+
+def _clean_value(value: Any) -> Any:
+    """A value that a command may store: without hidden characters, and with secrets blanked."""
+    if isinstance(value, list):
+        return [_clean_value(one) for one in value]
+    return redact_secrets(sanitize_text(value))[0] if isinstance(value, str) else value
+
+
+def _call_command(command: click.Command, name: str, line: Sequence[str]) -> tuple[int, str]:
+    """The exit code, and an error in words."""
+    try:
+        code = command.main(list(line), prog_name=name, standalone_mode=False)
+        return (code if isinstance(code, int) else OK), ""
+    except TacitdError as error:
+        return error.code, _describe_error(error)
+    except click.ClickException as error:
+        return error.exit_code, error.format_message()
+    except click.exceptions.Abort:
+        return FAILED, "it asks a person, so a person has to run it in a terminal"
+    except OSError as error:
+        return FAILED, _describe_error(TacitdError(*describe_os_error(error)))
+    except SystemExit as ended:
+        return (ended.code if isinstance(ended.code, int) else FAILED), ""
+    except Exception as error:  # noqa: BLE001  a plugin's command may raise anything, and the server goes on
+        return FAILED, f"{type(error).__name__}: {error}"
+
+
+def _describe_error(error: TacitdError) -> str:
+    return f"{error.what}\nhint: {error.hint}" if error.hint else error.what
+
+
+@contextmanager
+def _captured(typed: str) -> Iterator[tuple[io.TextIOWrapper, io.TextIOWrapper]]:
+    """Replace the process's standard streams until the block ends."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in range(2))
+    old, sys.stdin = sys.stdin, io.TextIOWrapper(io.BytesIO(typed.encode()), encoding="utf-8")
+    try:
+        with redirect_stdout(out), redirect_stderr(err):
+            yield out, err
+    finally:
+        sys.stdin = old
+
+
+def _read(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode("utf-8", "replace").strip()
