@@ -65,6 +65,15 @@ def test_the_wheel_contains_only_our_packages(tmp_path: Path) -> None:
     templates = {f"tacitd/service/templates/{name}" for name in ("tacitd.service", "dev.tacitd.plist")}
     assert {name for name in names if "/templates/" in name} == templates
     assert [name for name in names if "slash_commands" in name] == []  # only the plugin's copies are used
+    plugin = {
+        p.relative_to(ROOT).as_posix()
+        for place in (".claude-plugin", "plugin")
+        for p in (ROOT / place).rglob("*")
+    }
+    plugin = {name for name in plugin if (ROOT / name).is_file()}
+    assert {
+        name.removeprefix("tacitd/claude_plugin/") for name in names if "/claude_plugin/" in name
+    } == plugin
 
 
 def _dependencies(*, dev: bool) -> list[str]:

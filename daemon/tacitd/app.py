@@ -69,7 +69,7 @@ from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
 from tacitd.sources.transcript import read_records
 from tacitd.sources.watch import WatchdogWatcher
-from tacitd.state.hook_files import write_hook_program
+from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import SOCKET_FILE, Paths
 from tacitd.state.schema import check_schema
@@ -148,17 +148,17 @@ class App:
         # The loop does not run yet, so this thread may wait.
         self.engine.dispatcher.outcomes.statuses.refresh(1.0)
         self._is_open = True
-        self._write_hook_program()
+        self._write_hook_script()
         self.run_housekeeping()
 
-    def _write_hook_program(self) -> None:
-        """Keep the program for the client's hooks in the state directory, where the plugin of the client looks for it."""
+    def _write_hook_script(self) -> None:
+        """Keep the script for the client's hooks in the state directory, where the plugin of the client looks for it."""
         hooks = self.engine.source.hooks
         try:
             if hooks is not None:
-                write_hook_program(self.paths.state_dir, hooks.program, hooks.program_name)
+                write_hook_script(self.paths.state_dir, hooks.program)
         except OSError as error:  # hooks only make it faster
-            logger.warning("the program for hooks cannot be written: {}", error.strerror)
+            logger.warning("the script for hooks cannot be written: {}", error.strerror)
 
     def run_housekeeping(self) -> None:
         """Finish files that wait, check a refused configuration, save the budget, write the snapshot. Engine thread."""

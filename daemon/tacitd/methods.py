@@ -222,7 +222,8 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
     log = StateLayout(app.paths.state_dir).open_log("session-context.jsonl")
-    return SessionTexts(app.engine.source, app.found.plugins, ShownTexts(log, app.clock), app.clock)
+    shown = ShownTexts(log, app.clock)
+    return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
 
 
 def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from support_cli import Cli
 from tacitd.cli.mcp_command import list_interfaces, make_offer
-from tacitd.mcp.server import Offer
+from tacitd.mcp.mcp_server import Offer
 from tacitd.mcp.tools import describe_tool, run_tool
 
 NEVER = {"accept", "exclude", "hooks", "install", "link", "mcp", "promote", "share", "trust", "uninstall"}

@@ -16,14 +16,14 @@ import pytest
 import generate
 from support_sources import ROOT
 from tacitd import __version__
-from tacitd.sources.claude_code.hook_entries import PLUGIN, PROGRAM
-from tacitd.sources.claude_code.hook_events import EVENTS, make_entry
+from tacitd.service.client_plugin import NAME, find_marketplace
+from tacitd.sources.claude_code.hook_events import EVENTS
+from tacitd.state.hook_files import SCRIPT as INSTALLED
 
 SCRIPT = ROOT / "plugin" / "hooks" / "run-hook.sh"
 INPUT = '{"hook_event_name":"Stop"}'
-FAKE = "import os, sys\nos.write(1, os.read(0, 9999))\nprint(sys.flags.isolated, sys.flags.no_site)\nsys.exit(2)\n"
-"""In place of the hooks' program: it prints its input, and fails with the code that would block a prompt."""
-DONE = f"{INPUT}1 1\n"
+FAKE = "cat; echo complaint >&2; exit 2\n"
+"""In place of the daemon's script: it prints its input, and fails with the code that would block a prompt."""
 
 
 def read_json(name: str) -> Any:
@@ -31,22 +31,26 @@ def read_json(name: str) -> Any:
 
 
 def test_the_manifests_fit_the_package() -> None:
-    """One version; the marketplace at the root names the plugin's folder; `hooks install` finds the plugin by its name."""
+    """One version; the marketplace at the root, which a checkout is installed from, names the plugin's folder."""
     manifest, marketplace = (
         read_json("plugin/.claude-plugin/plugin.json"),
         read_json(".claude-plugin/marketplace.json"),
     )
-    assert (manifest["name"], manifest["version"]) == (PLUGIN, __version__)
+    assert (manifest["name"], manifest["version"]) == (NAME, __version__)
     (listed,) = marketplace["plugins"]
-    assert (listed["name"], listed["description"]) == (PLUGIN, manifest["description"])
+    assert (listed["name"], listed["description"]) == (NAME, manifest["description"])
     assert (ROOT / listed["source"]).resolve() == ROOT / "plugin" and "version" not in listed
+    assert (find_marketplace(), marketplace["name"]) == (ROOT, NAME)
 
 
-def test_its_hooks_are_those_of_the_command() -> None:
-    """Only events that every supported client knows: an unknown one would disable all of the plugin's hooks in old ones."""
+def test_its_hooks_are_for_every_event_that_the_daemon_knows() -> None:
+    """Nobody waits for those that print nothing and come with each prompt."""
     hooks = read_json("plugin/hooks/hooks.json")["hooks"]
+    assert set(hooks) == set(EVENTS)
     command = 'sh "${CLAUDE_PLUGIN_ROOT}/hooks/run-hook.sh" || true'
-    assert hooks == {event: [{"hooks": [make_entry(event, command, newer=True)]}] for event in EVENTS}
+    for event, groups in hooks.items():
+        beside = {"async": True} if event in ("UserPromptSubmit", "Stop") else {}
+        assert groups == [{"hooks": [{"type": "command", "command": command, "timeout": 5, **beside}]}]
 
 
 def test_it_has_the_commands_and_the_skill() -> None:
@@ -82,16 +86,16 @@ def run_script(home: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def put_program(state: Path) -> None:
-    """Put the fake program where a daemon with this state directory has it."""
+def put_script(state: Path) -> None:
+    """Put the fake script where a daemon with this state directory has it."""
     (state / "hooks").mkdir(parents=True)
-    (state / "hooks" / PROGRAM).write_text(FAKE)
+    (state / "hooks" / INSTALLED).write_text(FAKE)
 
 
 @pytest.mark.parametrize(
     "place", ["usual", "XDG_STATE_HOME", "TACITD_STATE_DIR", "a relative XDG_STATE_HOME", "macOS"]
 )
-def test_the_program_is_found_where_the_daemon_has_it(tmp_path: Path, place: str) -> None:
+def test_the_script_is_found_where_the_daemon_has_it(tmp_path: Path, place: str) -> None:
     """In each state directory that the daemon may have, also with spaces in its path. It never exits with 2."""
     home = tmp_path / "my home"
     home.mkdir()
@@ -102,47 +106,24 @@ def test_the_program_is_found_where_the_daemon_has_it(tmp_path: Path, place: str
         "macOS": (home / "Library/Application Support/tacitd", {}),
         "a relative XDG_STATE_HOME": (home / ".local/state/tacitd", {"XDG_STATE_HOME": "x"}),
     }[place]
-    put_program(state)
+    put_script(state)
     done = run_script(home, **environ)
-    assert (done.returncode, done.stdout, done.stderr) == (0, DONE, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, INPUT, "")
 
 
-@pytest.mark.parametrize(
-    "why", ["no tacitd", "no python3", "tacitd's own call", "installed", "installed here"]
-)
+@pytest.mark.parametrize("why", ["no tacitd", "no interpreter", "tacitd's own call"])
 def test_it_does_nothing(tmp_path: Path, why: str) -> None:
-    """Silently: without tacitd or Python, in tacitd's own calls of the model, and where `hooks install` put the same hooks."""
-    state, project = tmp_path / "state", tmp_path / "app"
-    environ = {"TACITD_STATE_DIR": str(state), "CLAUDE_PROJECT_DIR": str(project)}
+    """Silently: without tacitd, where its interpreter is gone, and in tacitd's own calls of the model."""
+    state = tmp_path / "state"
+    environ = {"TACITD_STATE_DIR": str(state)}
     if why != "no tacitd":
-        put_program(state)
-    settings = {
-        "installed": tmp_path / ".claude/settings.json",
-        "installed here": project / ".claude/settings.local.json",
-    }
-    for path in [settings[why]] if why in settings else []:
-        path.parent.mkdir(parents=True)
-        path.write_text(f'{{"hooks": {{"Stop": [{{"hooks": [{{"command": "python3 /s/{PROGRAM}"}}]}}]}}}}')
-    if why == "no python3":
-        bare = tmp_path / "bin"
-        bare.mkdir()
-        for name in ("sh", "grep"):
-            (bare / name).symlink_to(f"/bin/{name}" if Path(f"/bin/{name}").exists() else f"/usr/bin/{name}")
-        environ["PATH"] = str(bare)
+        put_script(state)
+    if why == "no interpreter":
+        (state / "hooks" / INSTALLED).write_text("exec /no/python -I -S /no/program.py\n")
     if why == "tacitd's own call":
         environ["TACITD_CHILD"] = "1"
     done = run_script(tmp_path, **environ)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
-def test_settings_of_another_account_do_not_count(tmp_path: Path) -> None:
-    """With CLAUDE_CONFIG_DIR the settings there decide."""
-    state, settings = tmp_path / "state", tmp_path / ".claude/settings.json"
-    put_program(state)
-    settings.parent.mkdir()
-    settings.write_text(PROGRAM)
-    environ = {"TACITD_STATE_DIR": str(state), "CLAUDE_CONFIG_DIR": str(tmp_path / "work")}
-    assert run_script(tmp_path, **environ).stdout == DONE
 
 
 def test_a_missing_script_blocks_no_prompt(tmp_path: Path) -> None:

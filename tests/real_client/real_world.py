@@ -112,6 +112,16 @@ class Machine(Daemon):
         self.git("add", ".")
         self.git("-c", "user.name=dev", "-c", "user.email=dev@localhost", "commit", "-qm", "begin")
 
+    def add_plugin(self) -> None:
+        """Put tacitd's plugin into the client, as a person does. The state directory is not the usual one, so the client's
+        environment names it; `tacitd` is on its PATH."""
+        self.environ["PATH"] = f"{Path(sys.executable).parent}:{self.environ['PATH']}"
+        done = self.cli("plugin", "install")
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.hooks.unlink(
+            missing_ok=True
+        )  # `claude plugin` runs the person's hooks of SessionEnd, although no session was
+
     def _hooked(self) -> None:
         script = self.root / "hook.sh"
         script.write_text(HOOK)
@@ -122,8 +132,10 @@ class Machine(Daemon):
 
     @property
     def person_environ(self) -> dict[str, str]:
-        """The environment of the person's shell, without the daemon's settings."""
-        return {k: v for k, v in self.environ.items() if not k.startswith("TACITD_")}
+        """The environment of the person's shell, without the daemon's settings but with its state directory."""
+        return {
+            k: v for k, v in self.environ.items() if not k.startswith("TACITD_") or k == "TACITD_STATE_DIR"
+        }
 
     def person(self, project: Path | None = None) -> RealClient:
         """The client in a terminal, in the project. A context manager."""

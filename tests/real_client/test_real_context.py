@@ -1,6 +1,6 @@
 """What reaches a session by hooks with the real client, and what its end brings: once, in budget, in every way out.
 
-Over the oldest and the newest client that are supported, and two between them. `pytest -m real_client` runs this.
+Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
@@ -29,16 +29,14 @@ from tacitd.session_context.context_sections import BUDGET
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(900)]
-VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
-KEEPS_CONTEXT = ("2.1.197", "2.1.328")
+VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
+KEEPS_CONTEXT = ("2.1.197", "2.1.331")
 """These write what hooks printed into the transcript, and send it again when the session is resumed."""
 PNPM, FACT = "in this repository we use pnpm, never npm", "Uses pnpm instead of npm"
 BIO = "Builds zebra engines"
 LESSON = "WHEN the shop's tests fail -> DO run them alone -> BECAUSE they share a port"
 FAILING = "echo 'the tests of the shop fail: the port is used' >&2; exit 3"
 FENCE = re.compile(r"<tacitd-context.*?</tacitd-context>", re.DOTALL)
-WARM_UP = ["Warmup"]
-"""What 2.0.76 asks its own sub-agents at each start, whatever the options are; later clients ask nothing."""
 RULES: list[dict[str, Any]] = [
     {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
@@ -56,7 +54,7 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
     one.environ["TACITD_SESSION__IDLE"] = "1h"
     try:
         one.start()
-        assert one.cli("hooks", "install").returncode == 0
+        one.add_plugin()
         assert one.cli("profile", "set", "bio", BIO).returncode == 0
         assert one.cli("lesson", "add", "--scope=app", LESSON).returncode == 0
         yield one
@@ -195,9 +193,6 @@ def list_sessions(machine: Machine) -> set[str]:
 @pytest.mark.parametrize("machine", KEEPS_CONTEXT, indirect=True)
 def test_a_failed_call_gets_the_lesson_that_fits(machine: Machine) -> None:
     """SPEC E-31, in the versions that tell hooks of a failed call: the model reads the lesson before its next step, once."""
-    ask(machine, "hello")  # `hooks install` then knows which client is used
-    assert machine.cli("hooks", "install").returncode == 0
-    assert "PostToolUseFailure" in machine.cli("hooks", "status").stdout
     for _ in range(8):
         ask(machine, "run the tests", "--allowedTools", "Bash")
         last = machine.asked_by_person()[-1].text
@@ -211,15 +206,10 @@ def test_a_failed_call_gets_the_lesson_that_fits(machine: Machine) -> None:
 
 @pytest.mark.parametrize("way_out", ["/exit", "TERM", "CLOSE", "KILL"])
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
-def test_an_ended_session_is_learned_in_every_way_out(
-    machine: Machine, way_out: str, request: pytest.FixtureRequest
-) -> None:
-    """With the hook of the end within ten seconds on a machine that is not busy. Killed, no hook runs: after the idle time.
-
-    2.0.76 runs no hook when its terminal closes, and does not wait for its hooks when a signal ends it.
-    """
+def test_an_ended_session_is_learned_in_every_way_out(machine: Machine, way_out: str) -> None:
+    """With the hook of the end within ten seconds on a machine that is not busy. Killed, no hook runs: after the idle time."""
     need_terminal()
-    is_hooked = way_out == "/exit" or (way_out != "KILL" and "2.0.76" not in request.node.name)
+    is_hooked = way_out != "KILL"
     if not is_hooked:
         machine.restart(SESSION__IDLE="10s")
     type_and_leave(machine, PNPM, way_out)
@@ -233,10 +223,8 @@ def test_an_ended_session_is_learned_in_every_way_out(
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_the_daemons_own_calls_are_lean(machine: Machine) -> None:
-    """With hooks, an MCP server and CLAUDE.md files on the machine: the calls have none of it, and leave nothing behind."""
+    """With hooks, the plugin's MCP server and CLAUDE.md files on the machine: the calls have none of it, and leave nothing behind."""
     need_terminal()
-    machine.environ["PATH"] = f"{machine.client.parent}:{machine.environ['PATH']}"
-    assert machine.cli("mcp", "install").returncode == 0
     type_and_leave(machine, PNPM, "/exit")
     is_learned(machine, 2 * PATIENCE)
     assert machine.sync() == []
@@ -246,7 +234,7 @@ def test_the_daemons_own_calls_are_lean(machine: Machine) -> None:
         prompt = call.prompt or ""
         assert call.bytes <= len(prompt.encode()) + 2048 and call.body["tools"] == []
         assert not [mark for mark in (PROJECT_MARK, PERSON_MARK, "tacitd-context", BIO) if mark in call.text]
-    own = [one for one in machine.asked_by_person() if one.user_texts != WARM_UP and PNPM not in one.text]
+    own = [one for one in machine.asked_by_person() if PNPM not in one.text]
     assert [one.user_texts[-1][:80] for one in own if one.body.get("tools")] == []
     (session,) = {one for one in machine.transcripts().values() if one}
     assert {one for one, _ in machine.fired()} == {session}
@@ -286,6 +274,4 @@ def check_nothing_is_left(machine: Machine) -> None:
     machine.stop()
     assert leftovers(machine.home) == []
     names = {path.relative_to(machine.state).as_posix() for path in (machine.state / "hooks").rglob("*")}
-    backups = {name for name in names if name.startswith("hooks/backups/")}
-    listed = {"hooks/tacitd-hook.py", "hooks/installed.jsonl", "hooks/backups"}
-    assert names - backups <= listed and len(backups) == 1
+    assert names == {"hooks/tacitd-hook"}

@@ -1,11 +1,13 @@
-"""`tacitd hooks` with the real client: its hooks run, the facts of an ended session are lines at once, nothing else changes.
+"""The plugin's hooks with the real client: the facts of an ended session are lines at once, and nothing disturbs a session.
 
-Over the oldest and the newest client that are supported, and two between them. `pytest -m real_client` runs this.
+Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,13 +17,14 @@ from real_tui import wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
-from support_heard import say_fact
+from tacitd.state.hook_files import SCRIPT
+from tacitd.state.paths import SNAPSHOT
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
-VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
+VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 PNPM, FACT = "in this repository we use pnpm, never npm", "Uses pnpm instead of npm"
 RULES = [
-    {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
+    {"match": EXTRACTION, "steps": [{"text": FACT}]},
     {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
 ]
 
@@ -52,9 +55,7 @@ def is_learned(machine: Machine, seconds: float) -> None:
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_facts_are_lines_soon_after_the_session_ends(machine: Machine) -> None:
     """Typed in a terminal, left with /exit: far sooner than the process is found to be gone (2 minutes)."""
-    settings = machine.home / ".claude/settings.json"
-    before = settings.read_bytes()
-    assert machine.cli("hooks", "install").returncode == 0
+    machine.add_plugin()
     with machine.person() as client:
         client.say(PNPM)
         wait_for(
@@ -65,18 +66,27 @@ def test_facts_are_lines_soon_after_the_session_ends(machine: Machine) -> None:
         client.leave("/exit")
     is_learned(machine, 60)
     assert [event for _, event in machine.fired()].count("SessionEnd") == 1
-    machine.cli("hooks", "uninstall")
-    document = json.loads(settings.read_text())
-    assert document["hooks"] == json.loads(before)["hooks"]
-    assert "tacitd" not in json.dumps(document)
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
-def test_a_client_goes_on_undisturbed_when_the_package_is_gone(machine: Machine) -> None:
-    """The entries stand, the program and the daemon are gone: `-p` answers as without hooks, and prints nothing more."""
-    assert machine.cli("hooks", "install").returncode == 0
+def test_a_session_without_a_daemon_knows_since_when(machine: Machine) -> None:
+    """The daemon ended three days ago: the model reads the line once, and the session is not disturbed."""
+    machine.add_plugin()
     machine.stop()
-    for path in (machine.state / "hooks").glob("tacitd-hook.py"):
-        path.unlink()
+    last = time.time() - 3 * 86_400.0
+    os.utime(machine.state / SNAPSHOT, (last, last))
+    done = machine.run_client("hello")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")
+    day = time.strftime("%Y-%m-%d", time.localtime(last))
+    texts = [one.text for one in machine.asked_by_person() if "hello" in one.text]
+    assert any(text.count(f"tacitd has not run since {day}") == 1 for text in texts)
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_a_client_goes_on_undisturbed_when_the_interpreter_is_gone(machine: Machine) -> None:
+    """The plugin stands, and what its hooks run is not there any more: `-p` answers as without hooks, and prints nothing more."""
+    machine.add_plugin()
+    machine.stop()
+    (machine.state / "hooks" / SCRIPT).write_text("exec /gone/python3 -I -S /gone/hook_program.py /gone\n")
     done = machine.run_client("hello")
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")

@@ -1,6 +1,6 @@
-"""`tacitd mcp` with the real client: it starts the server, lists its tools to the model, and calls them.
+"""The plugin's MCP server with the real client: it starts the server, lists its tools to the model, and calls them.
 
-Over the oldest and the newest client that are supported, and two between them. `pytest -m real_client` runs this.
+Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client` runs this.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from real_install import real_client
 from real_world import Machine, Request
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
-VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
-SET, GET = "mcp__tacitd__update_profile", "mcp__tacitd__get_profile"
+VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
+PREFIX = "mcp__plugin_tacitd_tacitd__"
+SET, GET = f"{PREFIX}update_profile", f"{PREFIX}get_profile"
 EDITOR = {"tool": SET, "input": {"path": "tools.editor", "value": "neovim"}}
 STEPS = [EDITOR, {"tool": GET, "input": {}}, {"text": "remembered"}]
 WAIT = "WaitForMcpServers"
@@ -36,7 +37,6 @@ RULES = [
 def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]:
     """A machine with a client of this version; no daemon runs."""
     one = Machine(tmp_path, real_client(request.param), RULES)
-    one.environ["PATH"] = f"{one.client.parent}:{one.environ['PATH']}"
     try:
         yield one
     finally:
@@ -53,15 +53,13 @@ def ask_client(machine: Machine, prompt: str, *options: str) -> subprocess.Compl
 def list_tools(request: Request) -> dict[str, dict[str, Any]]:
     """tacitd's tools in a request, by name."""
     tools = request.body.get("tools") or ()
-    return {one["name"]: one for one in tools if one["name"].startswith("mcp__tacitd__")}
+    return {one["name"]: one for one in tools if one["name"].startswith(PREFIX)}
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_the_client_lists_and_calls_the_tools(machine: Machine) -> None:
-    """Seed 001, SPEC P-18: a profile that the model updates through MCP is on disk, and the changelog says `mcp/tool`."""
-    added = machine.cli("mcp", "install")
-    assert added.returncode == 0, added.stderr
-    assert machine.cli("mcp", "install").returncode == 0
+    """Seed 001, SPEC P-18: a profile that the model updates through MCP is on disk, and the changelog says `mcp/hook`: an agent's."""
+    machine.add_plugin()
     done = ask_client(machine, "my editor is neovim", "--allowedTools", SET, GET, WAIT)
     assert (done.returncode, done.stdout.strip()) == (0, "remembered"), done.stderr
     listed: dict[str, dict[str, Any]] = {}
@@ -72,9 +70,6 @@ def test_the_client_lists_and_calls_the_tools(machine: Machine) -> None:
     memory = machine.home / ".claude" / "user-memory"
     assert json.loads((memory / "profile.json").read_text())["tools"] == {"editor": "neovim"}
     (entry,) = [json.loads(line) for line in (memory / "changelog.jsonl").read_text().splitlines()]
-    assert (entry["action"], entry["source"]) == ("update", "mcp/tool")
+    assert (entry["action"], entry["source"]) == ("update", "mcp/hook")
     assert entry["changes"] == {"tools": {"editor": "neovim"}}
     assert '\\"editor\\":\\"neovim\\"' in json.dumps(machine.asked_by_person()[-1].body)
-    removed = machine.cli("mcp", "uninstall")
-    assert removed.returncode == 0, removed.stderr
-    assert "tacitd" not in (json.loads((machine.home / ".claude.json").read_text()).get("mcpServers") or {})

@@ -1,15 +1,19 @@
-"""The plugin with the real client: validated, installed from the marketplace file, its command and hooks run, removed again.
+"""The plugin with the real client: installed by `tacitd plugin install`, its hooks, tools and commands run, taken out again.
 
-Over the oldest and the newest client that are supported, and two between them: all four know plugins. `pytest -m real_client`
+Over the oldest client that the plugin supports, the newest, and one between them. `pytest -m real_client`
 runs this.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import shutil
+import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +26,17 @@ from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact
 from support_sources import ROOT
 from support_waiting import PATIENCE
+from tacitd.service.client_plugin import check_plugin, install_plugin, make_runner, read_state
+from tacitd.state.paths import Paths
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(600)]
-VERSIONS = ["2.0.76", "2.1.63", "2.1.197", "2.1.328"]
-WITH_STRICT = ("2.1.197", "2.1.328")
-"""The older ones have no `validate --strict`."""
-DROPS_OUTPUT = "2.0.76"
-"""It runs a plugin's hooks, but drops what they print (anthropics/claude-code#16538)."""
+VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
+WITH_STRICT = ("2.1.197", "2.1.331")
+"""The oldest has no `validate --strict`."""
 FACT, WORDS = "Uses pnpm instead of npm", "in this repository we use pnpm, never npm"
+NO_HOOK = "no hook was answered within 50 ms"
+SETTINGS = ".claude/settings.json"
 EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
 """What the client itself leaves in the settings, empty."""
 RULES: list[dict[str, Any]] = [
@@ -48,15 +54,20 @@ def machine(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Machine]
     """A machine with a client of this version, on which a session would only end after an hour; tacitd is on the PATH."""
     one = Machine(tmp_path, real_client(request.param), RULES)
     one.environ["TACITD_SESSION__IDLE"] = "1h"
-    # 2.0.76 moves a plugin from there to the home by renaming it.
-    one.environ["TMPDIR"] = str(one.root / "tmp")
-    (one.root / "tmp").mkdir()
     one.environ["PATH"] = f"{Path(sys.executable).parent}:{one.environ['PATH']}"
     try:
         one.start()
         yield one
     finally:
         one.finish()
+
+
+def build_wheel(folder: Path) -> Path:
+    """The wheel of this checkout."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = (folder / "dist").iterdir()
+    return wheel
 
 
 def make_environ(machine: Machine) -> dict[str, str]:
@@ -83,7 +94,7 @@ def ask(machine: Machine) -> Request:
 
 def ask_until(machine: Machine, is_wanted: Callable[[Request], bool], what: str) -> Request:
     """The request of a session with something that the client does not wait long for: on a busy machine a hook may give up
-    after 50 ms, and 2.1.328 asks before a plugin's server has started."""
+    after 50 ms, and from 2.1.328 on it asks before a plugin's server has started."""
     for _ in range(8):
         found = ask(machine)
         if is_wanted(found):
@@ -99,48 +110,96 @@ def has_tool(request: Request) -> bool:
     return "mcp__plugin_tacitd_tacitd__get_profile" in [one["name"] for one in request.body["tools"]]
 
 
-def read_settings(machine: Machine) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((machine.home / ".claude/settings.json").read_text())
-    return found
+def read_files(machine: Machine) -> dict[str, bytes]:
+    """Every file of the client, by its path in the home directory."""
+    places = [machine.home / ".claude", machine.home / ".claude.json"]
+    paths = [path for place in places for path in (place, *place.rglob("*")) if path.is_file()]
+    return {path.relative_to(machine.home).as_posix(): path.read_bytes() for path in paths}
+
+
+CLIENTS_OWN = (
+    ".claude.json",
+    ".claude/backups/*",
+    ".claude/plugins/*",
+    ".claude/.last-cleanup",
+    ".claude/.claude.json",
+)
+"""What the client writes by itself when it puts a plugin in and takes it out, besides its settings."""
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
-def test_the_plugin_comes_works_and_goes(machine: Machine, request: pytest.FixtureRequest) -> None:
-    """Both manifests are valid; the hooks bring the context and the end of the session; a command runs; nothing of ours stays."""
-    before = read_settings(machine)
-    strict = ["--strict"] if any(f"[{one}]" in request.node.name for one in WITH_STRICT) else []
-    for folder in (ROOT / "plugin", ROOT):
+def test_install_and_uninstall_leave_the_clients_files_as_before(machine: Machine) -> None:
+    """Byte for byte, but for those that the client writes itself; its settings mean the same as before. A second time is fine."""
+    must_run(machine, "plugin", "list")  # its first start writes files
+    before = read_files(machine)
+    for _ in range(2):
+        assert machine.cli("plugin", "install").returncode == 0
+    assert machine.cli("plugin", "status").returncode == 0
+    assert json.loads((machine.home / SETTINGS).read_text())["enabledPlugins"] == {"tacitd@tacitd": True}
+    for _ in range(2):
+        assert machine.cli("plugin", "uninstall").returncode == 0
+    assert machine.cli("plugin", "status").returncode == 1
+    after = read_files(machine)
+    changed = {name for name in {*before, *after} if before.get(name) != after.get(name)} - {SETTINGS}
+    logging.getLogger(__name__).info("the client itself changed: %s", sorted(changed))
+    assert [name for name in changed if not any(fnmatch(name, own) for own in CLIENTS_OWN)] == []
+    settings = json.loads(after[SETTINGS])
+    assert all(settings.pop(key, {}) == {} for key in EMPTY_KEYS)
+    assert settings == json.loads(before[SETTINGS])
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_the_plugin_works_from_the_wheel(machine: Machine, tmp_path: Path) -> None:
+    """Both manifests are valid in the copy that the wheel has, and the client takes it from there."""
+    with zipfile.ZipFile(build_wheel(tmp_path)) as wheel:
+        wheel.extractall(tmp_path / "wheel")
+    copy = tmp_path / "wheel" / "tacitd" / "claude_plugin"
+    strict = ["--strict"] if str(machine.client.parents[2].name) in WITH_STRICT else []
+    for folder in (copy / "plugin", copy):
         assert "Validation passed" in must_run(machine, "plugin", "validate", *strict, str(folder))
-    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
-    must_run(machine, "plugin", "install", "tacitd@tacitd")
-    assert read_settings(machine)["enabledPlugins"] == {"tacitd@tacitd": True}
-    refused = machine.cli("hooks", "install")
-    assert refused.returncode == 1 and "brings the same hooks" in refused.stderr
+    install_plugin(make_runner(str(machine.client), make_environ(machine)), copy)
+    state = read_state(machine.home / ".claude", machine.project)
+    assert state.is_enabled and state.marketplace == copy
+    assert machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
+    ask_until(machine, has_context, NO_HOOK)
+    found = list(check_plugin(Paths.from_env(machine.environ), machine.project))
+    assert [one.id for one in found] == ["plugin.elsewhere"]  # for the tacitd of this checkout
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_the_plugin_works_until_it_is_taken_out(machine: Machine) -> None:
+    """The hooks bring the context and the end of the session; the tools are there; a command runs; afterwards nothing."""
+    machine.add_plugin()
     # In no file that a session loads.
     assert machine.cli("profile", "set", "bio", "Builds zebra engines").returncode == 0
-    drops = f"[{DROPS_OUTPUT}]" in request.node.name
-    no_hook = "no hook was answered within 50 ms"
-    first = ask(machine) if drops else ask_until(machine, has_context, no_hook)
-    assert first.text.count("Builds zebra engines") == (0 if drops else 1)
+    first = ask_until(machine, has_context, NO_HOOK)
+    assert first.text.count("Builds zebra engines") == 1
     assert has_tool(first) or has_tool(ask_until(machine, has_tool, "no server started in time"))
     assert must_run(machine, "-p", "/tacitd:why pnpm", "--allowedTools", "Bash").strip() == "done"
-    # 2.0.76 asks for the warm-up of its sub-agents at the same time, so the last request may be another one.
     texts = [one.text for one in machine.asked_by_person()]
     assert any("Run `tacitd why --no-pager" in one and "that tacitd wrote contains" in one for one in texts)
-    must_run(machine, "plugin", "uninstall", "tacitd@tacitd")
-    must_run(machine, "plugin", "marketplace", "remove", "tacitd")
-    after = read_settings(machine)
-    assert {key: value for key, value in after.items() if key not in EMPTY_KEYS} == before
-    assert all(after.get(key, {}) == {} for key in EMPTY_KEYS)
+    assert machine.cli("plugin", "uninstall").returncode == 0
+    last = ask(machine)
+    assert not has_context(last) and not has_tool(last)
+
+
+@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
+def test_hooks_that_are_switched_off_are_said(machine: Machine) -> None:
+    """With `disableAllHooks` the client runs none of the plugin's, and doctor names the file."""
+    machine.add_plugin()
+    file = machine.home / SETTINGS
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"disableAllHooks": True}))
+    assert not has_context(ask(machine))
+    found = {one["id"]: one for one in json.loads(machine.cli("doctor", "--json").stdout)}
+    assert str(file) in found["plugin.no-hooks"]["what"]
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)
 def test_a_client_goes_on_undisturbed_when_tacitd_is_gone(machine: Machine) -> None:
     """The plugin stays, the package, the daemon and the state directory are gone: neither hooks nor the server's command do harm."""
-    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
-    must_run(machine, "plugin", "install", "tacitd@tacitd")
+    machine.add_plugin()
     machine.stop()
-    machine.environ["PATH"] = machine.environ["PATH"].partition(":")[2]
+    machine.environ["PATH"] = ":".join(one for one in machine.environ["PATH"].split(":") if "venv" not in one)
     assert shutil.which("tacitd", path=machine.environ["PATH"]) is None
     shutil.rmtree(machine.state)
     done = machine.run_client("hello", environ=make_environ(machine))
@@ -152,28 +211,15 @@ def test_a_client_goes_on_undisturbed_when_tacitd_is_gone(machine: Machine) -> N
 def test_words_behind_a_command_are_learned(machine: Machine) -> None:
     """`/tacitd:remember` needs no store of its own: a person's words behind it are prompts, and the hook of the session's end
     makes lines of them. In a terminal, because `-p` is a program's prompt."""
-    must_run(machine, "plugin", "marketplace", "add", str(ROOT))
-    must_run(machine, "plugin", "install", "tacitd@tacitd")
+    machine.add_plugin()
     with RealClient(machine.client, machine.home, machine.project, make_environ(machine)) as client:
         client.enter(f"/tacitd:remember {WORDS}")
         client.press_enter_until(lambda: any(WORDS in one.text for one in machine.asked_by_person()))
         wait_for(lambda: client.recorded(b'"type":"assistant"') >= 1, PATIENCE, "the answer", client.screen)
-        client.leave("/exit")  # 2.0.76 does not wait for its hooks when a signal ends it
+        client.leave("/exit")
     wait_for(
         lambda: FACT in machine.learned,
         2 * PATIENCE,
         f"{FACT} in LEARNED.md",
         lambda: json.dumps(machine.status()),
     )
-
-
-@pytest.mark.parametrize("machine", VERSIONS, indirect=True)
-def test_settings_are_as_before_without_our_hooks(machine: Machine) -> None:
-    """`hooks install`, a session, `hooks uninstall`: byte-equal, unless the client itself wrote into the file meanwhile."""
-    settings = machine.home / ".claude/settings.json"
-    before = settings.read_bytes()
-    assert machine.cli("hooks", "install").returncode == 0
-    assert settings.read_bytes() != before
-    must_run(machine, "-p", "hello")
-    assert machine.cli("hooks", "uninstall").returncode == 0
-    assert settings.read_bytes() == before

@@ -111,6 +111,5 @@ def test_the_page_lists_what_is_removed_from_the_state_directory() -> None:
         "model/work/",
         "model/children/",
         "hooks/",
-        "hooks/tacitd-hook.py",
     }
     assert listed == wanted

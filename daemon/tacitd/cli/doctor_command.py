@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from tacitd.service.doctor import Service
     from tacitd.service.finding import DoctorFinding
 
-LEFT_OUT = (
-    "the service, whether the client runs and is logged in, what it gets twice, and the plugins' checks"
-)
+LEFT_OUT = "the service, whether the client runs, is logged in and has the plugin, and the plugins' checks"
 """What --quick does not check."""
 COST = "this asks the fast model one question through your `claude`: about $0.001, at most 1 cent"
 

@@ -15,7 +15,7 @@ from tacitd.errors import UsageError, describe_plugin_error
 
 if TYPE_CHECKING:
     from tacitd.mcp.agent_tools import AgentInterface, AgentResource
-    from tacitd.mcp.server import Offer
+    from tacitd.mcp.mcp_server import Offer
     from tacitd.mcp.tools import BoundTool
 
 
@@ -27,14 +27,14 @@ def mcp() -> None:
     """
     if sys.stdin.isatty():
         raise UsageError("a client starts the server", "`tacitd plugin install` brings it into Claude Code")
-    from tacitd.mcp.server import serve
+    from tacitd.mcp.mcp_server import serve
 
     serve(make_offer(), Path.cwd())
 
 
 def make_offer() -> Offer:
     """Everything that the engine and the plugins offer. What cannot be loaded is named on standard error."""
-    from tacitd.mcp.server import index_offer
+    from tacitd.mcp.mcp_server import index_offer
     from tacitd.mcp.tools import bind_tool
 
     tools: list[BoundTool] = []

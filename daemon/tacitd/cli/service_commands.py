@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.common import connect_daemon, echo_message, get_paths
-from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError, UsageError
 
 if TYPE_CHECKING:
     from tacitd.handler import Footprint
@@ -166,11 +166,10 @@ def reload() -> None:
 @click.option("--purge", is_flag=True, help="Also remove positions, budget, history, log, locks and marks.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def uninstall_all(purge: bool, yes: bool) -> None:
-    """Remove service, daemon and socket; with --purge also everything that only tacitd needs.
+    """Remove service, daemon, socket and plugin; with --purge also everything that only tacitd needs.
 
     What was learned stays, and is named.
     """
-    from tacitd.cli.hooks_command import make_installer
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
     from tacitd.service.uninstall import uninstall_daemon
@@ -180,8 +179,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
     places = get_paths()
     manager = _manager(places)
-    for text in make_installer(places).remove_all():
-        echo_message(text)
+    _remove_plugin(places)
 
     def footprints() -> dict[str, Footprint]:
         cache = cache_dir(os.environ)
@@ -192,6 +190,22 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):
         echo_message(text)
     echo_message("to remove the program itself, delete the virtual environment that it is installed in")
+
+
+def _remove_plugin(places: Paths) -> None:
+    """Take the plugin out of the client; one that cannot be taken out is named, and does nothing any more."""
+    from tacitd.cli.plugin_command import make_client_runner
+    from tacitd.service.client_plugin import LEFT, read_state, remove_plugin
+
+    state = read_state(places.config_dir, Path.cwd())
+    try:
+        if state.is_known and remove_plugin(make_client_runner(places), state):
+            echo_message("removed the plugin from Claude Code")
+            echo_message(LEFT)
+    except TacitdError as error:
+        echo_message(
+            f"kept the plugin in Claude Code: {error.what}; `claude plugin uninstall tacitd@tacitd` removes it"
+        )
 
 
 def _idle(places: Paths, seconds: float = 600.0) -> bool:

@@ -43,8 +43,9 @@ def _bound_document(document: Any, limit: int) -> Bounded:
     whole = _write(document)
     if len(whole) <= limit:
         return Bounded(whole)
+    best = ""
     for characters, cuts_fields in STEPS:
-        best, low, high = "", 0, len(whole)
+        low, high = 0, len(whole)
         while low <= high:  # the largest number of elements that fits
             count = (low + high) // 2
             text = _write(_shorten(document, count, characters, cuts_fields))

@@ -20,6 +20,7 @@ from tacitd.files.locks import Lock, acquire_lock
 from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
 from tacitd.service.managers import Manager
+from tacitd.state.hook_files import HOOKS_DIR
 from tacitd.state.paths import Paths
 
 STATE_FILES = (
@@ -38,6 +39,7 @@ STATE_FILES = (
     "rescue.jsonl",
     "own-sessions.jsonl",
     "session-context.jsonl",
+    "hooks/tacitd-hook",
     "socket",
     "tacitd.sock",
 )
@@ -46,9 +48,6 @@ STATE_FILES = (
 
 MODEL_DIRECTORIES = ("work", "children")
 """The directories of `model/` in the state directory. A daemon that never called the model has made only one of them."""
-
-OWN_DIRECTORIES = ("hooks",)
-"""Directories of the state directory that have nothing but tacitd's files in them."""
 
 SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
@@ -159,9 +158,6 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
                 shutil.rmtree(directory)
         with suppress(OSError):
             model.rmdir()
-    for directory in _directories(state_dir):
-        if directory.name in OWN_DIRECTORIES:
-            shutil.rmtree(directory)
     for directory in _directories(handlers):
         # The log identifies the directories of handlers that are not installed any more.
         if directory.name in names or (directory / "log.jsonl").is_file():
@@ -173,8 +169,9 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
         for file in state_dir.glob(pattern):
             if _is_ours(file):
                 file.unlink()
-    with suppress(OSError):
-        state_dir.rmdir()
+    for directory in (state_dir / HOOKS_DIR, state_dir):
+        with suppress(OSError):
+            directory.rmdir()
     if not state_dir.exists():
         yield f"removed {state_dir}"
         return

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from loguru import logger
 
 from tacitd.clock import Clock
-from tacitd.errors import describe_plugin_error
+from tacitd.errors import TacitdError, describe_plugin_error
+from tacitd.files.git import find_project_root
 from tacitd.handler import Plugin, load_hook
 from tacitd.session_context.context_request import ContextRequest, FailedCall, cut_text, name_occasion
 from tacitd.session_context.context_sections import TAG, collect_sections, fence_sections
@@ -37,9 +40,17 @@ GiveAdvice = Callable[[FailedCall], Iterable[tuple[str, str]]]
 class SessionTexts:
     """Thread-safe."""
 
-    def __init__(self, source: Source, plugins: Sequence[Plugin], shown: ShownTexts, clock: Clock) -> None:
+    def __init__(
+        self,
+        source: Source,
+        plugins: Sequence[Plugin],
+        shown: ShownTexts,
+        clock: Clock,
+        environ: Mapping[str, str],
+    ) -> None:
         self._source = source
         self._plugins = plugins
+        self._environ = environ
         self._shown = shown
         self._clock = clock
         self._client = ""
@@ -77,10 +88,32 @@ class SessionTexts:
             texts = self._shown.select_unseen(texts)
         elif occasion == "resume" and is_in_transcript(question.transcript):
             texts = self._shown.select_changed(question.session, texts)
+        if occasion == "start" and (line := self._ask_for_review(question)):
+            texts = {**texts, "review": line}
         text = fence_sections(texts, made.request)
         if text and occasion != "agent":
             self._note(lambda: self._shown.note_sections(question.session, texts))
         return text
+
+    def _ask_for_review(self, question: HookQuestion) -> str:
+        """How much waits for the person's decision, once a day in a project; "" for nothing."""
+        root = find_project_root(Path(question.cwd))
+        log_key, today = f"review of {root}", time.strftime("%Y-%m-%d", time.localtime(self._clock.now()))
+        with suppress(OSError, TacitdError):  # of an unreadable log nothing is known, so the line is repeated
+            if today in self._shown.list_advice(log_key):
+                return ""
+        count = 0
+        for one in self._plugins:
+            try:
+                items = load_hook(one.items)(self._environ, root) if one.items else ()
+                count += sum(bool(item.review) for item in items)
+            except Exception as error:  # noqa: BLE001  a plugin's code or files are damaged: the others' items count
+                logger.warning("{}: {}", one.name, describe_plugin_error(error))
+        if count == 0:
+            return ""
+        self._note(lambda: self._shown.note_advice(log_key, [today]))
+        lines = "1 line waits" if count == 1 else f"{count} lines wait"
+        return f"{lines} for the person's decision: `tacitd review` shows them. Mention it once, when it does not disturb."
 
     def _advise(self, question: HookQuestion) -> str:
         shown = self._shown.list_advice(question.session)
@@ -105,8 +138,11 @@ class SessionTexts:
     def _note(self, write: Callable[[], None]) -> None:
         try:
             write()
-        except OSError as error:  # on a full disk a text is repeated later
-            logger.warning("what a session got is not noted: {}", error.strerror)
+        except (
+            OSError,
+            TacitdError,
+        ) as error:  # on a full disk, or beside a damaged log, a text is repeated later
+            logger.warning("what a session got is not noted: {}", error)
 
     def _is_of_source(self, transcript: Path) -> bool:
         real = os.path.realpath(transcript)

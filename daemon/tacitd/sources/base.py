@@ -144,50 +144,12 @@ class HookQuestion(Struct, frozen=True):
     error: str = ""
 
 
-class HookEntry(Struct, frozen=True):
-    """An entry of tacitd's in a client's settings."""
-
-    event: str
-    command: str
-    path: tuple[str | int, ...]
-    """Keys and indexes from the top of the settings file."""
-
-
 class HookFormat(Protocol):
-    """How a client's hooks are set up, and what they say. Texts are whole settings files."""
+    """What a client's hooks run, and what they say."""
 
     @property
     def program(self) -> Path:
-        """The program that the hooks run, to be copied to a stable place."""
-        ...
-
-    @property
-    def program_name(self) -> str:
-        """The name of the copy. Entries are recognised by it."""
-        ...
-
-    def find_settings(self, home: Path, project: Path | None) -> Path:
-        """The settings file of the client with this directory, or a person's own one in a project."""
-        ...
-
-    def list_entries(self, text: str) -> list[HookEntry]:
-        """tacitd's entries. Raises FileRefusedError if the text is not understood."""
-        ...
-
-    def has_plugin(self, text: str) -> bool:
-        """Whether the settings enable tacitd's plugin for the client, which has hooks and the MCP server of its own."""
-        ...
-
-    def choose_events(self, versions: Sequence[str]) -> tuple[str, ...]:
-        """The events that may be in a settings file which clients of these versions read; of unknown clients, if empty."""
-        ...
-
-    def add_entries(self, text: str, command: str, events: Sequence[str]) -> str:
-        """The text with one entry for each of the events that runs `command`. Raises FileRefusedError."""
-        ...
-
-    def remove_entries(self, text: str) -> str:
-        """The text without tacitd's entries. Raises FileRefusedError."""
+        """The program, which needs no package. It is run with the state directory as its argument."""
         ...
 
     def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:

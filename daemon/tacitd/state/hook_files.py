@@ -1,7 +1,10 @@
-"""The copy of the program that a client's hooks run, in `hooks/` of the state directory. What it sends is in sources/."""
+"""The script that a client's hooks run, in `hooks/` of the state directory. What the hooks say is in sources/."""
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from pathlib import Path
 
 from tacitd.files.disk import Disk
@@ -10,11 +13,19 @@ from tacitd.files.replaced import replace_file
 
 HOOKS_DIR = "hooks"
 """Directory in the state directory."""
+SCRIPT = "tacitd-hook"
+"""Of the shell script in it, which the plugin's `run-hook.sh` looks for and reads."""
 
 
-def write_hook_program(state_dir: Path, program: Path, name: str, disk: Disk | None = None) -> None:
-    """Copy the program there under this name, unless it is there in this version. Raises OSError."""
-    copy = make_private_dir(state_dir / HOOKS_DIR, disk) / name
-    wanted = program.read_bytes()
-    if not copy.is_file() or copy.read_bytes() != wanted:
-        replace_file(copy, wanted, mode=0o700, disk=disk)
+def write_hook_script(state_dir: Path, program: Path, disk: Disk | None = None) -> None:
+    """Write the script that runs the hooks' program for this state directory, unless it is there as wanted. Raises OSError.
+
+    The interpreter outside the virtual environment runs it, without `site`, which takes most of the time to start: a `python3`
+    on the PATH may be a shim that takes seven times as long.
+    """
+    script = make_private_dir(state_dir / HOOKS_DIR, disk) / SCRIPT
+    words = [os.path.realpath(sys.executable), "-I", "-S", str(program), str(state_dir)]
+    head = "# Written by tacitd's daemon at its start; the plugin's hooks run it.\n"
+    wanted = f"{head}exec {shlex.join(words)}\n".encode()
+    if not script.is_file() or script.read_bytes() != wanted:
+        replace_file(script, wanted, mode=0o600, disk=disk)

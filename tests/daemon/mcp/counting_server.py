@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tacitd.mcp.agent_tools import AgentResource, AgentTool, ToolParameter
-from tacitd.mcp.server import index_offer, serve
+from tacitd.mcp.mcp_server import index_offer, serve
 from tacitd.mcp.tools import bind_tool
 
 COUNT: list[int] = []

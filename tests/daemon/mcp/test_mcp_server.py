@@ -16,7 +16,7 @@ from counting_server import GATE
 from mcp import Client, MCPError
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from tacitd.mcp.server import VERSIONS
+from tacitd.mcp.mcp_server import VERSIONS
 from tacitd.mcp.tools import SHOW_AT_ONCE
 
 pytestmark = pytest.mark.undated
@@ -146,11 +146,11 @@ def test_a_resource_that_cannot_be_read_is_an_error(
 # --- bytes --------------------------------------------------------------------------------------------------
 
 
-def talk(directory: Path, *messages: object) -> list[dict[str, Any]]:
+def talk(directory: Path, *messages: bytes | dict[str, Any]) -> list[dict[str, Any]]:
     """What a server answers to these messages until its input ends."""
     lines = [
         one if isinstance(one, bytes) else json.dumps({"jsonrpc": "2.0", **one}).encode() for one in messages
-    ]  # type: ignore[dict-item]
+    ]
     done = subprocess.run(
         [sys.executable, SERVER], input=b"\n".join(lines), cwd=directory, capture_output=True, timeout=60
     )

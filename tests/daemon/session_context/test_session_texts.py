@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from tacitd.files.log import Log
-from tacitd.handler import Plugin
+from tacitd.handler import Plugin, StoredItem
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import KEPT, ShownTexts
@@ -33,6 +33,13 @@ class Toys(ModuleType):
         """The facts, one a line."""
         return "\n".join(["## Facts", *self.facts]) if self.facts else ""
 
+    waiting = 0
+
+    def list_items(self, environ: object, root: Path) -> list[StoredItem]:
+        """As many items that wait for the person as `waiting`, and one that does not, in the project `/w`."""
+        reasons = ["", *["withheld"] * self.waiting] if root == Path("/w") else []
+        return [StoredItem(f"i{n}", "line", "x", review=why) for n, why in enumerate(reasons)]
+
     def advise(self, call: FailedCall) -> object:
         """The advice, if the error has the word `fail`."""
         return self.advice if "fail" in call.error else ()
@@ -53,11 +60,18 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "claude"
 
 
-def make_texts(home: Path, tmp_path: Path) -> SessionTexts:
+def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> SessionTexts:
     """As the daemon does at its start."""
-    plugin = Plugin("toy", "no:thing", context="toy_texts:section", failure_advice="toy_texts:advise")
-    shown = ShownTexts(Log(tmp_path / "shown.jsonl"), FakeClock())
-    return SessionTexts(make_source(home), [plugin], shown, FakeClock())
+    plugin = Plugin(
+        "toy",
+        "no:thing",
+        context="toy_texts:section",
+        failure_advice="toy_texts:advise",
+        items="toy_texts:list_items",
+    )
+    clock = clock or FakeClock()
+    shown = ShownTexts(Log(tmp_path / "shown.jsonl"), clock)
+    return SessionTexts(make_source(home), [plugin], shown, clock, {})
 
 
 def ask(home: Path, **fields: str) -> HookQuestion:
@@ -161,3 +175,20 @@ def test_the_log_stays_short(tmp_path: Path) -> None:
     assert again.select_changed("s549", {"a": "x" * 10, "b": "549"}) == {}
     assert again.list_advice("s549") == {"k" * 300}
     assert again.select_changed("s0", {"a": "x" * 10}) == {"a": "x" * 10}
+
+
+def test_once_a_day_a_session_says_what_waits_in_review(toys: Toys, home: Path, tmp_path: Path) -> None:
+    """Of its project, in the first session of a day that begins; also after a restart of the daemon, and without other sections."""
+    clock = FakeClock()
+    toys.waiting, toys.facts = 2, ()
+    line = "2 lines wait for the person's decision: `tacitd review` shows them."
+    assert line not in make_texts(home, tmp_path, clock).answer_hook(ask(home, source="resume"))
+    assert line not in make_texts(home, tmp_path, clock).answer_hook(ask(home, cwd="/other"))
+    assert line in make_texts(home, tmp_path, clock).answer_hook(ask(home))
+    assert make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s2")) == ""
+    clock.advance(86_400.0)
+    toys.waiting = 1
+    assert "1 line waits for" in make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s3"))
+    clock.advance(86_400.0)
+    toys.waiting = 0
+    assert make_texts(home, tmp_path, clock).answer_hook(ask(home, session="s4")) == ""

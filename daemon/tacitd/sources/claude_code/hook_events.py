@@ -1,44 +1,52 @@
-"""The events of Claude Code's hooks that tacitd uses, which clients may have them in their settings, and what is printed.
+"""What the hooks of Claude Code say, and what is printed for them (CLAUDE_CODE.md section 4). Pure.
 
-Clients until 2.1.63 ignore a whole settings file that names an event which they do not know; from 2.1.110 on they ignore
-the event. So the newer events are only added where no older client was used (CLAUDE_CODE.md section 4).
+The plugin names the events in `plugin/hooks/hooks.json`; each runs hook_program.py.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from tacitd.sources.base import HookQuestion
-from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.sources.base import HookQuestion, SessionHint
 
-EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "PreCompact", "SessionEnd")
-"""Known to every supported client."""
-NEWER_EVENTS = ("SubagentStart", "PostToolUseFailure")
-UNWAITED_EVENTS = ("UserPromptSubmit", "Stop")
-"""Nothing is printed for these, so a client that can run a hook beside its own work need not wait."""
-TIMEOUT = 5
-"""Seconds after which the client ends the program; it needs some milliseconds."""
-TOLERANT_SINCE = (2, 1, 110)
-"""The first version that was seen to go on with an unknown event in its settings."""
+EVENTS = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "Stop",
+    "PreCompact",
+    "SessionEnd",
+    "SubagentStart",
+    "PostToolUseFailure",
+)
 LONGEST_ERROR = 20_000
 """Characters of a failed call's error that are looked at: its end."""
-_VERSION = compile_lazily(r"(\d+)\.(\d+)\.(\d+)")
+LONGEST_ID = 200
 
 
-def choose_events(versions: Sequence[str]) -> tuple[str, ...]:
-    """All events if every one of these clients tolerates unknown ones, and there is at least one; otherwise the old ones."""
-    found = [_VERSION.match(one) for one in versions]
-    numbers = [tuple(map(int, one.groups())) if one else (0, 0, 0) for one in found]
-    return (*EVENTS, *NEWER_EVENTS) if numbers and min(numbers) >= TOLERANT_SINCE else EVENTS
+class ClaudeCodeHooks:
+    """The hooks of Claude Code."""
 
+    program = Path(__file__).parent / "hook_program.py"
 
-def make_entry(event: str, command: str, *, newer: bool) -> dict[str, object]:
-    """The entry of an event. `newer`: all clients that read it are at least TOLERANT_SINCE; older ones wait for every hook."""
-    entry: dict[str, object] = {"type": "command", "command": command, "timeout": TIMEOUT}
-    return entry | {"async": True} if newer and event in UNWAITED_EVENTS else entry
+    def read_hint(self, data: Mapping[str, object]) -> SessionHint | None:
+        """What a hook's input says about a session; None if it is not an input of Claude Code."""
+        event, session, path = (data.get(key) for key in ("hook_event_name", "session_id", "transcript_path"))
+        if not (isinstance(event, str) and isinstance(session, str) and isinstance(path, str)):
+            return None
+        if event not in EVENTS or not 0 < len(session) <= LONGEST_ID or not is_path(path):
+            return None
+        return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
+
+    def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
+        """What a hook's input wants a text for; None if there is nothing to answer."""
+        return read_question(data)
+
+    def format_answer(self, question: HookQuestion, text: str) -> str:
+        """What the hook has to print so that the client puts this text into the session."""
+        return format_answer(question, text)
 
 
 def read_question(data: Mapping[str, object]) -> HookQuestion | None:

@@ -1,11 +1,11 @@
-"""The program that Claude Code runs for its hooks: it reports to the daemon what happened, and never disturbs the client.
+"""The program that the hooks of Claude Code run: it tells the daemon at once what happened in a session. A hint, never needed.
 
-    python3 -I -S hook_program.py [SOCKET]
+    python3 -I -S hook_program.py STATE_DIR
 
-`tacitd hooks install` copies this file into the state directory, so it must not import tacitd. It hands the hook's JSON
-from standard input to the daemon's socket, without an argument the one that the state directory names. If no daemon answers,
-it does nothing: the next start compares all files. For the events in ANSWERED it prints what the daemon has for the session,
-if that comes in time; otherwise nothing. It exits with 0, whatever happens. In tacitd's own model calls it does nothing
+The plugin runs it, outside any virtual environment, so it must not import tacitd. It hands the hook's JSON from standard input to
+the socket of the daemon with this state directory. If no daemon answers, it keeps nothing: the next start compares all files. For
+the events in ANSWERED it prints what the daemon has for the session, if that comes in time; a session that starts while no daemon
+has run for a day gets one line about that. It exits with 0, whatever happens. In tacitd's own model calls it does nothing
 (SPEC S-62).
 
 A prompt waits for this program, so on the usual path it imports only what the interpreter has loaded already, and
@@ -29,6 +29,12 @@ ANSWERED = (b"SessionStart", b"SubagentStart", b"PostToolUseFailure")
 UNCONFIRMED = (b"UserPromptSubmit", b"Stop")
 """A person waits for these. They are sent without waiting until the daemon has read them: without such a hint it finds the
 same words in the transcript."""
+LONGEST_ANSWER = 64 << 10
+"""Bytes of both answers; a context has at most 9,000 characters, each of six bytes if it is escaped."""
+SNAPSHOT = "status.json"
+"""File in the state directory that a running daemon writes every minute."""
+ABSENT = 86_400.0
+"""Seconds without a daemon after which a session that starts gets a line about it."""
 FIELDS = (
     "hook_event_name", "session_id", "transcript_path", "cwd", "reason", "source", "trigger", "agent_type", "tool_name",
 )  # fmt: skip
@@ -80,6 +86,8 @@ def send_input(path: str, data: bytes) -> bytes:
         if b"\n" not in got and b"\n" in part:
             deadline += ANSWER_PATIENCE
         got += part
+        if len(got) > LONGEST_ANSWER:  # no daemon sends so much
+            return b""
     _, _, second = got.partition(b"\n")
     begin = second.find(b'"text":"')
     return second[begin + 7 :] if begin >= 0 and second.endswith(b"\n") else b""
@@ -101,27 +109,33 @@ def decode_string(text: str) -> str:
     return str(scanstring(text, 1)[0])
 
 
-def print_text(quoted: bytes) -> None:
-    """Print a JSON string's value on standard output. Raises OSError, ValueError."""
-    left = decode_string(quoted.decode()).encode("utf-8", "replace")
+def print_text(text: str) -> None:
+    """Print a text on standard output. Raises OSError."""
+    left = text.encode("utf-8", "replace")
     while left:
         left = left[os.write(1, left) :]
 
 
-def find_socket() -> str:
-    """The socket of the running daemon, from the state directory of this environment.
-
-    As `tacitd.state.paths` finds it; its file `socket` names the socket.
-    """
-    home = os.environ.get("HOME", "")
-    base = os.environ.get("XDG_STATE_HOME", "")
-    usual = home + ("/Library/Application Support" if sys.platform == "darwin" else "/.local/state")
-    state = os.environ.get("TACITD_STATE_DIR") or (base if base.startswith("/") else usual) + "/tacitd"
+def find_socket(state: str) -> str:
+    """The socket of the daemon, which writes its path to a file at its start."""
     try:
         fd = os.open(state + "/socket", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         return os.fsdecode(os.read(fd, 4096)).rstrip("\n")
     except OSError:
         return state + "/tacitd.sock"
+
+
+def describe_absence(state: str) -> str:
+    """A line for a session that starts while no daemon runs; "" if one ran within a day, or it is not known. Raises OSError."""
+    last = os.stat(state + "/" + SNAPSHOT).st_mtime  # noqa: PTH116 - importing pathlib takes as long as starting Python
+    if time.time() - last < ABSENT:
+        return ""
+    day = time.strftime("%Y-%m-%d", time.localtime(last))
+    return (
+        "tacitd has not run since "
+        + day
+        + ": nothing typed since then is learned. `tacitd start` starts it; tell the person once.\n"
+    )
 
 
 def reduce_input(data: bytes) -> bytes:
@@ -148,12 +162,19 @@ def reduce_input(data: bytes) -> bytes:
 def main() -> None:
     """Read one hook's input, pass it on, and print the answer. Raises OSError, ValueError."""
     data = read_input().strip()
-    if os.environ.get(MARK) or not data.startswith(b"{"):
+    if os.environ.get(MARK) or len(sys.argv) != 2 or not data.startswith(b"{"):
         return
-    socket = sys.argv[1] if len(sys.argv) > 1 else find_socket()
     small = data if len(data) <= SENT else reduce_input(data)
-    if small and (text := send_input(socket, small)):
-        print_text(text)
+    if not small:
+        return
+    try:
+        text = send_input(find_socket(sys.argv[1]), small)
+    except (FileNotFoundError, ConnectionRefusedError):  # no daemon runs
+        if has_event(small, (b"SessionStart",)):
+            print_text(describe_absence(sys.argv[1]))
+        return
+    if text:
+        print_text(decode_string(text.decode()))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from tacitd.sources.base import ClientUse, HookFormat, OwnCalls, SessionClaim
 from tacitd.sources.claude_code import session_files, tool_answers
 from tacitd.sources.claude_code.client_versions import list_clients
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
-from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
+from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
 from tacitd.sources.claude_code.line_reader import LineReader
 from tacitd.sources.instruction_files import ContextFiles
 

@@ -1,4 +1,4 @@
-"""What hooks ask for and print, and which events a settings file may have."""
+"""What hooks say, ask for and print."""
 
 from __future__ import annotations
 
@@ -7,24 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.sources.base import HookQuestion
+from tacitd.sources.base import HookQuestion, SessionHint
 from tacitd.sources.claude_code.hook_events import (
     EVENTS,
-    NEWER_EVENTS,
-    choose_events,
+    ClaudeCodeHooks,
     format_answer,
     read_question,
 )
 
 COMMON = {"session_id": "2c79", "transcript_path": "/p/2c79.jsonl", "cwd": "/w"}
-
-
-def test_which_events_are_safe() -> None:
-    """CLAUDE_CODE.md, fact 11: one old client that reads the file decides; unknown clients count as old."""
-    every = (*EVENTS, *NEWER_EVENTS)
-    assert choose_events(["2.1.328", "2.1.197"]) == choose_events(["2.1.110"]) == every
-    for old in ([], ["2.1.328", "2.1.63"], ["2.0.76"], ["2.1.328", "odd"]):
-        assert choose_events(old) == EVENTS
 
 
 def test_what_is_asked() -> None:
@@ -70,8 +61,25 @@ def test_what_is_printed() -> None:
     """A session's start takes plain text in all versions; the newer events take JSON only."""
     question = HookQuestion("SessionStart", "context", "s", Path("/p"), "/w")
     assert format_answer(question, "text") == "text" and format_answer(question, "") == ""
-    for event in NEWER_EVENTS:
+    for event in ("SubagentStart", "PostToolUseFailure"):
         question = HookQuestion(event, "failure", "s", Path("/p"), "/w")
         said = json.loads(format_answer(question, "text\n"))
         assert said == {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "text\n"}}
         assert format_answer(question, "") == ""
+
+
+def test_what_a_hook_says() -> None:
+    """CLAUDE_CODE.md 4.2: the end of a session and a compaction are marked; other input says nothing."""
+    for event in EVENTS:
+        assert ClaudeCodeHooks().read_hint({**COMMON, "hook_event_name": event}) == SessionHint(
+            "2c79", Path("/p/2c79.jsonl"), ended=event == "SessionEnd", compacts=event == "PreCompact"
+        )
+    odd: list[dict[str, object]] = [
+        {"hook_event_name": "Notification"},
+        {"session_id": ""},
+        {"session_id": "x" * 201},
+        {"session_id": 7},
+        {"transcript_path": "p"},
+    ]
+    for change in odd:
+        assert ClaudeCodeHooks().read_hint({**COMMON, "hook_event_name": "Stop", **change}) is None

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.sources.claude_code.hook_entries import ClaudeCodeHooks
-from tacitd.state.paths import state_dir
+from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
+from tacitd.state.paths import SNAPSHOT
 
 pytestmark = pytest.mark.scenario
 
@@ -33,13 +33,14 @@ def encode(data: object) -> bytes:
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """A short directory for the socket, and the state directory in it."""
+    """The state directory of a daemon whose socket is `s` in it."""
+    (tmp_path / "socket").write_text(f"{tmp_path / 's'}\n")
     yield tmp_path
 
 
 def run(home: Path, data: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
     """Run the program as an entry does, and check what always holds."""
-    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home / "s")]
+    command = [sys.executable, "-I", "-S", str(PROGRAM), str(home)]
     done = subprocess.run(
         command, input=data, env=os.environ | variables, capture_output=True, timeout=PATIENCE
     )
@@ -117,7 +118,7 @@ def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: b
     answer = json.dumps({"id": 2, "result": {"text": TEXT}}, ensure_ascii=ascii_only, separators=(",", ":"))
     thread = answer_lines(home, [b"{}\n", answer.encode() + b"\n"], 0.2)
     data = encode({**STOP, "hook_event_name": event})
-    done = run_raw(home, data, str(home / "s"))
+    done = run_raw(home, data, str(home))
     thread.join()
     assert done.stdout.decode() == TEXT
 
@@ -130,37 +131,59 @@ def test_the_text_for_a_session_is_printed(home: Path, event: str, ascii_only: b
         [b"{}\n", b'{"id":2,"result":{"text":"cut'],
         [b"{}\n", b'{"id":2,"result":{"text":"\\q"}}\n'],
         [b"{}\n"],
+        [b'{"id":1,"result":{}}\n' + b'{"id":2,"result":{"text":"' + b"x" * 100_000 + b'"}}\n'],
     ],
 )
 def test_without_a_text_nothing_is_printed(home: Path, answers: list[bytes]) -> None:
-    """An empty one, an error, a torn or damaged one, a daemon that ends."""
+    """An empty one, an error, a torn or damaged one, a daemon that ends, one that sends 100 kB."""
     thread = answer_lines(home, answers)
     data = encode({**STOP, "hook_event_name": "SessionStart"})
-    done = run_raw(home, data, str(home / "s"))
+    done = run_raw(home, data, str(home))
     thread.join()
     assert done.stdout == b""
 
 
-def test_without_arguments_the_state_directory_names_the_socket(home: Path) -> None:
-    """For hooks that cannot name the paths, such as a plugin's: the directory as `tacitd.state.paths` finds it."""
-    (home / "socket").write_text(f"{home / 's'}\n")
-    thread, got = serve(home, b"{}\n")
-    run_raw(home, encode(STOP), TACITD_STATE_DIR=str(home))
+def test_without_the_daemons_file_the_socket_is_in_the_state_directory(home: Path) -> None:
+    """And with none or two arguments it does nothing."""
+    (home / "socket").unlink()
+    (home / "s").symlink_to(home / "tacitd.sock")
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(home / "tacitd.sock"))
+    listening.listen(1)
+    with listening:
+        run(home, encode(STOP))
+        with listening.accept()[0] as peer:
+            assert json.loads(peer.recv(1 << 20))["params"]["input"] == STOP
+    for arguments in ([], [str(home), "x"]):
+        assert run_raw(home, encode(STOP), *arguments).stdout == b""
+
+
+@pytest.mark.parametrize("leftover", [False, True])
+@pytest.mark.parametrize(("days", "says"), [(0.5, False), (3.0, True)])
+def test_a_session_says_since_when_no_daemon_ran(home: Path, days: float, says: bool, leftover: bool) -> None:
+    """In one line with the day, of a session that starts; not within a day, and not where none ever ran."""
+    if leftover:  # of a daemon that was killed
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+            listening.bind(str(home / "s"))
+    start = encode({**STOP, "hook_event_name": "SessionStart"})
+    assert run_raw(home, start, str(home)).stdout == b""
+    (home / SNAPSHOT).write_text("{}")
+    last = time.time() - days * 86_400.0
+    os.utime(home / SNAPSHOT, (last, last))
+    day = time.strftime("%Y-%m-%d", time.localtime(last))
+    printed = run_raw(home, start, str(home)).stdout.decode()
+    assert (f"tacitd has not run since {day}: " in printed and printed.count("\n") == 1) == says
+    assert says or printed == ""
+    assert run_raw(home, encode(STOP), str(home)).stdout == b""
+
+
+def test_a_daemon_that_hangs_is_not_absent(home: Path) -> None:
+    """It may only be busy."""
+    (home / SNAPSHOT).write_text("{}")
+    os.utime(home / SNAPSHOT, (0.0, 0.0))
+    thread, _ = serve(home, None)
+    assert run_raw(home, encode({**STOP, "hook_event_name": "SessionStart"}), str(home)).stdout == b""
     thread.join()
-    assert json.loads(got[0])["params"]["input"] == STOP
-    (home / "s").unlink()
-    for variables in (
-        {"XDG_STATE_HOME": str(home / "x"), "HOME": "/nowhere"},
-        {"HOME": str(home), "XDG_STATE_HOME": ""},
-    ):
-        state = state_dir(os.environ | {"TACITD_STATE_DIR": ""} | variables)
-        state.mkdir(parents=True)
-        (state / "socket").write_text(f"{home / 's'}\n")
-        thread, got = serve(home, b"{}\n")
-        run_raw(home, encode(STOP), TACITD_STATE_DIR="", **variables)
-        thread.join()
-        assert json.loads(got[0])["params"]["input"] == STOP
-        (home / "s").unlink()
 
 
 @pytest.mark.parametrize("text", ["plain", 'quotes " and \\ and \n newlines', "日本語", "x" * 200_000])
@@ -186,8 +209,8 @@ def test_without_a_daemon_nothing_is_kept(home: Path) -> None:
     """The next start compares all files; a person's words are in no file of this program."""
     for event in ("UserPromptSubmit", "SessionEnd", "SessionStart"):
         run(home, encode({**STOP, "hook_event_name": event, "prompt": WORDS}))
-        run_raw(home, encode({**STOP, "hook_event_name": event}), TACITD_STATE_DIR=str(home / "state"))
-    assert list(home.iterdir()) == []
+        assert run_raw(home, encode({**STOP, "hook_event_name": event}), str(home / "gone")).stdout == b""
+    assert [path.name for path in home.iterdir()] == ["socket"]
 
 
 @pytest.mark.parametrize("event", ["Stop", "SessionEnd", "SessionStart"])
@@ -224,7 +247,6 @@ def test_a_daemon_that_hangs_delays_nothing(home: Path, event: str) -> None:
 def test_garbage_says_nothing(home: Path, data: bytes) -> None:
     """Nothing, half an object, 10 MB: no output."""
     run(home, data)
-    assert list(home.iterdir()) == []
 
 
 def test_an_input_of_many_megabytes_is_reduced(home: Path) -> None:

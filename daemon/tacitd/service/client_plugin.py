@@ -1,0 +1,206 @@
+"""The plugin in Claude Code: put in and taken out by the client's own commands, and what its settings say about it.
+
+The plugin is in the package, in a folder that is also a marketplace (`.claude-plugin/marketplace.json`). Clients from 2.1.331
+on read it in place, earlier ones copy it. tacitd writes no file of the client.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tacitd.control.client import call_daemon
+from tacitd.errors import TacitdError, UnavailableError, describe_os_error
+from tacitd.model.environment import with_directory
+from tacitd.model.locate import find_command
+from tacitd.service.finding import DoctorFinding
+from tacitd.state.hook_files import HOOKS_DIR, SCRIPT
+from tacitd.state.paths import SOCKET_FILE, Paths
+
+NAME = "tacitd"
+"""Of the plugin, and of the marketplace."""
+ID = f"{NAME}@{NAME}"
+OLDEST = (2, 1, 110)
+"""The first client that was seen to go on with an event of hooks that it does not know."""
+MANAGED = (
+    Path("/etc/claude-code/managed-settings.json"),
+    Path("/Library/Application Support/ClaudeCode/managed-settings.json"),
+)
+"""Settings of an organisation, on Linux and macOS."""
+PATIENCE = 120.0
+"""Seconds for a command of the client."""
+LEFT = "Claude Code keeps its own: empty `enabledPlugins` and `extraKnownMarketplaces` in settings.json, and plugins/"
+"""What the client's uninstallation leaves."""
+RunClient = Callable[[Sequence[str]], tuple[int, str]]
+"""Runs a command of the client, given without the program; returns its exit code and what it printed. Raises TacitdError."""
+
+
+class PluginState(Struct, frozen=True):
+    """What the client's settings say."""
+
+    is_enabled: bool = False
+    marketplace: Path | None = None
+    """The folder that the plugin is read from; None if it comes from elsewhere, or there is none."""
+    is_known: bool = False
+    """Whether the marketplace or the plugin is named, also if the plugin is off."""
+    disabled_by: Path | None = None
+    """The settings file that switches all hooks off."""
+
+
+def find_marketplace() -> Path:
+    """The folder with the plugin: in the package, or the top of a checkout that runs in place."""
+    package = Path(__file__).parents[1]
+    return next(
+        (one for one in (package / "claude_plugin", package.parents[1]) if (one / ".claude-plugin").is_dir()),
+        package / "claude_plugin",
+    )
+
+
+def read_state(config_dir: Path, cwd: Path) -> PluginState:
+    """What the settings of the person, of an organisation, and of the project in `cwd` say."""
+    own = _read_settings(config_dir / "settings.json")
+    enabled, markets = own.get("enabledPlugins"), own.get("extraKnownMarketplaces")
+    plugin = enabled.get(ID) if isinstance(enabled, dict) else None
+    market = markets.get(NAME) if isinstance(markets, dict) else None
+    source = market.get("source") if isinstance(market, dict) else None
+    path = source.get("path") if isinstance(source, dict) else None
+    files = [
+        config_dir / "settings.json",
+        *(cwd / ".claude" / f"settings{part}.json" for part in ("", ".local")),
+    ]
+    off = (file for file in (*MANAGED, *files) if _read_settings(file).get("disableAllHooks") is True)
+    return PluginState(
+        plugin is True,
+        Path(path) if isinstance(path, str) else None,
+        plugin is not None or market is not None,
+        next(off, None),
+    )
+
+
+def _read_settings(file: Path) -> dict[str, Any]:
+    """The settings in a file; none if it cannot be read."""
+    try:
+        document = json.loads(file.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def make_runner(command: str, environ: Mapping[str, str]) -> RunClient:
+    """What runs the client that `claude.command` names. Raises UnavailableError if it is not found."""
+    program = find_command(command, environ)
+    if program is None:
+        hint = "install Claude Code, or set `claude.command` to its path"
+        raise UnavailableError(f"the client `{command}` is not found", hint)
+    # A client of npm looks for `node` beside itself.
+    env = {**environ, "PATH": with_directory(environ.get("PATH", ""), str(program.parent))}
+
+    def run(arguments: Sequence[str]) -> tuple[int, str]:
+        try:
+            done = subprocess.run(
+                [str(program), *arguments],
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=PATIENCE,
+                check=False,
+            )
+        except OSError as error:
+            raise TacitdError(*describe_os_error(error)) from error
+        except subprocess.TimeoutExpired as error:
+            raise TacitdError(
+                f"`claude {' '.join(arguments)}` did not end within {PATIENCE:.0f} s"
+            ) from error
+        return done.returncode, done.stdout.decode("utf-8", "replace")
+
+    return run
+
+
+def install_plugin(run: RunClient, marketplace: Path) -> None:
+    """Put the plugin in, or bring it up to date: doing it again is fine. Raises TacitdError."""
+    _, version = run(["--version"])
+    numbers = re.match(r"(\d+)\.(\d+)\.(\d+)", version)
+    if numbers is None or tuple(map(int, numbers.groups())) < OLDEST:
+        oldest = ".".join(map(str, OLDEST))
+        raise TacitdError(
+            f"the plugin needs Claude Code {oldest} or newer, this is {version.strip()}", "`claude update`"
+        )
+    for arguments in (["marketplace", "add", str(marketplace)], ["install", ID], ["update", ID]):
+        _require(run, arguments)
+
+
+def remove_plugin(run: RunClient, state: PluginState) -> bool:
+    """Take the plugin and its marketplace out. Returns whether there was one. Raises TacitdError."""
+    if not state.is_known:
+        return False
+    run(["plugin", "uninstall", ID])  # fails if only the marketplace is left
+    code, text = run(["plugin", "marketplace", "remove", NAME])
+    if code != 0 and "not found" not in text:
+        raise _describe_failure(["marketplace", "remove", NAME], code, text)
+    return True
+
+
+def _require(run: RunClient, arguments: Sequence[str]) -> None:
+    code, text = run(["plugin", *arguments])
+    if code != 0:
+        raise _describe_failure(arguments, code, text)
+
+
+def _describe_failure(arguments: Sequence[str], code: int, text: str) -> TacitdError:
+    command = f"`claude plugin {' '.join(arguments)}`"
+    last = text.strip().splitlines()[-1:] or [f"it ended with {code}"]
+    return TacitdError(f"{command} failed: {last[0]}", f"try {command} by hand")
+
+
+def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:
+    """Whether sessions that start in `cwd` have the plugin, and whether its hooks find the daemon."""
+    state, here = read_state(paths.config_dir, cwd), find_marketplace()
+    install = "`tacitd plugin install`"
+    if not state.is_enabled:
+        what = "the plugin is not in Claude Code: sessions get no lessons, tools and commands, and lines come minutes later"
+        yield DoctorFinding("plugin.absent", "warning", what, install)
+        return
+    if state.marketplace is not None and not _is_same(state.marketplace, here):
+        what = f"Claude Code reads the plugin from {state.marketplace}, which is not that of this tacitd"
+        yield DoctorFinding("plugin.elsewhere", "warning", what, install)
+    elif state.disabled_by is not None:
+        what = f"{state.disabled_by} has `disableAllHooks`, so the plugin's hooks do not run"
+        yield DoctorFinding(
+            "plugin.no-hooks", "warning", what, "remove it there, if it was not meant for tacitd too"
+        )
+    else:
+        yield DoctorFinding("plugin.installed", "ok", "the plugin is in Claude Code")
+    yield from _check_hooks(paths)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.exists() and one.resolve() == other.resolve()
+
+
+def _check_hooks(paths: Paths) -> Iterator[DoctorFinding]:
+    """Compare the daemon that answers here with the one that hooks of this environment find, by the state directory alone."""
+    try:
+        watched = call_daemon(paths.socket, "status", timeout=5.0)["watching"]["root"]
+    except (TacitdError, KeyError, TypeError):
+        return  # no daemon: `daemon.absent` says so
+    try:
+        named = (paths.state_dir / SOCKET_FILE).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        named = ""
+    if not (paths.state_dir / HOOKS_DIR / SCRIPT).is_file() or not _is_same(
+        Path(named or "/-"), paths.socket
+    ):
+        what = f"hooks look for the daemon in {paths.state_dir}, and do not find the one that answers on {paths.socket}"
+        hint = "`tacitd restart`; where the client starts, TACITD_STATE_DIR must be that of the daemon"
+        yield DoctorFinding("plugin.astray", "warning", what, hint)
+    elif watched != str(paths.config_dir):
+        what = f"the daemon watches {watched}, and ignores hooks of {paths.config_dir}"
+        hint = "a second daemon with its own TACITD_STATE_DIR, which must be set where the client starts, too"
+        yield DoctorFinding("plugin.other-account", "warning", what, hint)
