@@ -67,7 +67,9 @@ def test_the_first_command_ends_with_the_daemon_running(tmp_path: Path) -> None:
             [program, "mcp"], env=env, input=asked, capture_output=True, text=True, timeout=60, check=False
         )
         assert '"serverInfo"' in server.stdout, server.stderr
-        (copy,) = (tmp_path / ".local/share/tacitd/venv/lib").glob("python*/site-packages/tacitd/claude_plugin")
+        (copy,) = (tmp_path / ".local/share/tacitd/venv/lib").glob(
+            "python*/site-packages/tacitd/claude_plugin"
+        )
         source = json.loads((copy / ".claude-plugin/marketplace.json").read_text())["plugins"][0]["source"]
         assert (copy / source / "hooks/run-hook.sh").is_file() and (copy / source / ".mcp.json").is_file()
         refused = tacitd("plugin", "install")
