@@ -229,6 +229,12 @@ def test_what_an_agent_writes_waits_for_the_person_if_it_is_an_order(make: MakeD
         ]
     said = call_tools(daemon, calls)
     assert not any(one.get("isError") for one in said[-8:]), said[-8:]
+    answers = {
+        text: one["content"][0]["text"] for text, one in zip((*HOSTILE, *PLAIN), said[3::4], strict=True)
+    }
+    assert {text for text, answer in answers.items() if "it waits for the person" in answer} == {*HOSTILE}, (
+        answers
+    )
     daemon.sync()
     active = daemon.cli("lesson", "list").stdout
     rules = daemon.home / ".claude/rules/tacitd.md"

@@ -13,7 +13,7 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile.fields import FIELDS
+from tacitd_handlers.profile.fields import CUSTOM, FIELDS
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.ownership import AGENT
 from tacitd_handlers.profile.profile_changes import ProfilePlan
@@ -32,9 +32,10 @@ def store_agent_value(
     is_list = FIELDS.get(path) == "list" or not isinstance(value, str)
     if has_secret(f"{path}: {' '.join(given)}"):
         raise TacitdError("the value has what looks like a secret", "leave it out")
-    # An order or an address can be in the keys of a path too.
-    named = path.replace(".", " ").replace("_", " ").replace("-", " ")
-    texts = [*given, path.replace("_", " "), *(f"{named}: {one}" for one in given), " ".join(given)]
+    # An order can be in the keys of a path too: with its dots, which addresses and places of files have, or spaces for them.
+    named = path.removeprefix(f"{CUSTOM}.").replace("_", " ")
+    names = [named, path.removeprefix(f"{CUSTOM}."), named.replace(".", " ").replace("-", " ")]
+    texts = [*given, *(f"{name}: {one}" for name in names for one in given)]
     fault = next((why for one in texts if (why := find_agent_fault(one))), "")
     if not fault:
         said = PartialProfile({path: given if is_list else given[0]})
