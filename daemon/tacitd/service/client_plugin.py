@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from msgspec import Struct
@@ -178,6 +179,14 @@ def check_plugin(paths: Paths, cwd: Path) -> Iterator[DoctorFinding]:
     else:
         yield DoctorFinding("plugin.installed", "ok", "the plugin is in Claude Code")
     yield from _check_hooks(paths)
+
+
+def check_server(paths: Paths, cwd: Path, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Whether the plugin's tools for agents can start: the client looks for the program on PATH."""
+    if read_state(paths.config_dir, cwd).is_enabled and which("tacitd", path=environ.get("PATH")) is None:
+        what = "the plugin's tools for agents start `tacitd`, and no such program is on PATH"
+        hint = "add its directory, such as ~/.local/bin, to your PATH"
+        yield DoctorFinding("mcp.path", "warning", what, hint)
 
 
 def _is_same(one: Path, other: Path) -> bool:

@@ -23,7 +23,7 @@ from tacitd.model.port import Why
 from tacitd.model.probe import describe_missing
 from tacitd.plugins import find_plugins
 from tacitd.service import service_checks
-from tacitd.service.client_plugin import check_plugin
+from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
 from tacitd.service.quick_checks import examine_places, report_absent, report_configuration, report_python
@@ -56,7 +56,7 @@ def examine_machine(
         found += service_checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
     found += examine_places(paths)
-    found += check_plugin(paths, Path.cwd())
+    found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
     found += _ask_plugins(environ)
     return found
 

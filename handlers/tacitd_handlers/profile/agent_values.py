@@ -35,7 +35,7 @@ def store_agent_value(
     # An order can be in the keys of a path too: with its dots, which addresses and places of files have, or spaces for them.
     named = path.removeprefix(f"{CUSTOM}.").replace("_", " ")
     names = [named, path.removeprefix(f"{CUSTOM}."), named.replace(".", " ").replace("-", " ")]
-    texts = [*given, *(f"{name}: {one}" for name in names for one in given)]
+    texts = [*given, " ".join(given), *(f"{name}: {one}" for name in names for one in given)]
     fault = next((why for one in texts if (why := find_agent_fault(one))), "")
     if not fault:
         said = PartialProfile({path: given if is_list else given[0]})

@@ -14,6 +14,7 @@ from tacitd.service.client_plugin import (
     ID,
     PluginState,
     check_plugin,
+    check_server,
     find_marketplace,
     install_plugin,
     make_runner,
@@ -161,3 +162,15 @@ def test_the_client_runs_with_its_own_directory_on_the_path(tmp_path: Path) -> N
     client.chmod(0o755)
     code, text = make_runner(str(client), {"PATH": "/usr/bin:/bin"})(["list"])
     assert (code, text) == (3, f"/usr/bin:/bin:{tmp_path} list\ntrouble\n")
+
+
+def test_a_program_that_is_not_on_the_path_is_named(places: Paths, tmp_path: Path) -> None:
+    """The client starts the plugin's tools by the program's name; without the plugin nothing is missing."""
+    environ = {"PATH": str(tmp_path)}
+    assert list(check_server(places, places.home, environ)) == []
+    write_settings(places)
+    assert [one.id for one in check_server(places, places.home, environ)] == ["mcp.path"]
+    program = tmp_path / "tacitd"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert list(check_server(places, places.home, environ)) == []
