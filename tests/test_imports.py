@@ -204,15 +204,15 @@ FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
 """Directories of Claude Code's, as parts of a path."""
 FORMAT_ELSEWHERE = {
     # Seed 001 gives its own session documents a `sessionId`.
-    "tacitd_handlers.continuity.cli": {"sessionId"},
-    "tacitd_handlers.continuity.render": {"sessionId"},
+    "tacitd_handlers.continuity.commands": {"sessionId"},
+    "tacitd_handlers.continuity.session_file": {"sessionId"},
     "tacitd_handlers.continuity.store": {"sessionId"},
     # An example in a help text, which is for people who use Claude Code.
     "tacitd.cli.prompts_command": {
         "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
     },
     # A prefix of the ids that tacitd gives to tasks.
-    "tacitd_handlers.continuity.tasks": {"agent-"},
+    "tacitd_handlers.continuity.session_progress": {"agent-"},
     # The logs of the tutor's own sessions.
     "tacitd_handlers.tutor.store": {".jsonl"},
 }

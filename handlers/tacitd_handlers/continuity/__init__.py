@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`sentences`, `client_commands`, `tasks`, `session_progress`, `task_merge`,
-`render`, `parse`, `resume_text`) -> `store`, `summary_input`, `summaries` -> `handler` -> `cli`.
+Pure rules (`client_tasks`, `session_fold`, `session_file`, `session_edits`, `resume_text`) -> `store`, `session_start`,
+`summaries` -> `handler` and `commands`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
 """
@@ -32,14 +32,14 @@ def make_plugin() -> Plugin:
         order=40,
         commands={
             "sessions": (
-                f"{here}.cli:sessions",
+                f"{here}.commands:sessions",
                 "List sessions, resume one, record decisions and notes.",
                 "Looking",
             )
         },
-        purge=f"{here}.purged_sessions:purge_words",
+        purge=f"{here}.store:purge_words",
         status_lines=f"{here}.resume_text:format_status_lines",
-        context=f"{here}.context:build_section",
+        context=f"{here}.session_start:build_section",
         context_order=30,
         context_budget=2_500,
         mcp=f"{here}.mcp_tools:CONTINUITY",

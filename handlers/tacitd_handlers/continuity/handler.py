@@ -1,8 +1,8 @@
 """The handler of sessions: it updates each session's file from its transcript, adds summaries, and prunes old files.
 
 It does not depend on a session's end, which may never come: the file is updated whenever the transcript grows, and a summary
-is made also when a session pauses. What a transcript says belongs to `session_progress` and `tasks`, what a file contains to
-`render`, the summaries to `summaries`.
+is made also when a session pauses. What a transcript says belongs to `session_fold` and `client_tasks`, what a file contains to
+`session_file`, the summaries to `summaries`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +21,18 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.continuity import render
-from tacitd_handlers.continuity.session_progress import end_session, fold_records
-from tacitd_handlers.continuity.settings import ContinuitySettings
+from tacitd_handlers.continuity.session_file import apply_progress, note_written, open_tasks
+from tacitd_handlers.continuity.session_fold import end_session, fold_records
+from tacitd_handlers.continuity.session_progress import Json, ToolCall, TranscriptProgress
+from tacitd_handlers.continuity.session_records import keep_wanted, read_session
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.continuity.stored_progress import ToolCall, TranscriptProgress
 from tacitd_handlers.continuity.summaries import (
     PAUSE,
     ChangeProgress,
-    SummaryMaker,
     is_pause_over,
     is_worth_a_summary,
+    summarise,
 )
-from tacitd_handlers.continuity.task_merge import list_task_values
-from tacitd_handlers.continuity.wanted_records import keep_wanted
 from tacitd_handlers.shared import decay
 from tacitd_handlers.shared.unwanted_places import is_unwanted
 
@@ -42,7 +40,7 @@ PRUNE, PAUSED = "sessions", "pauses"
 """Its jobs: remove old files; find sessions that paused."""
 BROKEN, CLOCK = "continuity.broken", "continuity.clock"
 RECENT = 2 * decay.DAY
-"""Seconds. A session whose transcript grew this recently may still get a summary after a restart."""
+"""Seconds. A session whose transcript grew this recently may get a summary at a pause."""
 
 
 class ContinuityHandler(BaseHandler):
@@ -57,19 +55,15 @@ class ContinuityHandler(BaseHandler):
         self._store: SessionStore
         self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
-        self._summaries = SummaryMaker(self._update)
-        self._growing: dict[str, bool] = {}
-        """The sessions that grew since their last summary, and whether one is due now: they were compacted."""
         self._is_unanswered = False
         """Whether the model had no answer since the job last looked: then it is not asked about other sessions."""
-        self._newest: float | None = None
-        """The time of the newest record that was read: seconds since 1970, UTC."""
+        self._newest = 0.0
+        """The time of the newest record that was read: seconds since 1970, UTC; 0 before the first."""
         self._clock_doubted = False
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Open the store, count earlier summaries, and find the sessions that may get one."""
+        """Open the store, and count earlier summaries."""
         self._store = SessionStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        self._growing = dict.fromkeys(self._store.list_recent(tools.clock.now() - RECENT), False)
         for commit in commits:
             self._count(commit)
 
@@ -115,11 +109,11 @@ class ContinuityHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """Return `directory`, the number of `sessions`, `open` (sessions with open tasks), and `summaries`: the counts of `made`
         and `none`."""
-        sessions, open_ones = self._store.count_sessions()
+        found = [one for one in self._store.list_sessions(patient=False) if not one.fault]
         return {
             "directory": str(self._store.folder),
-            "sessions": sessions,
-            "open": open_ones,
+            "sessions": len(found),
+            "open": sum(bool(open_tasks(one.document)) for one in found),
             "summaries": dict(self._counts),
         }
 
@@ -128,7 +122,7 @@ class ContinuityHandler(BaseHandler):
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note_time(event.records, tools)
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
-        by_session: dict[str, list[Any]] = {}
+        by_session: dict[str, list[Record]] = {}
         for record in keep_wanted(event.records, tools, event.project):
             by_session.setdefault(record.session or event.session, []).append(record)
         for session, records in by_session.items():
@@ -142,66 +136,53 @@ class ContinuityHandler(BaseHandler):
     ) -> None:
         with self._lock:
             known = self._store.load_progress(session)
-            typed = any(one.prompts or one.plan for one in records)
+            typed = any(record.prompts or record.plan for record in records)
             if known is None and not typed and not self._store.session_path(session).exists():
                 return  # a program's session, until somebody types in it: then the part before is read
             before = known or self._read_progress(session, event, tools)
             now = fold_records(
                 before, records, lambda calls: _read_answers(event.transcript, calls, event.end, tools)
             )
-            now = self._write_session(replace(now, upto=event.end, transcript=str(event.transcript)))
-            compacted = any(one.summary for one in records)
-            self._growing[session] = compacted or self._growing.get(session, False)
-        if compacted and isinstance(event.project, Project):
+            self._write(before, replace(now, upto=event.end, transcript=str(event.transcript)))
+        if any(record.summary for record in records) and isinstance(event.project, Project):
             tools.post(Due(PAUSED, event.project, session))
 
     def _read_progress(self, session: str, event: TranscriptGrew, tools: Tools) -> TranscriptProgress:
-        """The progress of a session of which none is stored. Trigger: the transcript is read from its middle. Why: tacitd was
-        installed later, its state is gone, or nobody typed before. Outcome: the part before is read once, without a model call."""
-        transcript, start = event.transcript, event.start
-        before = (
-            [
-                one
-                for one in keep_wanted(tools.read_records(transcript, 0, start), tools, event.project)
-                if one.session in ("", session)
-            ]
-            if start
-            else []
-        )
-        now = fold_records(
-            TranscriptProgress(session), before, lambda calls: _read_answers(transcript, calls, start, tools)
-        )
-        if start and self._store.session_path(session).exists():  # it was written when this part was read
-            now = replace(
-                now,
-                written_summary=now.summary,
-                written_notes=now.notes,
-                written_tasks=list_task_values(now.items),
-            )
-        return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start)
+        """The progress of a session of which none is stored, from the part of its transcript before this growth.
 
-    def _write_session(self, now: TranscriptProgress) -> TranscriptProgress:
-        """Update the session's file. A session without a typed prompt is a program's, and gets no file."""
-        rendered, values = now, now.written_tasks
-        if values is not None:
-            now = replace(now, written_tasks=list_task_values(now.items, values))
+        tacitd was installed later, its state is gone, or nobody typed before. That part is read once, without a model call.
+        """
+        start = event.start
+        before = read_session(session, event.transcript, 0, start, event.project, tools) if start else ()
+        now = fold_records(
+            TranscriptProgress(session),
+            before,
+            lambda calls: _read_answers(event.transcript, calls, start, tools),
+        )
+        if self._store.session_path(session).exists():  # it was written when this part was read
+            now = replace(now, written=now.as_written())
+        return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start, compacted=False)
+
+    def _write(self, before: TranscriptProgress, now: TranscriptProgress) -> TranscriptProgress:
+        """Store a session's state after `before`, and update its file. A program's session, without a prompt, gets no file."""
         # Syncing each growth of a program's session would cost more than reading it, and nobody misses its last tasks after a
         # power cut. What may be in a session's file is not in the transcript, so a person's session is synced.
         self._store.save_progress(now, durable=bool(now.prompts))
         if not now.prompts:
             return now
-        self._store.change_session(now.session, lambda before: render.render_session(before, rendered))
-        # What is in the file now must not be written again: a person may remove it there.
-        written = replace(
-            now,
-            written_summary=now.summary,
-            written_notes=now.notes,
-            written_tasks=list_task_values(now.items),
-            decisions=(),
-        )
-        if written != now:
-            self._store.save_progress(written, durable=False)
-        return written
+        # The state before was perhaps written without a note of it, if tacitd ended between the two.
+        written = (now.written, before.as_written())
+        documents: list[Json] = []
+
+        def change(document: Json | None) -> Json:
+            documents.append(apply_progress(document, written, now))
+            return documents[-1]
+
+        self._store.change_session(now.session, change)
+        noted = replace(now, written=note_written(documents[-1], now.written, now), decisions=())
+        if noted != now:
+            self._store.save_progress(noted, durable=False)
+        return noted
 
     def _update(
         self, session: str, change: ChangeProgress, *, publish: bool = True
@@ -210,10 +191,11 @@ class ContinuityHandler(BaseHandler):
             known = self._store.load_progress(session)
             if known is None:
                 return None
+            now = change(known)
             if publish:
-                return self._write_session(change(known))
-            self._store.save_progress(change(known))
-            return change(known)
+                return self._write(known, now)
+            self._store.save_progress(now)
+            return now
 
     # summaries
 
@@ -222,18 +204,15 @@ class ContinuityHandler(BaseHandler):
         if known is None or not known.prompts or is_unwanted(event.project, tools):
             return Done()
         now = self._update(event.session, end_session)
-        upto = _size(event.transcript)
-        self._growing.pop(event.session, None)
         if now is None or not is_worth_a_summary(now, tools.settings["continuity"]):
             return Done()
-        if not is_pause_over(now, tools.clock.now()):
-            if isinstance(event.project, Project):
-                self._growing[event.session] = False  # the job finds it when the hour is over
-                return Done()
-            # A directory that is not a project has no such job.
-            what = "the session had a summary less than an hour ago"
-            return Later(what, not_before=(now.asked_at or 0.0) + PAUSE)
-        return self._summaries.summarise(now, event.transcript, upto, tools)
+        if is_pause_over(now, tools.clock.now()):
+            return summarise(now, event.transcript, _size(event.transcript), tools, self._update)
+        if isinstance(event.project, Project):
+            return Done()  # the job finds it when the hour is over
+        # A directory that is not a project has no such job.
+        what = "the session had a summary less than an hour ago"
+        return Later(what, not_before=(now.asked_at or 0.0) + PAUSE)
 
     def _find_pauses(self, tools: Tools) -> None:
         """Post the job for each session that paused or was compacted and may have a summary now: an event of its own for each,
@@ -242,36 +221,24 @@ class ContinuityHandler(BaseHandler):
         A directory that is not a project has no such job: nobody could pause it. Its sessions get a summary at their end.
         """
         self._is_unanswered = False
-        for now in self._list_due(list(self._growing), tools):
-            project = tools.project_of(now.cwd)
+        for now in self._store.list_recent(tools.clock.now() - RECENT):
+            project = tools.project_of(now.cwd) if self._is_due(now, tools) else None
             if isinstance(project, Project) and not is_unwanted(project, tools):
                 tools.post(Due(PAUSED, project, now.session))
 
-    def _list_due(self, sessions: Sequence[str], tools: Tools) -> Iterator[TranscriptProgress]:
-        settings: ContinuitySettings = tools.settings["continuity"]
-        at = tools.clock.now()
-        for session in sessions:
-            now, compacted = self._store.load_progress(session), self._growing.get(session)
-            if compacted is None:
-                continue
-            if now is None or not is_worth_a_summary(now, settings):
-                self._growing.pop(session, None)
-            elif is_pause_over(now, at) and (
-                compacted or (now.last is not None and at - now.last >= settings.quiet)
-            ):
-                yield now
+    def _is_due(self, now: TranscriptProgress, tools: Tools) -> bool:
+        settings, at = tools.settings["continuity"], tools.clock.now()
+        is_quiet = now.compacted or (now.last is not None and at - now.last >= settings.quiet)
+        return is_quiet and is_worth_a_summary(now, settings) and is_pause_over(now, at)
 
     def _summarise_paused(self, project: Project, session: str, tools: Tools) -> Outcome:
         """Summarise a session. What has no answer now is tried again by the next job, or at the session's end."""
-        now = next(self._list_due([session], tools), None)
-        if now is None or is_unwanted(project, tools) or self._is_unanswered:
+        now = self._store.load_progress(session)
+        if now is None or not self._is_due(now, tools) or is_unwanted(project, tools) or self._is_unanswered:
             return Done()
-        outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
-        if not isinstance(outcome, Done):
-            self._is_unanswered = True
-            return Done()
-        self._growing.pop(session, None)
-        return outcome
+        outcome = summarise(now, Path(now.transcript), now.upto, tools, self._update)
+        self._is_unanswered = not isinstance(outcome, Done)
+        return Done() if self._is_unanswered else outcome
 
     def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:
         """Summarise a session that its client is about to compact. Without an answer, the compaction itself is summarised."""
@@ -281,7 +248,7 @@ class ContinuityHandler(BaseHandler):
         is_due = is_pause_over(now, tools.clock.now())
         if not is_due or not is_worth_a_summary(now, tools.settings["continuity"]):
             return Done()
-        outcome = self._summaries.summarise(now, Path(now.transcript), now.upto, tools)
+        outcome = summarise(now, Path(now.transcript), now.upto, tools, self._update)
         return outcome if isinstance(outcome, Done) else Done()
 
     # pruning
@@ -289,28 +256,26 @@ class ContinuityHandler(BaseHandler):
     def _note_time(self, records: Sequence[Record], tools: Tools) -> None:
         """Note the newest record's time. A fresh one confirms a clock that was doubted because all sessions are old."""
         limit = tools.clock.now() + decay.DAY  # a record from the future does not confirm the clock
-        times = [one.time for one in records if one.time is not None and one.time <= limit]
+        times = (record.time for record in records if record.time is not None and record.time <= limit)
         with self._lock:
-            self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
-            known, doubted = self._newest, self._clock_doubted
-        if doubted and known is not None and not decay.doubt_clock(tools.clock.now(), known):
-            self._clock_doubted = False
+            self._newest = max((self._newest, *times))
+            doubted, self._clock_doubted = self._clock_doubted, False
+        if doubted:
             tools.post(Due(PRUNE))
 
     def _prune(self, tools: Tools) -> None:
-        limit = tools.clock.now() + decay.DAY  # a session from the future does not confirm the clock either
-        times = [one.last_active for one in self._store.list_sessions(patient=False)]
-        times += [self._newest] if self._newest is not None else []
-        doubt = decay.doubt_clock(tools.clock.now(), max((at for at in times if at <= limit), default=None))
+        found, limit = self._store.list_sessions(patient=False), tools.clock.now() + decay.DAY
+        times = [one.last_active for one in found if not one.fault and one.last_active <= limit]
+        doubt = decay.doubt_clock(tools.clock.now(), max((*times, self._newest)) or None)
         self._clock_doubted = bool(doubt)
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return
         tools.clear(CLOCK)
         self._store.prune_sessions(tools.clock.now())
-        broken = self._store.list_broken()
+        broken = next((one.fault for one in found if one.fault), "")
         if broken:
-            tools.degrade(Degradation(BROKEN, broken[0], "correct it by hand, or remove it"))
+            tools.degrade(Degradation(BROKEN, broken, "correct it by hand, or remove it"))
         else:
             tools.clear(BROKEN)
 

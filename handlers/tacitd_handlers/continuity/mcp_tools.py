@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 
 SESSION = ToolParameter(
@@ -14,7 +11,7 @@ LAST_SESSION = AgentResource(
     "session",
     "Last session",
     "Where the last session of this project ended: summary, open tasks, decisions.",
-    read="tacitd_handlers.continuity.mcp_tools:read_last_session",
+    read="tacitd_handlers.continuity.session_start:read_last_session",
 )
 
 CONTINUITY = AgentInterface(
@@ -79,15 +76,3 @@ CONTINUITY = AgentInterface(
     ),
     resources=(LAST_SESSION,),
 )
-
-
-def read_last_session(cwd: Path, budget: int) -> str:
-    """What `tacitd sessions resume` prints for a directory, at most `budget` characters; "" if there is no session."""
-    from tacitd_handlers.continuity.resume_text import build_resume_text
-    from tacitd_handlers.continuity.session_choice import select_sessions
-    from tacitd_handlers.continuity.store import SessionStore
-
-    store = SessionStore.from_environ(os.environ)
-    found = select_sessions(store.list_sessions(), cwd)
-    documents, state = [one.document for one in found], store.load_progress(found[0].id) if found else None
-    return build_resume_text(documents, store.clock.now(), state=state)[:budget]

@@ -1,40 +1,29 @@
 """The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26). Pure.
 
 What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction. Which
-sessions belong to a project is decided in `session_choice`.
+sessions belong to a project is decided in `session_start`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.continuity.sentences import cut_sentence
-from tacitd_handlers.continuity.stored_progress import (
-    NEWER,
-    SHORT,
-    Json,
-    TranscriptProgress,
-    list_summary_notes,
-)
-from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
+from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
+from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
 
 LINES = 30
 """Lines of the text at most."""
 EARLIER = 6
 """Lines of an earlier session at most."""
-_LAST, _PREVIOUS = "## The last session here", "## The session before it"
 _LINE = 240
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
-_DECISIONS = 5
-_NOTES = 5
-_DONE = 8
-EDITED = 8
-"""Files that are named at most, the most edited ones first."""
+_DECISIONS, _NOTES, _DONE, _FILES = 5, 5, 8, 8
+"""How many are shown: the last decisions, notes and done tasks, the most edited files."""
 
 
 def build_resume_text(
@@ -48,182 +37,146 @@ def build_resume_text(
     """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
     `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
-    session cannot be read. `state`: what is known from the first one's transcript: the last prompts, the end of the last answer,
-    files, the branch, and how far the summary is from the end. Without it the text has what the session's file has.
+    session cannot be read. `state`: what is known from the first one's transcript. Without it the text has what the file has.
     """
-    if not unreadable:
-        return "\n".join(_sessions(documents, now, most, _LAST, state))
-    notice = [f"{_LAST} cannot be read", clean_text(unreadable, 2 * _LINE)]
+    heading, notice = "## The last session here", list[str]()
+    if unreadable:
+        notice, heading = (
+            [f"{heading} cannot be read", clean_text(unreadable, 2 * _LINE)],
+            "## The session before it",
+        )
     room = most - len(notice)
-    return "\n".join([*notice, *(_sessions(documents, now, room, _PREVIOUS, state) if room > 1 else ())])
+    if not documents or room < 2:
+        return "\n".join(notice)
+    earlier = _list_earlier(documents, now) if room >= 2 * EARLIER else []
+    last = _list_last(documents[0], now, room - len(earlier), heading, state)
+    return "\n".join([*notice, *last, *earlier])
 
 
-def _sessions(
-    documents: Sequence[Json], now: float, most: int, heading: str, state: TranscriptProgress | None
-) -> list[str]:
-    """The lines of the first session, and of an earlier one with open tasks."""
-    if not documents:
-        return []
-    last, titles = documents[0], _open_titles(documents[0])
-    for earlier in documents[1:]:
-        left, blocked, _ = _tasks(earlier)
-        still = [one for one in (*left, *blocked) if one not in titles]
-        if still and most >= 2 * EARLIER:
-            part = [
-                f"## An earlier session ({_ago(earlier, now)}, still open)",
-                *(f"- {one}" for one in still),
-            ]
-            after = (
-                [*part[: EARLIER - 1], f"- … and {len(part) - EARLIER + 1} more"]
-                if len(part) > EARLIER
-                else part
-            )
-            return [*_last_session(last, now, most - len(after), heading, state), *after]
-    return _last_session(last, now, most, heading, state)
+def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
+    """The lines of the newest earlier session with open tasks that the last one does not have."""
+    titles = {clean_text(task.get("title"), _LINE) for task in _list_parts(documents[0], "tasks")}
+    for document in documents[1:]:
+        tasks = [
+            one for one in _list_parts(document, "tasks") if clean_text(one.get("title"), _LINE) not in titles
+        ]
+        left, blocked, _ = _sort_tasks(tasks)
+        if left or blocked:
+            heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
+            return _fit([], [_list_under(heading, [*left, *blocked])], EARLIER)
+    return []
 
 
-def _last_session(
+def _list_last(
     document: Json, now: float, most: int, heading: str, state: TranscriptProgress | None
 ) -> list[str]:
-    left, blocked, done = _tasks(document)
-    notes = [one for one in _list(document, "context") if isinstance(one, str)]
-    own = list_summary_notes(state) if state is not None else notes
-    newer = next((one for one in reversed(notes) if one.startswith(NEWER) and one in own), "")
-    branch = clean_text(state.branch, 100) if state is not None else ""
-    where = f", on branch {branch}" if branch else ""
-    decisions = [_decision(one) for one in _maps(document, "decisions")][-_DECISIONS:]
-    since = newer.removeprefix(NEWER)
-    age = _age_of_summary(document, since, state)
-    summary, ended = _summary(document, since, age), _quote_end(state) if state is not None else []
-    older: list[str] = []
-    if summary and age and ended and not since:  # a person's own summary stays first
-        summary, older = [], [f"Summary from {age} before the end:", *summary]
+    left, blocked, done = _sort_tasks(_list_parts(document, "tasks"))
+    notes = document.get("context")
+    notes = [clean_text(note, 3 * _LINE) for note in notes] if isinstance(notes, list) else []
+    shown = [note for note in notes[-_NOTES:] if note]
+    if len(notes) > _NOTES:
+        shown.append(f"… and {len(notes) - _NOTES} more: `tacitd sessions show`")
+    finished = "; ".join(done[-_DONE:]) + (f"; and {len(done) - _DONE} more" if len(done) > _DONE else "")
+    decisions = [_tell_decision(one) for one in _list_parts(document, "decisions")][-_DECISIONS:]
+    summary, older = _list_summary(document, state)
+    files, branch = (_list_files(state), clean_text(state.branch, 100)) if state is not None else ("", "")
     parts = [
         summary,
-        ended,
-        _part("Open:", left),
-        _part("Blocked:", blocked),
+        _quote_end(state) if state is not None else [],
+        _list_under("Open:", left),
+        _list_under("Blocked:", blocked),
         older,
-        _part("Files edited:", [_list_files(state)] if state is not None else [], inline=True),
-        _part("Done:", [_some(done)], inline=True),
-        _part("Decided:", [one for one in decisions if one]),
-        _part("Noted:", _noted([one for one in notes if one != newer], state)),
+        [f"Files edited: {files}"] if files else [],
+        [f"Done: {finished}"] if finished else [],
+        _list_under("Decided:", decisions),
+        _list_under("Noted:", shown),
     ]
-    lines = [f"{heading} ({_ago(document, now)}{where})"]
-    return _fitted(lines, parts, most)
+    where = f", on branch {branch}" if branch else ""
+    return _fit([f"{heading} ({_tell_age(document, now)}{where})"], parts, most)
 
 
-def _summary(document: Json, newer: str, age: str) -> list[str]:
-    """The lines of the summary, and of a newer one beside a person's own. `age`: how far it is from the end; "" if it is of it.
+def _list_summary(document: Json, state: TranscriptProgress | None) -> tuple[list[str], list[str]]:
+    """The lines of the summary that come first, and those of one that is older than the end, which come later.
 
-    Another program may have written one that is too long: of it the end is shown.
+    A person's own summary is always first, with a newer one of tacitd's below it.
     """
-    since = f"Since then, {age} before the end: " if age else "Since then: "
-    made = [clean_lines(document.get("summary")), clean_lines(f"{since}{newer}" if newer else "")]
-    shown = (one if len(one) <= _SUMMARY else cut_sentence(one, _SUMMARY) for one in made)
-    return [line for one in shown for line in one.splitlines()]
+    own = clean_lines(document.get("summary"))
+    lines = take_end(own, _SUMMARY).splitlines()
+    if state is None or not state.summary:
+        return lines, []
+    age = _tell_distance(state)
+    if state.written.beside and document.get("summary") == state.written.beside:
+        since = f"Since then, {age} before the end: " if age else "Since then: "
+        return [*lines, *clean_lines(f"{since}{state.summary}").splitlines()], []
+    if age and document.get("summary") == state.summary:
+        return [], [f"Summary from {age} before the end:", *lines]
+    return lines, []
 
 
-def _age_of_summary(document: Json, newer: str, state: TranscriptProgress | None) -> str:
-    """How far the newest summary is from the end of the session; "" if it is a person's, is of the end, or not known."""
-    newest = newer or document.get("summary")
-    if state is None or newest != state.summary or state.turns <= state.summary_turns:
-        return ""
+def _tell_distance(state: TranscriptProgress) -> str:
+    """How far the transcript's summary is from the end of the session; "" if it is of the end."""
     answers = state.turns - state.summary_turns
+    if answers <= 0:
+        return ""
     hours = ((state.last or 0.0) - (state.summary_at or state.last or 0.0)) / 3600
-    said = "1 answer" if answers == 1 else f"{answers} answers"
-    if hours < 1:
-        return said
-    return f"{said} and {_hours(hours)}"
-
-
-def _noted(found: Sequence[str], state: TranscriptProgress | None) -> list[str]:
-    """The last notes, a person's own first, and the number of the others."""
-    answers = {*state.notes, *state.written_notes} if state is not None else set[str]()
-    own = [one for one in found if one not in answers][-_NOTES:]
-    room = _NOTES - len(own)
-    shown = [*own, *[one for one in found if one in answers][-room:]] if room else own
-    made = [clean_text(one, 3 * _LINE) for one in found if one in shown]
-    left = len(found) - len(made)
-    return [*made, f"… and {left} more: `tacitd sessions show`"] if left > 0 else made
+    said = count_noun(answers, "answer")
+    return said if hours < 1 else f"{said} and {_tell_hours(hours)}"
 
 
 def _quote_end(state: TranscriptProgress) -> list[str]:
     """The last words of the session, as a quotation."""
     *earlier, prompt = state.typed or ("",)
-    is_due = bool(prompt) and not state.answered
     if state.replied and state.answered:
         prompt = f'{prompt} (asked: "{state.replied}")'
-    answer = _spoken("Assistant", state.said) if state.said else []
-    made = [f"You: {earlier[-1]}"] if earlier and (len(prompt) < SHORT or not (is_due and answer)) else []
-    made += answer if is_due else []
-    made += [f"You: {prompt}"] if prompt else []
-    made += [] if is_due else answer
-    lines = [line for one in made for line in clean_lines(one).splitlines() if line]
+    yours, answer = [f"You: {prompt}"] if prompt else [], [f"Assistant: {state.said}"] if state.said else []
+    turns = [f"You: {line}" for line in earlier] + (
+        [*yours, *answer] if state.answered else [*answer, *yours]
+    )
+    lines = [line for turn in turns for line in clean_lines(turn).splitlines() if line]
     return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
 
 
 def _list_files(state: TranscriptProgress) -> str:
     """The most edited files with the number of their edits, in one line."""
-    files = sorted(state.edits.items(), key=lambda one: -one[1])[:EDITED]
+    files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_FILES]
     named = (f"{path} ({count})" if count > 1 else path for path, count in files)
     return clean_text(", ".join(named), 2 * _LINE)
 
 
-def _spoken(who: str, text: str) -> list[str]:
-    first, *rest = text.splitlines() or [""]
-    return [f"{who}: {first}", *rest]
-
-
-def _open_titles(document: Json) -> set[str]:
-    left, blocked, done = _tasks(document)
-    return {*left, *blocked, *done, *(f"{one} (in progress)" for one in left)}
-
-
-def _tasks(document: Json) -> tuple[list[str], list[str], list[str]]:
-    left, blocked, done = [], [], []
-    for one in _maps(document, "tasks"):
-        title = clean_text(one.get("title"), _LINE)
-        match one.get("status"):
+def _sort_tasks(tasks: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str], list[str]]:
+    """The titles of the tasks that are left (those in progress first), blocked, and done."""
+    started, left, blocked, done = list[str](), list[str](), list[str](), list[str]()
+    for task in tasks:
+        title = clean_text(task.get("title"), _LINE)
+        match task.get("status"):
             case "completed":
                 done.append(title)
             case "blocked":
-                why = clean_text(one.get("blockedBy"), _LINE)
+                why = clean_text(task.get("blockedBy"), _LINE)
                 blocked.append(f"{title} (waits for: {why})" if why else title)
-            case status:
-                left.append(f"{title} (in progress)" if status == "in_progress" else title)
-    left.sort(key=lambda one: not one.endswith("(in progress)"))
-    return left, blocked, done
+            case "in_progress":
+                started.append(f"{title} (in progress)")
+            case _:
+                left.append(title)
+    return [*started, *left], blocked, done
 
 
-def _some(titles: Sequence[str]) -> str:
-    """The last titles in one line, with the number of the others."""
-    shown = "; ".join(titles[-_DONE:])
-    return f"{shown}; and {len(titles) - _DONE} more" if len(titles) > _DONE else shown
-
-
-def _decision(one: Mapping[str, Any]) -> str:
-    said, why = clean_text(one.get("decision"), _LINE), clean_text(one.get("rationale"), _LINE)
+def _tell_decision(decision: Mapping[str, Any]) -> str:
+    said, why = clean_text(decision.get("decision"), _LINE), clean_text(decision.get("rationale"), _LINE)
     return f"{said}, because: {why}" if said and why else said
 
 
-def _maps(document: Json, key: str) -> list[Mapping[str, Any]]:
-    return [one for one in _list(document, key) if isinstance(one, Mapping)]
-
-
-def _list(document: Json, key: str) -> list[Any]:
+def _list_parts(document: Json, key: str) -> list[Mapping[str, Any]]:
     found = document.get(key)
-    return found if isinstance(found, list) else []
+    return [part for part in found if isinstance(part, Mapping)] if isinstance(found, list) else []
 
 
-def _part(heading: str, lines: Iterable[str], *, inline: bool = False) -> list[str]:
-    made = [one for one in lines if one]
-    if inline:
-        return [f"{heading} {made[0]}"] if made else []
-    return [heading, *(f"- {one}" for one in made)] if made else []
+def _list_under(heading: str, lines: Sequence[str]) -> list[str]:
+    shown = [line for line in lines if line]
+    return [heading, *(f"- {line}" for line in shown)] if shown else []
 
 
-def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
+def _fit(lines: list[str], parts: Sequence[list[str]], most: int) -> list[str]:
     """As many lines of each part as fit; a part that is cut ends with the number of lines left out."""
     for part in parts:
         room = most - len(lines)
@@ -234,17 +187,15 @@ def _fitted(lines: list[str], parts: list[list[str]], most: int) -> list[str]:
     return lines
 
 
-def _ago(document: Json, now: float) -> str:
+def _tell_age(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
     if last is None or last > now + DAY:
         return "at an unknown time"
     hours = max(0.0, now - last) / 3600
-    if hours < 1:
-        return "within the hour"
-    return f"{_hours(hours)} ago"
+    return "within the hour" if hours < 1 else f"{_tell_hours(hours)} ago"
 
 
-def _hours(hours: float) -> str:
+def _tell_hours(hours: float) -> str:
     return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
 
 
@@ -252,8 +203,5 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     """Given the handler's status, yield its line for `tacitd status`."""
     if part.get("sessions"):
         made = part.get("summaries", {}).get("made", 0)
-        sessions, made_text = (
-            count_noun(part["sessions"], "session"),
-            "1 summary" if made == 1 else f"{made} summaries",
-        )
-        yield f"{sessions}, {part.get('open', 0)} with open tasks; {made_text} made"
+        summaries = "1 summary" if made == 1 else f"{made} summaries"
+        yield f"{count_noun(part['sessions'], 'session')}, {part.get('open', 0)} with open tasks; {summaries} made"

@@ -1,36 +1,54 @@
-"""Summaries of sessions by the model: when one is due, how it is asked for, and what follows from the answer (SPEC P-22, P-26).
+"""Summaries of sessions by the model: when one is due, its prompt, its answer, and what follows (SPEC P-22, P-26).
 
 A summary costs money, so a session gets at most one an hour, and only for a part that is new and long: five answers of the
 assistant or 20 KB of records. It is due when the session ends, is compacted, or pauses: somebody who comes back after
-twenty minutes finds it. The prompt belongs to `summary_input`, the answer to `parse`.
+twenty minutes finds it.
+
+An answer is untrusted data: it must contain one JSON object; its texts are shortened, cleaned and stripped of secrets; an echo of
+the prompt is refused (SPEC S-35, S-67).
 """
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from loguru import logger
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from tacitd.clock import utc_millis
+from tacitd.events import Record
 from tacitd.handler import Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd_handlers.continuity import parse, summary_input
+from tacitd_handlers.continuity.session_fold import end_of_compaction
+from tacitd_handlers.continuity.session_progress import Items, TranscriptProgress
+from tacitd_handlers.continuity.session_records import read_session
 from tacitd_handlers.continuity.settings import ContinuitySettings
-from tacitd_handlers.continuity.stored_progress import TranscriptProgress
-from tacitd_handlers.continuity.wanted_records import keep_wanted
+from tacitd_handlers.continuity.text_end import clean_summary, clean_text
+from tacitd_handlers.shared.prompt_filling import fence_text
 
 PAUSE = 3600.0
 """Seconds between two paid summaries of a session."""
 LONG = 20_000
 """Bytes of records that count as long."""
-_NOT_PAID = frozenset(Why) - {Why.TIMED_OUT, Why.BAD_ANSWER, Why.TOO_LONG}
-"""The reasons for no answer that cost nothing."""
 TRIES = 3
 """Unusable answers after which a part of a session gets no summary."""
+TOTAL = 20_000
+"""Characters of a session that are sent to the model at most."""
+SUMMARY, SENTENCES = 600, 3
+"""Characters and sentences of a summary. Of a longer one the last sentences are kept: they say what is left and in the way."""
+DECISIONS, ALTERNATIVES = 10, 6
+"""Decisions of one answer, and alternatives of one decision. Further ones are left out."""
+_TYPED, _SAID, _COMPACTED, _TEXT = 600, 400, 4000, 300
+_FIRST = 3
+"""Messages that are kept from the beginning of a session that is too long: they contain its topic."""
+_NOT_PAID = frozenset(Why) - {Why.TIMED_OUT, Why.BAD_ANSWER, Why.TOO_LONG}
+"""The reasons for no answer that cost nothing."""
 
 ChangeProgress = Callable[[TranscriptProgress], TranscriptProgress]
 
@@ -48,12 +66,14 @@ class UpdateProgress(Protocol):
         ...
 
 
+# when
+
+
 def is_worth_a_summary(now: TranscriptProgress, settings: ContinuitySettings) -> bool:
     """Whether enough is new since the last summary."""
-    if not settings.summaries or not now.prompts:
-        return False
     grown = now.size - now.asked_size
-    return grown > 0 and (now.turns - now.asked_turns >= settings.min_turns or grown >= LONG)
+    is_long = now.turns - now.asked_turns >= settings.min_turns or grown >= LONG
+    return settings.summaries and now.prompts > 0 and grown > 0 and is_long
 
 
 def is_pause_over(now: TranscriptProgress, at: float) -> bool:
@@ -64,88 +84,204 @@ def is_pause_over(now: TranscriptProgress, at: float) -> bool:
     return now.asked_at is None or abs(at - now.asked_at) >= PAUSE
 
 
-class SummaryMaker:
-    """Asks for summaries. Its methods may be called from any thread."""
+# the prompt
 
-    def __init__(self, update: UpdateProgress) -> None:
-        self._update = update
-        self._lock = threading.Lock()
-        self._failed: Counter[str] = Counter()
 
-    def summarise(self, now: TranscriptProgress, transcript: Path, upto: int, tools: Tools) -> Outcome:
-        """Ask for the summary of what is new in a session up to a byte offset, and write it.
+class SessionExcerpt(Struct, frozen=True):
+    """A session in short."""
 
-        Returns Later if there is no answer now; the session's file is not affected.
-        """
-        start = now.asked_upto if now.asked_upto <= upto else 0
-        records = [
-            one
-            for one in keep_wanted(
-                tools.read_records(transcript, start, upto), tools, tools.project_of(now.cwd)
-            )
-            if one.session in ("", now.session)
-        ]
-        found = summary_input.excerpt_session(records, now.summary if start else "")
-        if not found.parts:
-            return Done()
-        key = f"summary:{now.session}:{upto}"
-        # The key changes when the session goes on; what was paid for with it is counted for each prompt.
-        ids = [one.id for record in records for one in record.prompts]
-        ids += [record.uuid for record in records if record.plan]
-        parts = tuple(f"summary:{id}" for id in dict.fromkeys(ids))
-        prompt = summary_input.build_prompt(found.parts, now.items)
-        ask = ModelRequest(prompt, "fast", key, parts=parts or (key,), purpose="session")
-        asked_at = tools.clock.now()
-        # Before the call: if the daemon is killed in it, the answer may have been paid for, and the hour begins all the same.
-        self._update(now.session, lambda one: replace(one, asked_at=asked_at), publish=False)
-        said = tools.model.ask(ask)
+    parts: tuple[str, ...] = ()
+    """Its messages, each with its number: `[3] Person: …`."""
+    times: Mapping[int, float] = field(default_factory=dict)
+    """The times of the messages by number: seconds since 1970, UTC."""
 
-        def asked(current: TranscriptProgress) -> TranscriptProgress:
-            return replace(
-                current, asked_turns=now.turns, asked_size=now.size, asked_upto=upto, asked_at=asked_at
-            )
 
-        if isinstance(said, NoAnswer):
-            if said.why in _NOT_PAID:
-                self._update(now.session, lambda one: replace(one, asked_at=now.asked_at), publish=False)
-            if said.why is Why.REPEATED:
-                return self._skip(now.session, asked)
-            what = f"{said.why}: {said.detail}" if said.detail else str(said.why)
-            if not said.blames_the_prompt:
-                return Later(what, said.hint, said.retry_at)
-            return self._count_unusable(what, now.session, asked)
+def excerpt_session(records: Iterable[Record], before: str = "") -> SessionExcerpt:
+    """Return the session in short: each prompt, and the end of the assistant's last text before the next one.
+
+    `before`: the summary of what came before these records.
+    """
+    parts: list[str] = [f"Summary of what came before: {before}"] if before else []
+    times: dict[int, float] = {}
+    said, said_at = "", None
+
+    def add(who: str, text: str, at: float | None) -> None:
+        number = len(times) + 1
+        times[number] = at if at is not None else times.get(number - 1, 0.0)
+        parts.append(f"[{number}] {who}: {text}")
+
+    for record in records:
+        if record.text:
+            said, said_at = record.text, record.time
+        if record.summary:
+            parts.append(f"Summary so far: {clean_text(end_of_compaction(record.summary), _COMPACTED)}")
+        if said and (record.prompts or record.plan):
+            add("Assistant", _end(said), said_at)
+            said = ""
+        if record.plan:
+            add("Person", f"(accepted this plan) {clean_text(record.plan, _TYPED)}", record.time)
+        for prompt in record.prompts:
+            add("Person", clean_text(prompt.text, _TYPED), record.time)
+    if said:
+        add("Assistant", _end(said), said_at)
+    return SessionExcerpt(tuple(parts) if times else (), {n: at for n, at in times.items() if at})
+
+
+def _end(text: str) -> str:
+    whole = clean_text(text, 100_000)
+    return whole if len(whole) <= _SAID else "…" + whole[-_SAID:]
+
+
+def cut_parts(parts: Sequence[str], total: int = TOTAL) -> list[str]:
+    """Return the first few parts, and as many of the last ones as `total` characters allow."""
+    if sum(len(part) + 1 for part in parts) <= total:
+        return list(parts)
+    first, last = list(parts[:_FIRST]), list[str]()
+    room = total - sum(len(part) + 1 for part in first)
+    for part in reversed(parts[_FIRST:]):
+        room -= len(part) + 1
+        if room < 0:
+            break
+        last.append(part)
+    return [*first, "[…]", *reversed(last)]
+
+
+def build_prompt(parts: Sequence[str], items: Items) -> str:
+    """Return the whole prompt. Data is fenced, so that it cannot end its part of the prompt."""
+    tasks = "\n".join(f"- [{item.status}] {item.title}" for item in items)
+    before, _, rest = _template().partition("{tasks}")
+    between, _, after = rest.partition("{session}")
+    session = fence_text("\n".join(cut_parts(parts)))
+    return f"{before}{fence_text(tasks) if tasks else '(none)'}{between}{session}{after}"
+
+
+@cache
+def _template() -> str:
+    return (files("tacitd_handlers.continuity") / "prompts" / "summary.md").read_text("utf-8")
+
+
+@cache
+def list_instructions() -> tuple[str, ...]:
+    """Return the prompt's sentences. An answer that contains one is an echo (SPEC S-35)."""
+    return tuple(
+        line.strip("- ") for line in _template().splitlines() if len(line) > 40 and not line.startswith("{")
+    )
+
+
+# the answer
+
+
+class SummaryAnswer(Struct, frozen=True):
+    """The usable part of an answer."""
+
+    summary: str
+    decisions: tuple[Mapping[str, Any], ...]
+
+
+def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAnswer | str:
+    """Given an answer, return its usable part, or the reason why there is none.
+
+    `times`: the times of the numbered messages in the prompt, seconds since 1970, UTC; a decision has the time of the message
+    that it names, otherwise `at`.
+    """
+    if any(sentence in text for sentence in list_instructions()):
+        return "the answer repeats the prompt"
+    answer = _find_object(text)
+    if answer is None:
+        return "the answer is not a JSON object"
+    summary = clean_summary(answer.get("summary"), SUMMARY, SENTENCES)
+    if not summary or "at most three sentences" in summary:
+        return "the answer has no summary"
+    raw = answer.get("decisions")
+    decisions = (
+        _parse_decision(one, at, times) for one in (raw if isinstance(raw, list) else [])[:DECISIONS]
+    )
+    return SummaryAnswer(summary, tuple(decision for decision in decisions if decision))
+
+
+def _find_object(text: str) -> Mapping[str, Any] | None:
+    """The first JSON object in the text. Models write fences and sentences around it."""
+    at = text.find("{")
+    while at >= 0:
+        try:
+            found, _ = json.JSONDecoder().raw_decode(text, at)
+        except (ValueError, RecursionError):
+            at = text.find("{", at + 1)
+            continue
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _parse_decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[str, Any]:
+    given = raw if isinstance(raw, dict) else {"decision": raw}
+    named = str(given.get("message", "")).strip("[]# ")
+    at = times.get(int(named), at) if named.isdecimal() and len(named) < 9 else at
+    text = clean_text(given.get("decision"), _TEXT)
+    if not text or text == "what was decided":
+        return {}
+    decision: dict[str, Any] = {"timestamp": utc_millis(at), "decision": text}
+    if rationale := clean_text(given.get("rationale"), _TEXT):
+        decision["rationale"] = rationale
+    others = given.get("alternatives")
+    cleaned = (
+        clean_text(each, _TEXT) for each in (others if isinstance(others, list) else [])[:ALTERNATIVES]
+    )
+    kept = [other for other in cleaned if other]
+    return decision | ({"alternatives": kept} if kept else {})
+
+
+# the call
+
+
+def summarise(
+    now: TranscriptProgress, transcript: Path, upto: int, tools: Tools, update: UpdateProgress
+) -> Outcome:
+    """Ask for the summary of what is new in a session up to a byte offset, and write it.
+
+    Returns Later if there is no answer now; the session's file is not affected.
+    """
+    start = now.asked_upto if now.asked_upto <= upto else 0
+    records = read_session(now.session, transcript, start, upto, tools.project_of(now.cwd), tools)
+    excerpt = excerpt_session(records, now.summary if start else "")
+    if not excerpt.parts:
+        return Done()
+    key = f"summary:{now.session}:{upto}"
+    # The key changes when the session goes on; what was paid for with it is counted for each prompt.
+    ids = [prompt.id for record in records for prompt in record.prompts]
+    ids += [record.uuid for record in records if record.plan]
+    parts = tuple(f"summary:{id}" for id in dict.fromkeys(ids)) or (key,)
+    asked_at = tools.clock.now()
+    # Before the call: if the daemon is killed in it, the answer may have been paid for, and the hour begins all the same.
+    update(now.session, lambda one: replace(one, asked_at=asked_at), publish=False)
+    prompt = build_prompt(excerpt.parts, now.items)
+    said = tools.model.ask(ModelRequest(prompt, "fast", key, parts=parts, purpose="session"))
+
+    def asked(current: TranscriptProgress) -> TranscriptProgress:
+        return replace(
+            current,
+            asked_turns=now.turns, asked_size=now.size, asked_upto=upto, asked_at=asked_at, compacted=False, tries=0,
+        )  # fmt: skip
+
+    if isinstance(said, NoAnswer):
+        if said.why in _NOT_PAID:
+            update(now.session, lambda one: replace(one, asked_at=now.asked_at), publish=False)
+        if said.why is Why.REPEATED:
+            update(now.session, asked)
+            return Done(data={"summary": "none"})
+        answer = f"{said.why}: {said.detail}" if said.detail else str(said.why)
+        if not said.blames_the_prompt:
+            return Later(answer, said.hint, said.retry_at)
+    else:
         last = now.last if now.last is not None else asked_at
-        made = parse.parse_answer(said.text, last, summary_input.list_instructions(), found.times)
-        if isinstance(made, str):
-            return self._count_unusable(made, now.session, asked)
-        self._update(
-            now.session,
-            lambda one: replace(
-                asked(one),
-                summary=made.summary,
-                summary_at=now.last,
-                summary_turns=now.turns,
-                decisions=made.decisions,
-            ),
-        )
-        self._forget(now.session)
-        return Done(data={"summary": "made", "decisions": len(made.decisions), "usd": said.usd})
-
-    def _count_unusable(self, why: str, session: str, asked: ChangeProgress) -> Outcome:
-        with self._lock:
-            self._failed[session] += 1
-            failed = self._failed[session]
-        if failed < TRIES:
-            return Later(f"no summary: {why}", "the model is asked again", blame="work")
-        logger.info("session {} gets no summary: {}", session, why)
-        return self._skip(session, asked)
-
-    def _skip(self, session: str, asked: ChangeProgress) -> Outcome:
-        """Go on without a summary. The same part of the transcript is not asked about again."""
-        self._forget(session)
-        self._update(session, asked)
-        return Done(data={"summary": "none"})
-
-    def _forget(self, session: str) -> None:
-        with self._lock:
-            self._failed.pop(session, None)
+        parsed = parse_answer(said.text, last, excerpt.times)
+        if isinstance(parsed, SummaryAnswer):
+            made = {"summary": parsed.summary, "summary_at": now.last, "summary_turns": now.turns}
+            update(now.session, lambda one: replace(asked(one), decisions=parsed.decisions, **made))
+            return Done(data={"summary": "made", "decisions": len(parsed.decisions), "usd": said.usd})
+        answer = parsed
+    if now.tries + 1 < TRIES:
+        update(now.session, lambda one: replace(one, tries=now.tries + 1), publish=False)
+        return Later(f"no summary: {answer}", "the model is asked again", blame="work")
+    logger.info("session {} gets no summary: {}", now.session, answer)
+    update(now.session, asked)
+    return Done(data={"summary": "none"})

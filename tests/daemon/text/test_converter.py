@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, sys, threading
-from tacitd_handlers.continuity import stored_progress
+from tacitd_handlers.continuity import session_progress
 from tacitd_handlers.learning import state_snapshot
 from tacitd_handlers.profile import intents, own_writes, profile_schema
 from tacitd_handlers.tutor import session_records
@@ -24,7 +24,7 @@ CALLS = [
     lambda: profile_schema.check_document({"preferences": [{"path": "a"}]}, profile_schema.ProfileMetadata, "m"),
     lambda: intents.ProfileIntent.from_data({"at": "x", "entry": {}}),
     lambda: own_writes.from_data({"ids": ["a"], "learned": {"a": {}}, "kept": {"a": {}}}),
-    lambda: stored_progress.from_data({"turns": 1}),
+    lambda: session_progress.from_data({"turns": 1}),
     lambda: session_records.replay_session([plan]),
 ]
 

@@ -14,11 +14,16 @@ from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd.files.json_document import NotUnderstoodError
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.continuity import context, resume_text
-from tacitd_handlers.continuity.cli import sessions
-from tacitd_handlers.continuity.render import add_decisions, add_notes, render_session
-from tacitd_handlers.continuity.session_schema import check_session
-from tacitd_handlers.continuity.stored_progress import Json, TranscriptProgress
+from tacitd_handlers.continuity import resume_text, session_start
+from tacitd_handlers.continuity.commands import sessions
+from tacitd_handlers.continuity.session_file import (
+    add_decisions,
+    add_notes,
+    apply_progress,
+    check_session,
+    note_written,
+)
+from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
 
 Run = Callable[..., Result]
 
@@ -119,19 +124,20 @@ def test_decide_and_note(run: Run, world: World) -> None:
     assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
     assert world.file(id)["context"] == ["Project uses PostgreSQL 15"]
     assert add_decisions([], [{"decision": str(n)} for n in range(60)])[0]["decision"] == "10"
-    assert add_notes([], map(str, range(30)))[0] == "10"
+    notes = [str(n) for n in range(30)]
+    assert add_notes([], notes, own=notes)[0] == "10" and add_notes([], notes) == notes
 
 
 def test_a_summary_that_was_set_stays(run: Run, world: World) -> None:
-    """SPEC X-07: it replaces the one that is there, and one of the model's becomes a note beside it."""
+    """SPEC X-07: it replaces the one that is there, and one of the model's does not replace it."""
     id = begin(world)
     world.put(id, world.file(id) | {"summary": "Built the parser."})
     run("summary", " Its tests are left. ")
     assert world.file(id)["summary"] == "Its tests are left."
     now = TranscriptProgress(id, summary="The model's own.")
-    document = render_session(world.file(id), now)
-    assert document["summary"] == "Its tests are left."
-    assert "Summary since then: The model's own." in document["context"]
+    document = apply_progress(world.file(id), [now.written], now)
+    assert document["summary"] == "Its tests are left." and document["context"] == []
+    assert note_written(document, now.written, now).beside == "Its tests are left."
 
 
 def test_a_handoff_goes_into_the_session_that_runs_it(
@@ -185,11 +191,14 @@ def test_resume(run: Run, world: World) -> None:
         "## The last session here (within the hour)", "It ended with:", "> You: hello",
         "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
     ]  # fmt: skip
-    assert context.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
-    assert context.build_section(ContextRequest(world.git("other"), 9000)) == ""
-    assert context.build_section(ContextRequest(world.project, 80)).splitlines()[:1] == text.splitlines()[:1]
-    assert len(context.build_section(ContextRequest(world.project, 80))) <= 80
-    assert context.build_section(ContextRequest(world.project, 10)) == ""
+    assert session_start.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
+    assert session_start.build_section(ContextRequest(world.git("other"), 9000)) == ""
+    assert (
+        session_start.build_section(ContextRequest(world.project, 80)).splitlines()[:1]
+        == text.splitlines()[:1]
+    )
+    assert len(session_start.build_section(ContextRequest(world.project, 80))) <= 80
+    assert session_start.build_section(ContextRequest(world.project, 10)) == ""
 
 
 def test_the_text_is_short() -> None:
@@ -271,7 +280,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
     assert f"{path}: {next(iter(odd))}" in listed.stderr
     with pytest.raises(NotUnderstoodError, match="other"):
         run("show", "other")
-    for text in (run("resume").stdout, context.build_section(ContextRequest(world.project, 9000))):
+    for text in (run("resume").stdout, session_start.build_section(ContextRequest(world.project, 9000))):
         assert text.startswith(f"## The last session here cannot be read\n{path}: {next(iter(odd))}")
         assert "Design" in text
     assert path.read_bytes() == before
@@ -341,9 +350,11 @@ def test_an_unreadable_last_session_is_named(run: Run, world: World) -> None:
     assert lines[1].startswith(f"{path} is not JSON")
     assert lines[2:4] == ["## The session before it (3 days ago)", "It ended with:"]
     assert "- Design (in progress)" in lines
-    assert context.build_section(ContextRequest(world.project, 9000)) == "\n".join(lines)
+    assert session_start.build_section(ContextRequest(world.project, 9000)) == "\n".join(lines)
     assert (
-        context.build_section(ContextRequest(world.project, len(lines[0]) + len(lines[1]) + 1)).splitlines()
+        session_start.build_section(
+            ContextRequest(world.project, len(lines[0]) + len(lines[1]) + 1)
+        ).splitlines()
         == lines[:2]
     )
     assert "hello" not in "\n".join(lines)
@@ -371,7 +382,7 @@ def test_an_unreadable_session_of_nobody(run: Run, world: World) -> None:
     os.utime(path, (world.clock.wall + 60, world.clock.wall + 60))
     assert run("resume").stdout.startswith("## The last session here (within the hour)")
     assert f"cannot read: {path}" in run("resume").stderr
-    assert str(path) not in context.build_section(ContextRequest(world.project, 9000))
+    assert str(path) not in session_start.build_section(ContextRequest(world.project, 9000))
     world.put("other", {"projectPath": str(world.git("elsewhere")), "tasks": 3})
     assert run("resume").stderr == ""
 

@@ -6,7 +6,7 @@ import pytest
 
 from support_continuity import World
 from tacitd.events import Prompt, PromptKind
-from tacitd_handlers.continuity.client_commands import is_client_command
+from tacitd_handlers.continuity.session_fold import is_client_command
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ import pytest
 from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd_handlers.continuity.resume_text import build_resume_text
-from tacitd_handlers.continuity.session_schema import check_session
+from tacitd_handlers.continuity.session_file import check_session
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 
 
 def test_a_session_is_kept_from_its_first_prompt_on(world: World) -> None:

@@ -12,8 +12,8 @@ from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
 from tacitd.dispatch.pauses import Pause
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
-from tacitd_handlers.continuity.stored_progress import TranscriptProgress
 from tacitd_handlers.continuity.summaries import LONG, PAUSE, is_pause_over, is_worth_a_summary
 
 SETTINGS = ContinuitySettings()

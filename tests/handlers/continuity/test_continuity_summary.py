@@ -15,12 +15,12 @@ from tacitd.clock import utc_millis
 from tacitd.errors import FileBusyError
 from tacitd.model.budget import Budget, MinuteFull
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd_handlers.continuity import summary_input
-from tacitd_handlers.continuity.parse import parse_answer
+from tacitd_handlers.continuity import summaries
 from tacitd_handlers.continuity.resume_text import build_resume_text
+from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.store import SessionStore
-from tacitd_handlers.continuity.stored_progress import TranscriptProgress
-from tacitd_handlers.continuity.stored_text import clean_text
+from tacitd_handlers.continuity.summaries import parse_answer
+from tacitd_handlers.continuity.text_end import clean_text
 
 
 def session(world: World, prompts: int = 5) -> None:
@@ -115,32 +115,33 @@ def test_what_cannot_be_used_is_asked_three_times(tmp_path: Path, answer: Any) -
     world.kill()
 
 
+def resume(world: World) -> list[str]:
+    state = world.store.load_progress("s1")
+    return build_resume_text([world.file("s1")], world.clock.now(), state=state).splitlines()
+
+
 def test_a_persons_summary_stays(world: World) -> None:
-    """SPEC X-07: a summary that a person edited stays; a newer one is a note beside it, replaced by the next one."""
+    """SPEC X-07: a summary that a person edited stays; `resume` has a newer one below it, and the file no other key."""
     session(world)
     world.end()
     world.put("s1", world.file("s1") | {"summary": "Mine."})
     world.type("s1", "go on")
     world.settle()
-    assert world.file("s1")["summary"] == "Mine."
-    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+    assert world.file("s1")["summary"] == "Mine." == resume(world)[1]
+    assert not [line for line in resume(world) if line.startswith("Since then")]
     for said in ("The parser is built.", "It is released."):
         world.model.default = json.dumps({"summary": said, "decisions": []})
         world.clock.advance(3600)
         session(world)
         world.end()
         run_job(world)
-        assert world.file("s1")["summary"] == "Mine."
-        assert world.file("s1")["context"][0] == f"Summary since then: {said}"
-    assert len([one for one in world.file("s1")["context"] if one.startswith("Summary")]) == 1
-    text = build_resume_text([world.file("s1")], world.clock.now())
-    assert text.splitlines()[1:3] == ["Mine.", "Since then: It is released."]
-    world.say("s1", "on")
-    world.settle()
-    assert world.file("s1")["context"][0] == "Summary since then: It is released."
+        assert world.file("s1")["summary"] == "Mine." and world.file("s1")["context"] == []
+        assert resume(world)[1:3] == ["Mine.", f"Since then: {said}"]
+    world.put("s1", world.file("s1") | {"summary": "Mine, later."})
+    assert resume(world)[1:3] == ["Mine, later.", "It ended with:"]
     found = world.file("s1")
     del found["summary"]
-    world.put("s1", found | {"context": []})  # a person removes both
+    world.put("s1", found)  # a person removes it
     world.say("s1", "on")
     world.settle()
     assert "summary" not in world.file("s1")
@@ -149,8 +150,7 @@ def test_a_persons_summary_stays(world: World) -> None:
     session(world)
     world.end()
     run_job(world)
-    assert world.file("s1")["summary"] == "It is announced."
-    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+    assert world.file("s1")["summary"] == "It is announced." == resume(world)[1]
 
 
 def test_a_persons_summary_of_a_session_without_one_stays(world: World) -> None:
@@ -163,7 +163,7 @@ def test_a_persons_summary_of_a_session_without_one_stays(world: World) -> None:
     world.append("s1", record)
     world.settle()
     assert world.file("s1")["summary"] == "Mine."
-    assert world.file("s1")["context"][0] == "Summary since then: Week dates."
+    assert resume(world)[1:3] == ["Mine.", "Since then: Week dates."]
 
 
 def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
     save = SessionStore.save_progress
 
     def ends_after_the_file(store: SessionStore, now: TranscriptProgress, **how: bool) -> None:
-        if now.summary and now.written_summary == now.summary:  # the file of the session is written
+        if now.summary and now.written.summary == now.summary:  # the file of the session is written
             raise OSError(5, "killed")
         save(store, now, **how)
 
@@ -179,6 +179,7 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
         world.append("s1", world.record("user", "s1", text, isCompactSummary=True))
 
     session(world, 2)
+    world.settle()
     compact("One.")
     with monkeypatch.context() as patched:
         patched.setattr(SessionStore, "save_progress", ends_after_the_file)
@@ -187,8 +188,7 @@ def test_a_crash_makes_no_summary_a_persons(world: World, monkeypatch: pytest.Mo
     compact("Two.")
     world.restart()
     world.settle(600)
-    assert world.file("s1")["summary"] == "Two."
-    assert not [one for one in world.file("s1")["context"] if one.startswith("Summary")]
+    assert world.file("s1")["summary"] == "Two." == resume(world)[1]
 
 
 def test_an_open_editor_loses_no_summary(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,12 +324,12 @@ GOOD = {"summary": "A. B.", "decisions": []}
     ("text", "expected"),
     [
         ("", "not a JSON object"), ("NONE", "not a JSON object"), ("{}", "no summary"), ('{"summary": 3}', "no summary"),
-        ('{"summary": "at most three sentences: what"}', "no summary"), (f"x {summary_input.list_instructions()[0]}", "repeats"),
+        ('{"summary": "at most three sentences: what"}', "no summary"), (f"x {summaries.list_instructions()[0]}", "repeats"),
     ],
 )  # fmt: skip
 def test_an_answer_that_says_nothing(text: str, expected: str) -> None:
     """SPEC S-35: no object, no summary, an echo of the prompt or of its example."""
-    made = parse_answer(text, NOW, summary_input.list_instructions())
+    made = parse_answer(text, NOW, {})
     assert isinstance(made, str)
     assert expected in made
 
@@ -346,7 +346,7 @@ def test_an_answer_that_says_nothing(text: str, expected: str) -> None:
 )  # fmt: skip
 def test_what_can_be_used_of_decisions(decisions: Any, kept: Any) -> None:
     """SPEC S-67: control characters, secrets, wrong types and surplus entries are left out."""
-    made = parse_answer("Here:\n```json\n" + json.dumps(GOOD | {"decisions": decisions}) + "\n```", NOW, ())
+    made = parse_answer("Here:\n```json\n" + json.dumps(GOOD | {"decisions": decisions}) + "\n```", NOW, {})
     assert not isinstance(made, str)
     assert made.summary == "A. B."
     assert [{k: v for k, v in one.items() if k != "timestamp"} for one in made.decisions] == kept
@@ -354,11 +354,11 @@ def test_what_can_be_used_of_decisions(decisions: Any, kept: Any) -> None:
 
 def test_a_long_session_is_cut_in_the_middle() -> None:
     """Of a long session the beginning (its topic) and the end (its state) are sent."""
-    made = summary_input.cut_parts([f"{n} " + "x" * 500 for n in range(200)], 5000)
+    made = summaries.cut_parts([f"{n} " + "x" * 500 for n in range(200)], 5000)
     assert sum(map(len, made)) < 5200
     assert [part.split()[0] for part in made[:4]] == ["0", "1", "2", "[…]"]
     assert made[-1].startswith("199 ")
-    assert summary_input.cut_parts(["a", "b"], 5000) == ["a", "b"]
+    assert summaries.cut_parts(["a", "b"], 5000) == ["a", "b"]
 
 
 def test_what_is_put_to_the_model_is_fenced(world: World) -> None:

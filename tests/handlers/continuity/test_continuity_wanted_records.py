@@ -10,7 +10,7 @@ import pytest
 
 from support_continuity import World
 from tacitd.sources.transcript import LOOK_BEHIND
-from tacitd_handlers.continuity.stored_progress import as_data
+from tacitd_handlers.continuity.session_progress import as_data
 
 
 @pytest.fixture

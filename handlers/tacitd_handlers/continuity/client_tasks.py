@@ -8,7 +8,7 @@ Observed by running the client:
 - A refused call looks like an accepted one in the transcript. Only its answer differs.
 - The work of a sub-agent that is started while a task is in progress is a part of that task.
 
-Finding calls belongs to `session_progress`; answers are read by the source.
+Finding calls belongs to `session_fold`; answers are read by the source.
 """
 
 from __future__ import annotations
@@ -22,16 +22,13 @@ from msgspec.structs import replace
 from tacitd.events import ToolAnswer
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.stored_progress import Items, Status, TaskItem, ToolCall
-from tacitd_handlers.continuity.stored_text import clean_text
+from tacitd_handlers.continuity.session_progress import AGENT, TASK, TODO, Items, Status, TaskItem, ToolCall
+from tacitd_handlers.continuity.text_end import clean_text
 
 EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 """The tools that edit a file, with the key of its path in their input."""
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent", *EDITS})
 """The tools whose calls are read."""
-TODO, TASK, AGENT = "todo-", "task-", "agent-"
-"""The prefixes of the ids that tacitd gives, by the tool that made the task."""
-OURS = (TODO, TASK, AGENT)
 TITLE = 200
 """Characters of a title."""
 _CREATED = compile_lazily(r"Task #(\S+) created")

@@ -6,6 +6,7 @@ A session may pass through several directories, so the project of an event, or o
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from tacitd.events import NoProject, Project, Record
 from tacitd.handler import Tools
@@ -13,8 +14,10 @@ from tacitd_handlers.shared.unwanted_places import drop_unwanted_contexts, is_un
 
 
 def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoProject) -> tuple[Record, ...]:
-    """The records of directories that are not excluded, without contexts of those that are. A record that names no directory
-    belongs to that of the record before it, and the first ones to `project`."""
+    """Return the records of directories that are not excluded, without contexts of those that are.
+
+    A record that names no directory belongs to that of the record before it, and the first ones to `project`.
+    """
     kept: list[Record] = []
     answers = {"": is_unwanted(project, tools)}
     cwd = ""
@@ -25,3 +28,11 @@ def keep_wanted(records: Iterable[Record], tools: Tools, project: Project | NoPr
         if not answers[cwd]:
             kept.append(record)
     return drop_unwanted_contexts(kept, tools)
+
+
+def read_session(
+    session: str, transcript: Path, start: int, end: int, project: Project | NoProject, tools: Tools
+) -> list[Record]:
+    """Return the wanted records of a session between two byte offsets of a transcript."""
+    records = keep_wanted(tools.read_records(transcript, start, end), tools, project)
+    return [record for record in records if record.session in ("", session)]

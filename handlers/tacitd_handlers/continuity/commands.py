@@ -1,13 +1,12 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
-This module parses arguments and prints. Changes belong to `session_edits`, the text of a session to `resume_text`.
+This module parses arguments and prints. Changes belong to `session_edits`, the text to go on with to `session_start`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import click
 
@@ -16,23 +15,18 @@ from tacitd.cli.program import OrderedGroup
 from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd.text.text_table import format_table
-from tacitd_handlers.continuity import resume_text, session_edits
-from tacitd_handlers.continuity.render import with_summary
-from tacitd_handlers.continuity.session_choice import find_unreadable_last, select_sessions
-from tacitd_handlers.continuity.store import SessionFile, SessionStore, open_tasks
-from tacitd_handlers.continuity.stored_progress import Json, list_summary_notes
-from tacitd_handlers.continuity.stored_text import clean_lines, clean_text
-
-
-@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
-def sessions() -> None:
-    """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
-
-
-def open_store() -> SessionStore:
-    """Return the store of this process's environment."""
-    return SessionStore.from_environ(os.environ)
-
+from tacitd_handlers.continuity import session_edits
+from tacitd_handlers.continuity.session_file import (
+    STATUSES,
+    add_notes,
+    find_dangling,
+    open_tasks,
+    with_summary,
+)
+from tacitd_handlers.continuity.session_progress import Json
+from tacitd_handlers.continuity.session_start import resume_sessions, select_sessions
+from tacitd_handlers.continuity.store import SessionFile, SessionStore
+from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -44,6 +38,11 @@ SESSION = click.option(
 )
 
 
+@click.group(cls=OrderedGroup, epilog="\b\nExample: tacitd sessions list\nExample: tacitd sessions resume")
+def sessions() -> None:
+    """Show, resume and edit your sessions with Claude Code: tasks, what blocks them, decisions, notes."""
+
+
 @sessions.command("list", epilog="\b\nExample: tacitd sessions list ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
 @click.option(
@@ -51,17 +50,19 @@ SESSION = click.option(
 )
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
-    found, unreadable = open_store().read_sessions()
-    if project is not None:
-        found = select_sessions(found, resolve_directory(project))
+    found = open_store().list_sessions()
+    readable = [one for one in (_select(found, project) if project else found) if not one.fault]
     if as_json:
-        echo_json([_row(one) for one in found])
+        echo_json([_row(one) for one in readable])
         return
-    for line in format_table(("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, found), right=(2,)):
+    for line in format_table(
+        ("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, readable), right=(2,)
+    ):
         click.echo(line)
-    for each in unreadable:
-        echo_message(f"cannot read: {each.what}")
-    if not found:
+    for one in found:
+        if one.fault:
+            echo_message(f"cannot read: {one.fault}")
+    if not readable:
         echo_message("there are no sessions yet")
 
 
@@ -84,23 +85,21 @@ def show(id: str | None, as_json: bool) -> None:
         click.echo("\n".join(_decision(decision)))
     for note in one.document.get("context", ()):
         click.echo(f"noted: {_indented(note)}")
-    _warn(one)
+    for child in find_dangling(one.document):
+        echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")
 
 
 @sessions.command(epilog='\b\nExample: claude "$(tacitd sessions resume)"')
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
-    at, cwd = open_store(), resolve_directory(project)
-    readable, unreadable = at.read_sessions()
-    found = select_sessions(readable, cwd)
-    last = find_unreadable_last(at, found, unreadable, cwd)
-    documents, why = [one.document for one in found], last.what if last is not None else ""
-    state = at.load_progress(found[0].id) if found else None
-    said = resume_text.build_resume_text(documents, at.clock.now(), unreadable=why, state=state)
-    for one in unreadable:
-        if one is not last and (not one.project or select_sessions([one], cwd)):
-            echo_message(f"cannot read: {one.what}")
+    store = open_store()
+    found = store.list_sessions()
+    here = _select(found, project)
+    said = resume_sessions(store, here)
+    for one in found:
+        if one.fault and one not in here[:1] and (one in here or not one.project):
+            echo_message(f"cannot read: {one.fault}")
     if said:
         click.echo(said)
     else:
@@ -112,7 +111,7 @@ def resume(project: str | None) -> None:
 @click.option(
     "--id", "task", help="The id of the task to change. A new id creates the task, and needs a TITLE."
 )
-@click.option("--status", type=click.Choice(session_edits.STATUSES))
+@click.option("--status", type=click.Choice(STATUSES))
 @click.option("--blocked-by", help="What blocks the task; sets its status to blocked.")
 @click.option("--notes", help="Notes on the task.")
 @click.option("--parent", help="The id of the task that this one is a part of.")
@@ -126,10 +125,10 @@ def task(
         raise UsageError("a title or an id is missing", "tacitd sessions task TITLE, or --id ID")
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
-    at, one = open_store(), _session(id)
+    store, one = open_store(), _session(id)
     named = task or session_edits.new_id(title or "", one.document)
     said = session_edits.TaskChange(named, title, status, blocked_by, notes, parent)
-    at.edit_session(one.id, lambda document: session_edits.with_task(document, said, at.clock.now()))
+    store.edit_session(one.id, lambda document: session_edits.with_task(document, said, store.clock.now()))
     click.echo(named)
 
 
@@ -142,11 +141,11 @@ def task(
 @SESSION
 def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None) -> None:
     """Record a decision."""
-    _edit_session(
-        id,
-        decision,
-        lambda document, at: session_edits.with_decision(document, decision, because, instead, at),
-    )
+
+    def change(document: Json, at: float) -> Json:
+        return session_edits.with_decision(document, decision, because, instead, at)
+
+    _edit_session(id, decision, change)
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions note "Project uses PostgreSQL 15"')
@@ -154,25 +153,42 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-    state = open_store().load_progress(_session(id).id)
-    own = {*list_summary_notes(state), *state.written_notes} if state is not None else set[str]()
-    _edit_session(id, text, lambda document, at: session_edits.with_note(document, text, own))
+
+    def change(document: Json, at: float) -> Json:
+        state = open_store().load_progress(str(document["sessionId"]))
+        own = state.written.notes if state is not None else ()
+        return document | {"context": add_notes(document["context"], [text], own)}
+
+    _edit_session(id, text, change)
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions summary "The parser works; its tests are left."')
 @click.argument("text")
 @SESSION
 def summary(text: str, id: str | None) -> None:
-    """Set the summary, which then stays: a later one of the model becomes a note."""
+    """Set the summary, which then stays: one of the model's does not replace it."""
     _edit_session(id, text, lambda document, at: with_summary(document, text.strip()))
 
 
-def _edit_session(id: str | None, text: str, make: Any) -> None:
+def open_store() -> SessionStore:
+    """Return the store of this process's environment."""
+    return SessionStore.from_environ(os.environ)
+
+
+def _edit_session(id: str | None, text: str, change: Callable[[Json, float], Json]) -> None:
     if not text.strip():
         raise UsageError("there is nothing to record")
-    at, one = open_store(), _session(id)
-    at.edit_session(one.id, lambda document: make(document, at.clock.now()))
+    store, one = open_store(), _session(id)
+    store.edit_session(one.id, lambda document: change(document, store.clock.now()))
     echo_message(f"recorded in {one.id}")
+
+
+def _select(found: list[SessionFile], given: str | None) -> list[SessionFile]:
+    """The sessions of the project of a directory. It may be gone; then UsageError is raised if there are none."""
+    here = select_sessions(found, resolve_directory(given, missing_ok=given is not None))
+    if not here:
+        resolve_directory(given)
+    return here
 
 
 def _session(id: str | None) -> SessionFile:
@@ -180,45 +196,40 @@ def _session(id: str | None) -> SessionFile:
 
     Raises UsageError if there is none, or it cannot be read.
     """
-    at, cwd = open_store(), resolve_directory(None)
+    store = open_store()
     if id is not None:
-        return at.find_session(id)
+        return store.find_session(id)
     if own := os.environ.get(OWN_SESSION, ""):
-        if not at.session_path(own).exists():
+        if not store.session_path(own).exists():
             raise UsageError(
                 f"this session ({own}) has no file yet",
                 "the daemon writes it; `--session ID` names another one",
             )
-        return at.find_session(own)
-    readable, unreadable = at.read_sessions()
-    found = select_sessions(readable, cwd)
-    last = find_unreadable_last(at, found, unreadable, cwd)
-    if last is not None:
-        raise UsageError(
-            f"the newest session of this project cannot be read: {last.what}",
-            "correct the file, or name another session (`tacitd sessions list`)",
-        )
-    if not found:
+        return store.find_session(own)
+    here = _select(store.list_sessions(), None)
+    if not here:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
         )
-    return found[0]
+    if here[0].fault:
+        raise UsageError(
+            f"the newest session of this project cannot be read: {here[0].fault}",
+            "correct the file, or name another session (`tacitd sessions list`)",
+        )
+    return here[0]
 
 
 def _cells(one: SessionFile) -> tuple[str, ...]:
     about = clean_text(one.document.get("summary"), 80) or clean_text(one.project, 400)
-    return _when(one), clean_text(one.id[:8], 8), str(len(open_tasks(one.document))), about
+    at = parse_utc(one.document.get("lastActiveAt"))
+    when = local_minutes(at).replace("T", " ") if at is not None else "?" * 16
+    return when, clean_text(one.id[:8], 8), str(len(open_tasks(one.document))), about
 
 
 def _row(one: SessionFile) -> Json:
     row: Json = {"id": one.id, "sessionId": one.id, "projectPath": one.project}
     row |= {key: one.document.get(key) for key in ("startedAt", "lastActiveAt", "summary")}
     return row | {"open": len(open_tasks(one.document))}
-
-
-def _when(one: SessionFile) -> str:
-    at = parse_utc(one.document.get("lastActiveAt"))
-    return local_minutes(at).replace("T", " ") if at is not None else "?" * 16
 
 
 def _task(task: Json) -> str:
@@ -242,10 +253,3 @@ def _decision(decision: Json) -> Iterator[str]:
 def _indented(text: object) -> str:
     """A text of several lines; the further ones are indented."""
     return clean_lines(text).replace("\n", "\n    ")
-
-
-def _warn(one: SessionFile) -> None:
-    from tacitd_handlers.continuity.session_schema import find_dangling
-
-    for child in find_dangling(one.document):
-        echo_message(f"warning: {child!r} is listed in `children` and is not a task of the session")

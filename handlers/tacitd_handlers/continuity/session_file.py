@@ -1,0 +1,276 @@
+"""A session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and the transcript's changes applied to it. Pure.
+
+Only what changed since the last write is applied: `delta(what was written, what is known now)`. So what a person changes in the
+file stays until the client changes the same field, and tasks, notes, decisions and keys of their own stay for good (X-07).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from tacitd.clock import parse_utc, utc_millis
+from tacitd.files.json_document import NotUnderstoodError
+from tacitd_handlers.continuity.session_progress import (
+    OURS,
+    Items,
+    Json,
+    TaskItem,
+    TranscriptProgress,
+    Written,
+)
+
+MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
+"""The seed's SessionConfig."""
+STATUSES = ("pending", "in_progress", "blocked", "completed")
+_HINT = "correct it by hand; nothing was written"
+
+# the check
+
+
+def _is_text(value: object) -> str:
+    return "" if isinstance(value, str) else "not a text"
+
+
+def _is_time(value: object) -> str:
+    return "" if isinstance(value, str) and parse_utc(value) is not None else "not an ISO 8601 time"
+
+
+def _is_status(value: object) -> str:
+    return "" if value in STATUSES else f"not one of {', '.join(STATUSES)}"
+
+
+def _is_list_of(kind: type, what: str) -> Callable[[object], str]:
+    def check(value: object) -> str:
+        good = isinstance(value, list) and all(isinstance(part, kind) for part in value)
+        return "" if good else f"not a list of {what}"
+
+    return check
+
+
+_TEXTS, _OBJECTS = _is_list_of(str, "texts"), _is_list_of(dict, "objects")
+_LISTS = {"tasks": _OBJECTS, "decisions": _OBJECTS, "context": _TEXTS}
+_SESSION = {
+    "sessionId": _is_text, "projectPath": _is_text, "startedAt": _is_time, "lastActiveAt": _is_time, "summary": _is_text,
+}  # fmt: skip
+_TASK = {
+    "id": _is_text, "title": _is_text, "status": _is_status, "createdAt": _is_time, "updatedAt": _is_time,
+    "notes": _is_text, "blockedBy": _is_text, "children": _TEXTS,
+}  # fmt: skip
+_DECISION = {"timestamp": _is_time, "decision": _is_text, "rationale": _is_text, "alternatives": _TEXTS}
+_OPTIONAL = {"projectPath", "summary", "notes", "blockedBy", "children", "rationale", "alternatives"}
+"""Keys that may be absent or null."""
+
+
+def check_session(document: Json, what: object) -> Json:
+    """Return the document if it is a session's; unknown keys are allowed. Raises NotUnderstoodError with place and reason.
+
+    `what` is the file, for the message.
+    """
+    fault = _find_fault(document, _SESSION | _LISTS)
+    for key, fields in (("tasks", _TASK), ("decisions", _DECISION)):
+        for number, part in enumerate(document[key] if not fault else ()):
+            fault = fault or _find_fault(part, fields, f"{key}.{number}.")
+    if not fault:
+        ids = [task["id"] for task in document["tasks"]]
+        twice = next((id for number, id in enumerate(ids) if id in ids[:number]), None)
+        fault = f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
+    if fault:
+        raise NotUnderstoodError(f"{what}: {fault}", _HINT)
+    return document
+
+
+def check_shape(document: Json, what: object) -> Json:
+    """Return the document if its lists have the right types, which is enough for reading it. Raises NotUnderstoodError."""
+    fault = _find_fault({key: document.get(key, []) for key in _LISTS}, _LISTS)
+    for number, task in enumerate(document.get("tasks", []) if not fault else ()):
+        fault = fault or _find_fault(task, {"children": _TEXTS}, f"tasks.{number}.")
+    if fault:
+        raise NotUnderstoodError(f"{what}: {fault}", "correct it by hand, or remove it")
+    return document
+
+
+def _find_fault(part: Json, fields: Mapping[str, Callable[[object], str]], place: str = "") -> str:
+    for name, check in fields.items():
+        if part.get(name) is None and name in _OPTIONAL:
+            continue
+        if reason := check(part[name]) if name in part else "missing":
+            return f"{place}{name}: {reason}"
+    return ""
+
+
+def find_dangling(document: Json) -> list[str]:
+    """Return children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
+    tasks = document.get("tasks", ())
+    ids = {str(task.get("id")) for task in tasks}
+    return [child for task in tasks for child in task.get("children") or () if child not in ids]
+
+
+# what the transcript changes
+
+
+def apply_progress(before: Json | None, written: Sequence[Written], now: TranscriptProgress) -> Json:
+    """Given a session's file (None if there is none), return it with what changed in the transcript.
+
+    `written`: what was written last, and after it what a crash may have kept from being noted as written.
+    """
+    started = now.started or 0.0
+    if before is None:  # or a person removed it, and the session goes on
+        before, written = new_document(now.session, now.cwd, started), ()
+    history = [*(written or [Written()]), now.as_written()]
+    document: Json = dict(before)
+    for key in _LISTS:
+        document.setdefault(key, [])
+    if now.cwd:
+        document["projectPath"] = now.cwd
+    first, last = parse_utc(document.get("startedAt")), parse_utc(document.get("lastActiveAt"))
+    if first is None or first > started:
+        document["startedAt"] = utc_millis(started)
+    if last is None or last < (now.last or 0.0) - 0.001:
+        document["lastActiveAt"] = utc_millis(now.last or 0.0)
+    own = {state.summary for state in history}
+    if now.summary != history[0].summary and (document.get("summary") or "") in {"", *own}:
+        document = with_summary(document, now.summary)
+    document["tasks"] = _apply_tasks(document["tasks"], [state.items for state in history], now.last)
+    document["decisions"] = add_decisions(document["decisions"], now.decisions)
+    known = history[0].notes
+    fresh = (note for note in now.notes if note not in known)
+    document["context"] = add_notes(document["context"], fresh, own={*now.notes, *known})
+    return document
+
+
+def note_written(document: Json, before: Written, now: TranscriptProgress) -> Written:
+    """Return what was written: with the person's summary that stayed, if the transcript has a newer one."""
+    if now.summary == before.summary:
+        return now.as_written(before.beside)
+    stayed = str(document.get("summary") or "")
+    return now.as_written("" if stayed == now.summary else stayed)
+
+
+def _apply_tasks(have: Sequence[Json], lists: Sequence[Items], last: float | None) -> list[Json]:
+    """The tasks of the file after the changes from each list to the next."""
+    values = [_list_values(items) for items in lists]
+    changes: dict[str, dict[str, str]] = {}
+    for old, new in pairwise(values):
+        for id, fields in new.items():
+            changed = {name: value for name, value in fields.items() if old.get(id, {}).get(name) != value}
+            if changed:
+                changes.setdefault(id, {}).update(changed)
+    removed = {id for old in values for id in old} - values[-1].keys()
+    in_file = {str(task.get("id")): task for task in have}
+    kept = {item.id: item for item in lists[-1] if item.id in in_file or item.id in changes}
+    tasks: list[Json] = []
+    for id, item in kept.items():
+        if id in in_file:
+            own = {name: {old[id][name] for old in values if id in old} for name in values[-1][id]}
+            task = _change_task(in_file[id], changes.get(id, {}), own, item)
+        else:
+            task = _new_task(item, values[-1][id])
+        children = [other.id for other in kept.values() if other.parent == id]
+        theirs = [child for child in task.get("children") or () if not child.startswith(OURS)]
+        _set(task, "children", [*children, *theirs])
+        tasks.append(task)
+    others = (task for task in have if str(task.get("id")) not in values[-1])
+    return [*tasks, *(task for task in others if task["id"] not in removed or _is_later(task, last))]
+
+
+def _new_task(item: TaskItem, values: Mapping[str, str]) -> Json:
+    task: Json = {"id": item.id, "title": item.title, "status": values["status"]}
+    task |= {"createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
+    _set(task, "blockedBy", values["blockedBy"])
+    return task
+
+
+def _change_task(
+    before: Json, changed: Mapping[str, str], own: Mapping[str, Collection[str]], item: TaskItem
+) -> Json:
+    """A task of the file after the client's changes, without those of fields that a person changed later than the client.
+
+    `own`: the values of each field that tacitd may have written.
+    """
+    is_later = _is_later(before, item.updated)
+    theirs = {name for name in changed if is_later and str(before.get(name) or "") not in own[name]}
+    applied = {name: value for name, value in changed.items() if name not in theirs}
+    if not applied:
+        return dict(before)
+    task = before | {name: value for name, value in applied.items() if value}
+    if task.get("status") != "blocked":  # SPEC P-23
+        task.pop("blockedBy", None)
+    if not is_later:
+        task["updatedAt"] = utc_millis(item.updated)
+    return task
+
+
+def _list_values(items: Items) -> dict[str, dict[str, str]]:
+    """The fields of each task by its id. A pending task is blocked by the titles of the unfinished tasks before it."""
+    values: dict[str, dict[str, str]] = {}
+    for item in items:
+        blockers = (one for one in items if one.id in item.blocked_by and one.status != "completed")
+        blocked = "; ".join(one.title for one in blockers) if item.status == "pending" else ""
+        status = "blocked" if blocked else item.status
+        values[item.id] = {"title": item.title, "status": status, "blockedBy": blocked}
+    return values
+
+
+def _is_later(task: Json, at: float | None) -> bool:
+    """Whether a task says that it was changed after a time. The file has whole milliseconds."""
+    changed = parse_utc(task.get("updatedAt"))
+    return changed is not None and changed > (at or 0.0) + 0.001
+
+
+def _set(task: Json, key: str, value: object) -> None:
+    """Set a key, or remove it if the value is empty (SPEC P-05: no nulls)."""
+    task.pop(key, None)
+    if value:
+        task[key] = value
+
+
+# parts of a document
+
+
+def new_document(session: str, cwd: str, at: float) -> Json:
+    """Return a new session's file, keys in the seed's order. `at`: its start, seconds since 1970, UTC."""
+    stamp = utc_millis(at)
+    document: Json = {"sessionId": session} | ({"projectPath": cwd} if cwd else {})
+    return document | {
+        "startedAt": stamp, "lastActiveAt": stamp, "tasks": [], "decisions": [], "context": [],
+    }  # fmt: skip
+
+
+def with_summary(document: Json, summary: str) -> Json:
+    """Return the file with this summary; a new one is put after `lastActiveAt`, as in the seed."""
+    if "summary" in document:
+        return document | {"summary": summary}
+    made: Json = {}
+    for key, value in document.items():
+        made[key] = value
+        if key == "lastActiveAt":
+            made["summary"] = summary
+    return made
+
+
+def add_notes(have: Sequence[str], more: Iterable[str], own: Collection[str] = ()) -> list[str]:
+    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once.
+
+    `own`: the notes that may be dropped, because tacitd wrote them.
+    """
+    notes = [*have, *(note for note in dict.fromkeys(more) if note not in have)]
+    dropped = [note for note in notes if note in own][: max(0, len(notes) - MAX_CONTEXT_NOTES)]
+    return [note for note in notes if note not in dropped]
+
+
+def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """Return the last fifty decisions (SPEC P-24). New ones are added at the end; each text occurs once."""
+    known = {_fold_decision(decision) for decision in have}
+    fresh = [dict(decision) for decision in more if _fold_decision(decision) not in known]
+    return [*have, *fresh][-MAX_DECISIONS:]
+
+
+def _fold_decision(decision: Mapping[str, Any]) -> str:
+    return " ".join(str(decision.get("decision")).split()).casefold().rstrip(".")
+
+
+def open_tasks(document: Json) -> list[Json]:
+    """Return the unfinished tasks."""
+    return [task for task in document.get("tasks", ()) if task.get("status") != "completed"]
