@@ -15,7 +15,7 @@ from tacitd.text.shorten import shorten_line
 _FENCE = compile_lazily(r"\s*(```+|~~~+)")
 _SKIPPED = compile_lazily(r"\s*(?:\|.*\||(?:[-*_=]\s*){3,})\s*$")
 """A row of a table, or a rule."""
-_HEADING = compile_lazily(r"\s*#{1,6}\s+")
+_HEADING = compile_lazily(r"\A\s*#{1,6}\s+")
 _BOUNDARY = compile_lazily(r"(?<=[.!?…])[\"'”’»)\]*_`]{0,4}\s+(?![a-z\s])|(?<=[。！？])\s*(?=\S)|\s*\n\s*")
 """What stands between two sentences or lines. A small letter goes on with a sentence (`e.g. a list`)."""
 _WORD = 40
