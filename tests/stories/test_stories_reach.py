@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from support_world import Begin, Fact, Facts, Profile
 from tacitd.testing import World
 
@@ -124,7 +122,6 @@ def test_an_ended_session_does_not_wait(begin: Begin) -> None:
         assert world.bullets("LEARNED.md") == ["Use pnpm, not npm"]
 
 
-@pytest.mark.xfail(strict=True, reason="a fork is compared with all sessions, not with its origin")
 def test_a_fork_is_told_what_changed(begin: Begin) -> None:
     """DESIGN "Plugins": a forked session gets what is new since its origin, also if another session got it already."""
     with begin(settings={"REACH__USER_RULES": "false"}) as world:

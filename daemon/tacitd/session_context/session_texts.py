@@ -85,7 +85,7 @@ class SessionTexts:
             logger.warning("a session's context is incomplete: {}", what)
         texts = made.texts
         if question.source == "fork":  # a new session with the history of another one
-            texts = self._shown.select_unseen(texts)
+            texts = self._shown.select_new(self._source.list_originals(question.transcript), texts)
         elif occasion == "resume" and is_in_transcript(question.transcript):
             texts = self._shown.select_changed(question.session, texts)
         if occasion == "start" and (line := self._ask_for_review(question)):

@@ -44,11 +44,15 @@ class ShownTexts:
             before = self._load().get(session, _Shown()).sections
         return {name: text for name, text in texts.items() if before.get(name) != _digest(text)}
 
-    def select_unseen(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """The sections that no session got in this form: for a copy of a session, whose original is not known."""
+    def select_new(self, originals: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
+        """The sections that a copy of one of these sessions did not get with its history; all if none of them got any."""
         with self._lock:
-            every = {pair for one in self._load().values() for pair in one.sections.items()}
-        return {name: text for name, text in texts.items() if (name, _digest(text)) not in every}
+            known = [self._load()[session].sections for session in originals if session in self._load()]
+        return {
+            name: text
+            for name, text in texts.items()
+            if not known or any(sections.get(name) != _digest(text) for sections in known)
+        }
 
     def note_sections(self, session: str, texts: Mapping[str, str]) -> None:
         """The session gets these sections now. Raises OSError."""

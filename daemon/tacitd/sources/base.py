@@ -287,6 +287,11 @@ class Source(Protocol):
         """The sessions that have a transcript, by the name that the client gives it. Lists the roots."""
         ...
 
+    def list_originals(self, path: Path) -> set[str]:
+        """The sessions of which the transcript with this path may be a copy, by the client's names; empty if it has no
+        record yet. Lists its directory."""
+        ...
+
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         """Which clients wrote the transcripts that changed after `since` (seconds since 1970, UTC), the newest first, as
         far as that is known cheaply. Lists the roots."""

@@ -119,6 +119,9 @@ class Talks:
     def list_sessions(self) -> set[str]:
         return {path.stem for root in self.roots for path in root.glob("*.talk")}
 
+    def list_originals(self, path: Path) -> set[str]:
+        return set()
+
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         return ()
 

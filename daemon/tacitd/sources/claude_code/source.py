@@ -20,9 +20,11 @@ from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
 from tacitd.sources.claude_code.line_reader import LineReader
 from tacitd.sources.instruction_files import ContextFiles
+from tacitd.text.lazy_pattern import compile_lazily
 
 SUFFIX = ".jsonl"
 """The suffix of a transcript's name."""
+_FIRST_ID = compile_lazily(rb'"uuid": ?"([^"]+)"')
 
 
 class ClaudeCode(Struct, frozen=True):
@@ -56,6 +58,12 @@ class ClaudeCode(Struct, frozen=True):
         """The sessions that have a transcript: the files' names without the suffix."""
         return {path.stem for root in self.roots for path in root.glob(f"*/*{SUFFIX}")}
 
+    def list_originals(self, path: Path) -> set[str]:
+        """The sessions beside it whose transcripts begin with the same record: a fork copies the history with its ids."""
+        first = _read_first_id(path)
+        others = (other for other in path.parent.glob(f"*{SUFFIX}") if other != path)
+        return {other.stem for other in others if first and _read_first_id(other) == first}
+
     def list_clients(self, since: float) -> Sequence[ClientUse]:
         """Who wrote last in the newest transcripts."""
         return list_clients(
@@ -75,6 +83,16 @@ class ClaudeCode(Struct, frozen=True):
     ) -> Mapping[str, ToolAnswer]:
         """The answers to these tool calls, as far as they are between two byte offsets of a transcript."""
         return tool_answers.read_answers(path, ids, start, end)
+
+
+def _read_first_id(path: Path) -> bytes:
+    """The id of the first record that has one in the first 64 KB of a transcript; b"" if there is none."""
+    try:
+        with path.open("rb") as file:
+            found = _FIRST_ID.search(file.read(64 << 10))
+    except OSError:
+        return b""
+    return found[1] if found else b""
 
 
 def is_subagent(path: str) -> bool:
