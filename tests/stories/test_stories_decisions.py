@@ -168,7 +168,6 @@ def test_a_line_of_three_projects_is_offered_for_all(begin: Begin) -> None:
         assert any(SHORT in one["text"] for one in offered)
 
 
-@pytest.mark.xfail(strict=True, reason="why looks for nothing under three letters")
 def test_why_of_a_short_word(begin: Begin) -> None:
     """Priority 3: `why` finds a word of two letters."""
     with begin(FACTS) as world:

@@ -15,7 +15,7 @@ ENGINE = AgentInterface(
             ("why", "--json"),
             (
                 ToolParameter(
-                    "text", "A part of the line, at least three characters, or a lesson's id.", of="asked"
+                    "text", "A part of the line, or a lesson's id.", of="asked"
                 ),
                 ToolParameter("project", PROJECT, of="cwd"),
             ),

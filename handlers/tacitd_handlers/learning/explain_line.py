@@ -19,8 +19,6 @@ from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
 from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
 
-SHORTEST = 3
-"""Minimum length of a query in characters. A shorter one would match too many lines."""
 SHORTEST_ID = 4
 """Minimum length of the beginning of an id."""
 
@@ -46,7 +44,7 @@ def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
     wanted = asked.strip().removeprefix("- ").casefold()
     if found := _find_ids(asked.strip(), inventory, root):
         return found
-    if len(wanted) < SHORTEST:
+    if not wanted:
         return []
     lines = [one for one in inventory.list_lines(root) if wanted in one.line.casefold()]
     return [*explain_lines(lines, inventory), *_explain_waiting(wanted, inventory, root)]
