@@ -344,7 +344,7 @@ def test_status_has_a_line_for_profile_sessions_and_practice(make: MakeDaemon) -
     lines = daemon.cli("status").stdout.splitlines()
     for line in (
         "profile   0 learned, yours: tools.editor",
-        "continuity 1 session, 0 with open tasks; 0 summaries made",
+        "continuity 1 session, 0 with open tasks",
         "learner   1 review in the ledger, 1 active weakness, 0 resolved",
     ):
         assert line in lines

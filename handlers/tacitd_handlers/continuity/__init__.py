@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
 Pure rules (`client_tasks`, `session_fold`, `session_file`, `session_edits`, `resume_text`) -> `store`, `session_start`,
-`summaries` -> `handler` and `commands`.
+`summaries` -> `handler` and `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
 """
@@ -32,7 +32,7 @@ def make_plugin() -> Plugin:
         order=40,
         commands={
             "sessions": (
-                f"{here}.commands:sessions",
+                f"{here}.cli:sessions",
                 "List sessions, resume one, record decisions and notes.",
                 "Looking",
             )

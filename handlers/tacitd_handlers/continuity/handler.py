@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
@@ -24,7 +22,6 @@ from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcom
 from tacitd_handlers.continuity.session_file import apply_progress, note_written, open_tasks
 from tacitd_handlers.continuity.session_fold import end_session, fold_records
 from tacitd_handlers.continuity.session_progress import Json, ToolCall, TranscriptProgress
-from tacitd_handlers.continuity.session_records import keep_wanted, read_session
 from tacitd_handlers.continuity.store import SessionStore
 from tacitd_handlers.continuity.summaries import (
     PAUSE,
@@ -33,6 +30,7 @@ from tacitd_handlers.continuity.summaries import (
     is_worth_a_summary,
     summarise,
 )
+from tacitd_handlers.continuity.wanted_records import keep_wanted, read_session
 from tacitd_handlers.shared import decay
 from tacitd_handlers.shared.unwanted_places import is_unwanted
 
@@ -54,7 +52,6 @@ class ContinuityHandler(BaseHandler):
         self._env = os.environ if env is None else env
         self._store: SessionStore
         self._lock = threading.RLock()
-        self._counts: Counter[str] = Counter()
         self._is_unanswered = False
         """Whether the model had no answer since the job last looked: then it is not asked about other sessions."""
         self._newest = 0.0
@@ -62,10 +59,8 @@ class ContinuityHandler(BaseHandler):
         self._clock_doubted = False
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Open the store, and count earlier summaries."""
+        """Open the store. Nothing is read from the commits."""
         self._store = SessionStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        for commit in commits:
-            self._count(commit)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
         """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
@@ -92,29 +87,13 @@ class ContinuityHandler(BaseHandler):
             return Later(error.what, error.hint)
         return Done()
 
-    def committed(self, commit: Commit, tools: Tools) -> None:
-        """Count the summary. The files were written in `handle`, so nothing is written here."""
-        self._count(commit)
-
-    def take_snapshot(self) -> Mapping[str, Any]:
-        """The counts."""
-        return {"counts": dict(self._counts)}
-
-    def _count(self, commit: Commit) -> None:
-        if commit.event == SNAPSHOT:
-            self._counts = Counter(commit.data["counts"])
-        if "summary" in commit.data:
-            self._counts[str(commit.data["summary"])] += 1
-
     def status(self) -> Mapping[str, Any]:
-        """Return `directory`, the number of `sessions`, `open` (sessions with open tasks), and `summaries`: the counts of `made`
-        and `none`."""
+        """Return `directory`, the number of `sessions`, and `open`: of those with open tasks."""
         found = [one for one in self._store.list_sessions(patient=False) if not one.fault]
         return {
             "directory": str(self._store.folder),
             "sessions": len(found),
             "open": sum(bool(open_tasks(one.document)) for one in found),
-            "summaries": dict(self._counts),
         }
 
     # growth
@@ -227,9 +206,10 @@ class ContinuityHandler(BaseHandler):
                 tools.post(Due(PAUSED, project, now.session))
 
     def _is_due(self, now: TranscriptProgress, tools: Tools) -> bool:
-        settings, at = tools.settings["continuity"], tools.clock.now()
-        is_quiet = now.compacted or (now.last is not None and at - now.last >= settings.quiet)
-        return is_quiet and is_worth_a_summary(now, settings) and is_pause_over(now, at)
+        at = tools.clock.now()
+        is_worth = is_worth_a_summary(now, tools.settings["continuity"]) and is_pause_over(now, at)
+        is_quiet = now.last is not None and at - now.last >= tools.settings["continuity"].quiet
+        return is_worth and (now.compacted or is_quiet)
 
     def _summarise_paused(self, project: Project, session: str, tools: Tools) -> Outcome:
         """Summarise a session. What has no answer now is tried again by the next job, or at the session's end."""
@@ -243,10 +223,9 @@ class ContinuityHandler(BaseHandler):
     def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:
         """Summarise a session that its client is about to compact. Without an answer, the compaction itself is summarised."""
         now = self._store.load_progress(session)
-        if now is None or is_unwanted(tools.project_of(now.cwd), tools):
+        if now is None or not self._is_due(replace(now, compacted=True), tools):
             return Done()
-        is_due = is_pause_over(now, tools.clock.now())
-        if not is_due or not is_worth_a_summary(now, tools.settings["continuity"]):
+        if is_unwanted(tools.project_of(now.cwd), tools):
             return Done()
         outcome = summarise(now, Path(now.transcript), now.upto, tools, self._update)
         return outcome if isinstance(outcome, Done) else Done()

@@ -202,6 +202,4 @@ def _tell_hours(hours: float) -> str:
 def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
     """Given the handler's status, yield its line for `tacitd status`."""
     if part.get("sessions"):
-        made = part.get("summaries", {}).get("made", 0)
-        summaries = "1 summary" if made == 1 else f"{made} summaries"
-        yield f"{count_noun(part['sessions'], 'session')}, {part.get('open', 0)} with open tasks; {summaries} made"
+        yield f"{count_noun(part['sessions'], 'session')}, {part.get('open', 0)} with open tasks"

@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd.files.json_document import NotUnderstoodError
 from tacitd_handlers.continuity.session_progress import (
     OURS,
     Items,
@@ -24,7 +23,6 @@ from tacitd_handlers.continuity.session_progress import (
 MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
 """The seed's SessionConfig."""
 STATUSES = ("pending", "in_progress", "blocked", "completed")
-_HINT = "correct it by hand; nothing was written"
 
 # the check
 
@@ -63,32 +61,25 @@ _OPTIONAL = {"projectPath", "summary", "notes", "blockedBy", "children", "ration
 """Keys that may be absent or null."""
 
 
-def check_session(document: Json, what: object) -> Json:
-    """Return the document if it is a session's; unknown keys are allowed. Raises NotUnderstoodError with place and reason.
-
-    `what` is the file, for the message.
-    """
+def find_fault(document: Json) -> str:
+    """Return the place and the reason why a document is no session; "" if it is one. Unknown keys are allowed."""
     fault = _find_fault(document, _SESSION | _LISTS)
     for key, fields in (("tasks", _TASK), ("decisions", _DECISION)):
         for number, part in enumerate(document[key] if not fault else ()):
             fault = fault or _find_fault(part, fields, f"{key}.{number}.")
-    if not fault:
-        ids = [task["id"] for task in document["tasks"]]
-        twice = next((id for number, id in enumerate(ids) if id in ids[:number]), None)
-        fault = f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
     if fault:
-        raise NotUnderstoodError(f"{what}: {fault}", _HINT)
-    return document
+        return fault
+    ids = [task["id"] for task in document["tasks"]]
+    twice = next((id for number, id in enumerate(ids) if id in ids[:number]), None)
+    return f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
 
 
-def check_shape(document: Json, what: object) -> Json:
-    """Return the document if its lists have the right types, which is enough for reading it. Raises NotUnderstoodError."""
+def find_list_fault(document: Json) -> str:
+    """Return why the lists of a document cannot be read; "" if they can be, which is enough for showing it."""
     fault = _find_fault({key: document.get(key, []) for key in _LISTS}, _LISTS)
     for number, task in enumerate(document.get("tasks", []) if not fault else ()):
         fault = fault or _find_fault(task, {"children": _TEXTS}, f"tasks.{number}.")
-    if fault:
-        raise NotUnderstoodError(f"{what}: {fault}", "correct it by hand, or remove it")
-    return document
+    return fault
 
 
 def _find_fault(part: Json, fields: Mapping[str, Callable[[object], str]], place: str = "") -> str:

@@ -20,8 +20,10 @@ from tacitd.files import json_document
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.replaced import UNGUARDED, EditGuards, replace_file
 from tacitd.state.paths import state_dir
-from tacitd_handlers.continuity import session_names, session_progress
-from tacitd_handlers.continuity.session_file import MAX_AGE_DAYS, check_session, check_shape
+from tacitd.text.hashes import sha256
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.continuity import session_progress
+from tacitd_handlers.continuity.session_file import MAX_AGE_DAYS, find_fault, find_list_fault
 from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
 from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
@@ -30,7 +32,18 @@ TYPE_CHECKING = False  # not from typing: a session's start waits for the import
 if TYPE_CHECKING:
     from tacitd.handler import Handler, Tools
 
-_PATTERN = f"{session_names.PREFIX}*{session_names.SUFFIX}"
+FOLDER = "sessions"
+_PATTERN = "session-*.json"
+_SAFE = compile_lazily(r"[A-Za-z0-9_-]{1,100}")
+
+
+def name_file(session: str) -> str:
+    """Return `session-<id>.json`, for any id a name in the same directory (SPEC P-25).
+
+    An id with other characters than letters, digits, `_` and `-`, or of more than 100, becomes a hash of 32 hexadecimal digits.
+    """
+    id = session if _SAFE.fullmatch(session) else sha256(session.encode(errors="replace")).hexdigest()[:32]
+    return f"session-{id}.json"
 
 
 class SessionFile(Struct, frozen=True):
@@ -74,7 +87,7 @@ class SessionStore:
     ) -> None:
         """`beside`: the folder for the state of each session from its transcript."""
         self.directory = directory
-        self.folder = directory / session_names.FOLDER
+        self.folder = directory / FOLDER
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
         self._beside = beside
@@ -96,7 +109,7 @@ class SessionStore:
 
     def session_path(self, session: str) -> Path:
         """Return the path of a session's file (SPEC P-25). The file may not exist."""
-        return self.folder / session_names.file_name(session)
+        return self.folder / name_file(session)
 
     # the files
 
@@ -115,7 +128,7 @@ class SessionStore:
         raw: Json | None = {}
         try:
             raw = json_document.read_document(path, self.disk, patient=patient)
-            return SessionFile(path, check_shape(raw, path)) if raw is not None else None
+            return SessionFile(path, _check(raw, path, find_list_fault)) if raw is not None else None
         except (OSError, TacitdError) as error:
             fault = str(error)
         known = self._load_state(self._beside / path.name)
@@ -134,7 +147,8 @@ class SessionStore:
         """
         path = self.session_path(id)
         if path.exists():
-            return SessionFile(path, check_shape(json_document.read_document(path, self.disk) or {}, path))
+            document = json_document.read_document(path, self.disk) or {}
+            return SessionFile(path, _check(document, path, find_list_fault))
         near = [one for one in self.list_sessions() if one.id.startswith(id) and not one.fault] if id else []
         if len(near) == 1:
             return near[0]
@@ -149,8 +163,8 @@ class SessionStore:
         path = self.session_path(session)
 
         def checked(before: Json | None) -> Json | None:
-            made = make(check_session(before, path) if before is not None else None)
-            return check_session(made, path) if made is not None else None
+            made = make(_check(before, path, find_fault) if before is not None else None)
+            return _check(made, path, find_fault) if made is not None else None
 
         with json_document.lock_directory(self.directory, self.disk):
             return json_document.change_document(path, checked, self.disk, self._guards)
@@ -184,7 +198,7 @@ class SessionStore:
 
     def load_progress(self, session: str) -> TranscriptProgress | None:
         """Return the stored state; None if there is none or it cannot be read. The transcript is then read again."""
-        return self._load_state(self._beside / session_names.file_name(session))
+        return self._load_state(self._beside / name_file(session))
 
     def _load_state(self, path: Path) -> TranscriptProgress | None:
         try:
@@ -201,8 +215,14 @@ class SessionStore:
     def save_progress(self, now: TranscriptProgress, *, durable: bool = True) -> None:
         """Store the state of a session. Raises OSError. `durable` False: a power cut may leave the state before, or none."""
         data = json.dumps(session_progress.as_data(now), ensure_ascii=True, separators=(",", ":")).encode()
-        path = self._beside / session_names.file_name(now.session)
+        path = self._beside / name_file(now.session)
         replace_file(path, data + b"\n", mode=0o600, disk=self.disk, durable=durable)
+
+
+def _check(document: Json, path: Path, find: Callable[[Json], str]) -> Json:
+    if fault := find(document):
+        raise json_document.NotUnderstoodError(f"{path}: {fault}", "correct it by hand, or remove it")
+    return document
 
 
 def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -> list[Path]:

@@ -27,9 +27,9 @@ from tacitd.handler import Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity.session_fold import end_of_compaction
 from tacitd_handlers.continuity.session_progress import Items, TranscriptProgress
-from tacitd_handlers.continuity.session_records import read_session
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text
+from tacitd_handlers.continuity.wanted_records import read_session
 from tacitd_handlers.shared.prompt_filling import fence_text
 
 PAUSE = 3600.0
@@ -267,7 +267,7 @@ def summarise(
             update(now.session, lambda one: replace(one, asked_at=now.asked_at), publish=False)
         if said.why is Why.REPEATED:
             update(now.session, asked)
-            return Done(data={"summary": "none"})
+            return Done()
         answer = f"{said.why}: {said.detail}" if said.detail else str(said.why)
         if not said.blames_the_prompt:
             return Later(answer, said.hint, said.retry_at)
@@ -277,11 +277,11 @@ def summarise(
         if isinstance(parsed, SummaryAnswer):
             made = {"summary": parsed.summary, "summary_at": now.last, "summary_turns": now.turns}
             update(now.session, lambda one: replace(asked(one), decisions=parsed.decisions, **made))
-            return Done(data={"summary": "made", "decisions": len(parsed.decisions), "usd": said.usd})
+            return Done()
         answer = parsed
     if now.tries + 1 < TRIES:
         update(now.session, lambda one: replace(one, tries=now.tries + 1), publish=False)
         return Later(f"no summary: {answer}", "the model is asked again", blame="work")
     logger.info("session {} gets no summary: {}", now.session, answer)
     update(now.session, asked)
-    return Done(data={"summary": "none"})
+    return Done()

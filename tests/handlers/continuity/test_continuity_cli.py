@@ -15,12 +15,11 @@ from tacitd.errors import UsageError
 from tacitd.files.json_document import NotUnderstoodError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd_handlers.continuity import resume_text, session_start
-from tacitd_handlers.continuity.commands import sessions
+from tacitd_handlers.continuity.cli import sessions
 from tacitd_handlers.continuity.session_file import (
     add_decisions,
     add_notes,
     apply_progress,
-    check_session,
     note_written,
 )
 from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
@@ -89,7 +88,7 @@ def test_task(run: Run, world: World) -> None:
     run("task", "--id", made, "--status", "in_progress", "--notes", "soon")
     world.todos(id, ("Ship", "pending"))
     world.settle()
-    found = {one["id"]: one for one in check_session(world.file(id), "x")["tasks"]}
+    found = {one["id"]: one for one in world.file(id)["tasks"]}
     assert found[made] | {"createdAt": "", "updatedAt": ""} == {
         "id": made, "title": "Add users table", "status": "in_progress", "createdAt": "", "updatedAt": "",
         "children": [part], "notes": "soon",

@@ -9,7 +9,7 @@ import pytest
 
 from support_continuity import World
 from tacitd.clock import utc_millis
-from tacitd_handlers.continuity import commands
+from tacitd_handlers.continuity import cli
 from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.store import SessionStore
 
@@ -181,7 +181,7 @@ def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.Mo
     go_on(world)
     assert world.file("s1")["context"] == [*mine, "Which for 2? this"]
     for note in ("more 1", "more 2"):
-        commands.note.main([note], standalone_mode=False)
+        cli.note.main([note], standalone_mode=False)
     world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "by hand"]})
     for _ in range(2):
         go_on(world)

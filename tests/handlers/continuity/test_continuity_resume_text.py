@@ -152,13 +152,11 @@ def test_the_line_of_status(tmp_path: Path) -> None:
     assert list(format_status_lines(world.status())) == []
     is_interrupted_and_blocked(world)
     world.end()
-    assert list(format_status_lines(world.status())) == ["2 sessions, 2 with open tasks; 0 summaries made"]
+    assert list(format_status_lines(world.status())) == ["2 sessions, 2 with open tasks"]
     world.put("s0", world.file("s0") | {"tasks": []})
     world.store.session_path("s1").write_text("{")
     assert (world.status()["sessions"], world.status()["open"]) == (1, 0)
-    assert list(format_status_lines({"sessions": 1, "open": 0, "summaries": {"made": 1}})) == [
-        "1 session, 0 with open tasks; 1 summary made"
-    ]
+    assert list(format_status_lines(world.status())) == ["1 session, 0 with open tasks"]
     world.kill()
 
 

@@ -48,7 +48,6 @@ def test_one_call_gives_summary_and_decisions(world: World) -> None:
     assert ask.key == f"summary:s1:{world.transcript('s1').stat().st_size}"
     for words in ("[1] Person: do step 0", "[10] Assistant: step 4 is done", "- [pending] Design"):
         assert words in ask.prompt
-    assert world.status()["summaries"] == {"made": 1}
 
 
 def test_nothing_new_is_not_asked_about_again(world: World) -> None:
@@ -110,7 +109,6 @@ def test_what_cannot_be_used_is_asked_three_times(tmp_path: Path, answer: Any) -
         world.settle(40_000)
     assert len(world.model.asked) == 3
     assert "summary" not in world.file("s1")
-    assert world.status()["summaries"] == {"none": 1}
     assert world.parked() == []
     world.kill()
 

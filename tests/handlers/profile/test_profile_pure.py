@@ -25,18 +25,13 @@ RULES = {
         "render",
     ),
     "continuity": (
-        "tasks",
+        "client_tasks",
+        "session_fold",
+        "session_file",
         "session_progress",
-        "render",
-        "parse",
-        "resume_text",
         "session_edits",
-        "session_names",
-        "task_merge",
-        "sentences",
-        "stored_progress",
-        "stored_text",
-        "client_commands",
+        "resume_text",
+        "text_end",
     ),
 }
 ALLOWED = {
