@@ -143,22 +143,29 @@ class ContinuityHandler(BaseHandler):
         return replace(now, asked_turns=now.turns, asked_size=now.size, asked_upto=start, compacted=False)
 
     def _write(self, before: TranscriptProgress, now: TranscriptProgress) -> TranscriptProgress:
-        """Store a session's state after `before`, and update its file. A program's session, without a prompt, gets no file."""
+        """Store a session's state after `before`, and update its file."""
+        if (
+            now.items != before.items != before.written.items
+        ):  # tacitd ended in a write, which is done again first
+            before = self._publish(before, before)
+        now = replace(now, written=before.written)
         # Syncing each growth of a program's session would cost more than reading it, and nobody misses its last tasks after a
         # power cut. What may be in a session's file is not in the transcript, so a person's session is synced.
         self._store.save_progress(now, durable=bool(now.prompts))
+        return self._publish(before, now)
+
+    def _publish(self, before: TranscriptProgress, now: TranscriptProgress) -> TranscriptProgress:
+        """Update the file of a session, and note what was written. A program's session, without a prompt, gets no file."""
         if not now.prompts:
             return now
-        # The state before was perhaps written without a note of it, if tacitd ended between the two.
-        written = (now.written, before.as_written())
         documents: list[Json] = []
 
         def change(document: Json | None) -> Json:
-            documents.append(apply_progress(document, written, now))
+            documents.append(apply_progress(document, before, now))
             return documents[-1]
 
         self._store.change_session(now.session, change)
-        noted = replace(now, written=note_written(documents[-1], now.written, now), decisions=())
+        noted = replace(now, written=note_written(documents[-1], now), decisions=())
         if noted != now:
             self._store.save_progress(noted, durable=False)
         return noted

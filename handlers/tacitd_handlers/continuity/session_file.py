@@ -1,13 +1,12 @@
 """A session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and the transcript's changes applied to it. Pure.
 
-Only what changed since the last write is applied: `delta(what was written, what is known now)`. So what a person changes in the
+Only what changed since the last write is applied: the difference between what was written and what is known now. So what a person changes in the
 file stays until the client changes the same field, and tasks, notes, decisions and keys of their own stay for good (X-07).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
@@ -101,96 +100,85 @@ def find_dangling(document: Json) -> list[str]:
 # what the transcript changes
 
 
-def apply_progress(before: Json | None, written: Sequence[Written], now: TranscriptProgress) -> Json:
+def apply_progress(document: Json | None, before: TranscriptProgress, now: TranscriptProgress) -> Json:
     """Given a session's file (None if there is none), return it with what changed in the transcript.
 
-    `written`: what was written last, and after it what a crash may have kept from being noted as written.
+    `before`: the state that `now` follows. If it differs from what was written, tacitd ended in a write: nobody knows whether the
+    file has it.
     """
-    started = now.started or 0.0
-    if before is None:  # or a person removed it, and the session goes on
-        before, written = new_document(now.session, now.cwd, started), ()
-    history = [*(written or [Written()]), now.as_written()]
-    document: Json = dict(before)
-    for key in _LISTS:
-        document.setdefault(key, [])
+    started, written = now.started or 0.0, before.written
+    is_unsure = written.items != before.items
+    if document is None:  # or a person removed it, and the session goes on
+        document, written, is_unsure = new_document(now.session, now.cwd, started), Written(), False
+    document = dict(document)
     if now.cwd:
         document["projectPath"] = now.cwd
-    first, last = parse_utc(document.get("startedAt")), parse_utc(document.get("lastActiveAt"))
+    first, last = parse_utc(document["startedAt"]), parse_utc(document["lastActiveAt"])
     if first is None or first > started:
         document["startedAt"] = utc_millis(started)
     if last is None or last < (now.last or 0.0) - 0.001:
         document["lastActiveAt"] = utc_millis(now.last or 0.0)
-    own = {state.summary for state in history}
-    if now.summary != history[0].summary and (document.get("summary") or "") in {"", *own}:
+    own = {"", written.summary, before.summary, now.summary}
+    if now.summary != written.summary and str(document.get("summary") or "") in own:
         document = with_summary(document, now.summary)
-    document["tasks"] = _apply_tasks(document["tasks"], [state.items for state in history], now.last)
+    document["tasks"] = _apply_tasks(document["tasks"], written.items, now.items, now.last, is_unsure)
     document["decisions"] = add_decisions(document["decisions"], now.decisions)
-    known = history[0].notes
-    fresh = (note for note in now.notes if note not in known)
-    document["context"] = add_notes(document["context"], fresh, own={*now.notes, *known})
+    fresh = (note for note in now.notes if note not in written.notes)
+    document["context"] = add_notes(document["context"], fresh, own={*now.notes, *written.notes})
     return document
 
 
-def note_written(document: Json, before: Written, now: TranscriptProgress) -> Written:
-    """Return what was written: with the person's summary that stayed, if the transcript has a newer one."""
-    if now.summary == before.summary:
-        return now.as_written(before.beside)
+def note_written(document: Json, now: TranscriptProgress) -> Written:
+    """Return what is written in a file: with the person's summary that stayed there, if the transcript has a newer one."""
+    if now.summary == now.written.summary:
+        return now.as_written(now.written.beside)
     stayed = str(document.get("summary") or "")
     return now.as_written("" if stayed == now.summary else stayed)
 
 
-def _apply_tasks(have: Sequence[Json], lists: Sequence[Items], last: float | None) -> list[Json]:
-    """The tasks of the file after the changes from each list to the next."""
-    values = [_list_values(items) for items in lists]
-    changes: dict[str, dict[str, str]] = {}
-    for old, new in pairwise(values):
-        for id, fields in new.items():
-            changed = {name: value for name, value in fields.items() if old.get(id, {}).get(name) != value}
-            if changed:
-                changes.setdefault(id, {}).update(changed)
-    removed = {id for old in values for id in old} - values[-1].keys()
+def _apply_tasks(
+    have: Sequence[Json], before: Items, now: Items, last: float | None, is_unsure: bool
+) -> list[Json]:
+    """The tasks of a file after a change of the client's list. `is_unsure`: the change was perhaps applied already.
+
+    The client's tasks come first, in its order. One that a person removed comes back when the client changes it. `last`: the
+    time of the client's last record.
+    """
+    old, new = _list_values(before), _list_values(now)
     in_file = {str(task.get("id")): task for task in have}
-    kept = {item.id: item for item in lists[-1] if item.id in in_file or item.id in changes}
+    kept = {item.id: item for item in now if item.id in in_file or old.get(item.id) != new[item.id]}
     tasks: list[Json] = []
     for id, item in kept.items():
         if id in in_file:
-            own = {name: {old[id][name] for old in values if id in old} for name in values[-1][id]}
-            task = _change_task(in_file[id], changes.get(id, {}), own, item)
+            task = _change_task(in_file[id], old.get(id, {}), new[id], item, is_unsure)
         else:
-            task = _new_task(item, values[-1][id])
+            task = {"id": id, "createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
+            task = {key: (task | new[id])[key] for key in _TASK if (task | new[id]).get(key)}
         children = [other.id for other in kept.values() if other.parent == id]
         theirs = [child for child in task.get("children") or () if not child.startswith(OURS)]
-        _set(task, "children", [*children, *theirs])
-        tasks.append(task)
-    others = (task for task in have if str(task.get("id")) not in values[-1])
-    return [*tasks, *(task for task in others if task["id"] not in removed or _is_later(task, last))]
-
-
-def _new_task(item: TaskItem, values: Mapping[str, str]) -> Json:
-    task: Json = {"id": item.id, "title": item.title, "status": values["status"]}
-    task |= {"createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
-    _set(task, "blockedBy", values["blockedBy"])
-    return task
+        task.pop("children", None)
+        tasks.append(task | ({"children": [*children, *theirs]} if children or theirs else {}))
+    for id, task in in_file.items():
+        if id not in new and (id not in old or _is_later(task, last)):
+            tasks.append(task)
+    return tasks
 
 
 def _change_task(
-    before: Json, changed: Mapping[str, str], own: Mapping[str, Collection[str]], item: TaskItem
+    task: Json, old: Mapping[str, str], new: Mapping[str, str], item: TaskItem, is_unsure: bool
 ) -> Json:
-    """A task of the file after the client's changes, without those of fields that a person changed later than the client.
-
-    `own`: the values of each field that tacitd may have written.
-    """
-    is_later = _is_later(before, item.updated)
-    theirs = {name for name in changed if is_later and str(before.get(name) or "") not in own[name]}
-    applied = {name: value for name, value in changed.items() if name not in theirs}
+    """A task of the file after the client's change of it, without those fields that a person changed after the client."""
+    is_later, applied = _is_later(task, item.updated), dict[str, str]()
+    for name, value in new.items():
+        is_ours = str(task.get(name) or "") == old.get(name)
+        if value != old.get(name) and (is_ours or not (is_unsure or is_later)):
+            applied[name] = value
     if not applied:
-        return dict(before)
-    task = before | {name: value for name, value in applied.items() if value}
-    if task.get("status") != "blocked":  # SPEC P-23
-        task.pop("blockedBy", None)
-    if not is_later:
-        task["updatedAt"] = utc_millis(item.updated)
-    return task
+        return dict(task)
+    changed = task | {name: value for name, value in applied.items() if value}
+    if changed.get("status") != "blocked":  # SPEC P-23
+        changed.pop("blockedBy", None)
+    return changed if is_later else changed | {"updatedAt": utc_millis(item.updated)}
 
 
 def _list_values(items: Items) -> dict[str, dict[str, str]]:
@@ -208,13 +196,6 @@ def _is_later(task: Json, at: float | None) -> bool:
     """Whether a task says that it was changed after a time. The file has whole milliseconds."""
     changed = parse_utc(task.get("updatedAt"))
     return changed is not None and changed > (at or 0.0) + 0.001
-
-
-def _set(task: Json, key: str, value: object) -> None:
-    """Set a key, or remove it if the value is empty (SPEC P-05: no nulls)."""
-    task.pop(key, None)
-    if value:
-        task[key] = value
 
 
 # parts of a document

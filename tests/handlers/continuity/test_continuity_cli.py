@@ -134,9 +134,9 @@ def test_a_summary_that_was_set_stays(run: Run, world: World) -> None:
     run("summary", " Its tests are left. ")
     assert world.file(id)["summary"] == "Its tests are left."
     now = TranscriptProgress(id, summary="The model's own.")
-    document = apply_progress(world.file(id), [now.written], now)
+    document = apply_progress(world.file(id), TranscriptProgress(id), now)
     assert document["summary"] == "Its tests are left." and document["context"] == []
-    assert note_written(document, now.written, now).beside == "Its tests are left."
+    assert note_written(document, now).beside == "Its tests are left."
 
 
 def test_a_handoff_goes_into_the_session_that_runs_it(

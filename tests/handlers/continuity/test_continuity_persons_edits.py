@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -138,6 +139,67 @@ def test_a_crash_makes_no_task_a_persons(begun: World, monkeypatch: pytest.Monke
     begun.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
     begun.settle(600)
     assert begun.tasks("s1")[0] == ("Design", "in_progress")
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_last_who_changed_a_field_has_it(
+    world: World, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-07: for any order of the client's calls, a person's edits and crashes before and after the file is written, each field
+    has the value of whoever changed it last. Where a crash kept a change of the client from being written, a person's edit of the
+    same field may stay."""
+    random = Random(seed)
+    world.type("s1", "go")
+    for id in "123":
+        world.use(
+            "s1",
+            "TaskCreate",
+            {"subject": f"t{id}"},
+            f"Task #{id} created",
+            data={"task": {"id": id}},
+        )
+    world.settle()
+    theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
+    allowed = [{name: {value} for name, value in one.items()} for one in theirs]
+    edited, crash = set[tuple[int, str]](), ""
+    save, change = SessionStore.save_progress, SessionStore.change_session
+
+    def save_or_end(store: SessionStore, now: Any, **how: bool) -> None:
+        if crash == "after" and now.written == now.as_written(now.written.beside):
+            raise OSError(5, "killed")
+        save(store, now, **how)
+
+    def change_or_end(store: SessionStore, *given: Any) -> bool:
+        if crash == "before":
+            raise OSError(5, "killed")
+        return change(store, *given)
+
+    monkeypatch.setattr(SessionStore, "save_progress", save_or_end)
+    monkeypatch.setattr(SessionStore, "change_session", change_or_end)
+    for step in range(14):
+        number = random.randrange(3)
+        field = random.choice(["title", "status"])
+        value = f"v{step}" if field == "title" else random.choice(["pending", "in_progress", "completed"])
+        has_crashed, crash = bool(crash), random.choice(["", "", "before", "after"]) if step < 13 else ""
+        is_edit = random.random() < 0.4
+        if is_edit:
+            edited.add((number, field))
+            edit_task(world, number, **{field: value})
+        else:
+            given = {"taskId": str(number + 1), "subject" if field == "title" else "status": value}
+            world.use("s1", "TaskUpdate", given, data={"success": True})
+        if is_edit or theirs[number][field] != value:  # a call that says the same changes nothing
+            is_open = (has_crashed or crash) and (number, field) in edited
+            allowed[number][field] = {value, *(allowed[number][field] if is_open else ())}
+        if not is_edit:
+            theirs[number][field] = value
+        world.settle(3600)
+        if crash:
+            world.restart()
+            continue
+        for task, values in zip(world.file("s1")["tasks"], allowed, strict=True):
+            assert all(task[name] in values[name] for name in values)
+            values |= {name: {task[name]} for name in values}
 
 
 # --- notes -----------------------------------------------------------------------------------------------------------
