@@ -1,6 +1,6 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`client_tasks`, `session_fold`, `session_file`, `session_edits`, `resume_text`) -> `store`, `session_start`,
+Pure rules (`client_tasks`, `session_fold`, `session_file`, `session_edits`, `resume_text`) -> `store`, `last_session`,
 `summaries` -> `handler` and `cli`.
 Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
 because a session's start waits for `context`.
@@ -39,7 +39,7 @@ def make_plugin() -> Plugin:
         },
         purge=f"{here}.store:purge_words",
         status_lines=f"{here}.resume_text:format_status_lines",
-        context=f"{here}.session_start:build_section",
+        context=f"{here}.last_session:build_section",
         context_order=30,
         context_budget=2_500,
         mcp=f"{here}.mcp_tools:CONTINUITY",

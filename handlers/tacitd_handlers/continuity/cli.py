@@ -1,6 +1,6 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
-This module parses arguments and prints. Changes belong to `session_edits`, the text to go on with to `session_start`.
+This module parses arguments and prints. Changes belong to `session_edits`, the text to go on with to `last_session`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from tacitd.clock import local_minutes, parse_utc
 from tacitd.errors import UsageError
 from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import session_edits
+from tacitd_handlers.continuity.last_session import resume_sessions, select_sessions
 from tacitd_handlers.continuity.session_file import (
     STATUSES,
     add_notes,
@@ -24,7 +25,6 @@ from tacitd_handlers.continuity.session_file import (
     with_summary,
 )
 from tacitd_handlers.continuity.session_progress import Json
-from tacitd_handlers.continuity.session_start import resume_sessions, select_sessions
 from tacitd_handlers.continuity.store import SessionFile, SessionStore
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 

@@ -11,7 +11,7 @@ LAST_SESSION = AgentResource(
     "session",
     "Last session",
     "Where the last session of this project ended: summary, open tasks, decisions.",
-    read="tacitd_handlers.continuity.session_start:read_last_session",
+    read="tacitd_handlers.continuity.last_session:read_last_session",
 )
 
 CONTINUITY = AgentInterface(

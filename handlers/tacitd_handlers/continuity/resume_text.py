@@ -1,7 +1,7 @@
 """The text for resuming the work in a project: its last session, and an earlier one with open tasks (SPEC P-26). Pure.
 
 What a transcript contains is shown as a quotation, line by line, so that it cannot be taken for an instruction. Which
-sessions belong to a project is decided in `session_start`.
+sessions belong to a project is decided in `last_session`.
 """
 
 from __future__ import annotations

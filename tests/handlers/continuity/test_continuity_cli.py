@@ -14,7 +14,7 @@ from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd.files.json_document import NotUnderstoodError
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.continuity import resume_text, session_start
+from tacitd_handlers.continuity import last_session, resume_text
 from tacitd_handlers.continuity.cli import sessions
 from tacitd_handlers.continuity.session_file import (
     add_decisions,
@@ -190,14 +190,14 @@ def test_resume(run: Run, world: World) -> None:
         "## The last session here (within the hour)", "It ended with:", "> You: hello",
         "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
     ]  # fmt: skip
-    assert session_start.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
-    assert session_start.build_section(ContextRequest(world.git("other"), 9000)) == ""
+    assert last_session.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
+    assert last_session.build_section(ContextRequest(world.git("other"), 9000)) == ""
     assert (
-        session_start.build_section(ContextRequest(world.project, 80)).splitlines()[:1]
+        last_session.build_section(ContextRequest(world.project, 80)).splitlines()[:1]
         == text.splitlines()[:1]
     )
-    assert len(session_start.build_section(ContextRequest(world.project, 80))) <= 80
-    assert session_start.build_section(ContextRequest(world.project, 10)) == ""
+    assert len(last_session.build_section(ContextRequest(world.project, 80))) <= 80
+    assert last_session.build_section(ContextRequest(world.project, 10)) == ""
 
 
 def test_the_text_is_short() -> None:
@@ -279,7 +279,7 @@ def test_a_file_of_another_shape_is_said(run: Run, world: World, odd: dict[str, 
     assert f"{path}: {next(iter(odd))}" in listed.stderr
     with pytest.raises(NotUnderstoodError, match="other"):
         run("show", "other")
-    for text in (run("resume").stdout, session_start.build_section(ContextRequest(world.project, 9000))):
+    for text in (run("resume").stdout, last_session.build_section(ContextRequest(world.project, 9000))):
         assert text.startswith(f"## The last session here cannot be read\n{path}: {next(iter(odd))}")
         assert "Design" in text
     assert path.read_bytes() == before
@@ -349,9 +349,9 @@ def test_an_unreadable_last_session_is_named(run: Run, world: World) -> None:
     assert lines[1].startswith(f"{path} is not JSON")
     assert lines[2:4] == ["## The session before it (3 days ago)", "It ended with:"]
     assert "- Design (in progress)" in lines
-    assert session_start.build_section(ContextRequest(world.project, 9000)) == "\n".join(lines)
+    assert last_session.build_section(ContextRequest(world.project, 9000)) == "\n".join(lines)
     assert (
-        session_start.build_section(
+        last_session.build_section(
             ContextRequest(world.project, len(lines[0]) + len(lines[1]) + 1)
         ).splitlines()
         == lines[:2]
@@ -381,7 +381,7 @@ def test_an_unreadable_session_of_nobody(run: Run, world: World) -> None:
     os.utime(path, (world.clock.wall + 60, world.clock.wall + 60))
     assert run("resume").stdout.startswith("## The last session here (within the hour)")
     assert f"cannot read: {path}" in run("resume").stderr
-    assert str(path) not in session_start.build_section(ContextRequest(world.project, 9000))
+    assert str(path) not in last_session.build_section(ContextRequest(world.project, 9000))
     world.put("other", {"projectPath": str(world.git("elsewhere")), "tasks": 3})
     assert run("resume").stderr == ""
 

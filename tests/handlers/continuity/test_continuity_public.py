@@ -18,7 +18,7 @@ from support_transcripts import SOURCE
 from tacitd.events import Prompt
 from tacitd.sources.explain import judge_transcript
 from tacitd_handlers.continuity import resume_text
-from tacitd_handlers.continuity.session_start import select_sessions
+from tacitd_handlers.continuity.last_session import select_sessions
 
 PUBLIC = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
 FILES = sorted(Path(PUBLIC).glob("**/*.jsonl")) if PUBLIC else []

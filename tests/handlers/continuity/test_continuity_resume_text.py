@@ -13,9 +13,9 @@ import pytest
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity import resume_text
+from tacitd_handlers.continuity.last_session import select_sessions
 from tacitd_handlers.continuity.resume_text import format_status_lines
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
-from tacitd_handlers.continuity.session_start import select_sessions
 
 WEEK = 7 * 86_400.0
 
