@@ -6,7 +6,7 @@ file stays until the client changes the same field, and tasks, notes, decisions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc, utc_millis
@@ -25,48 +25,23 @@ STATUSES = ("pending", "in_progress", "blocked", "completed")
 
 # the check
 
-
-def _is_text(value: object) -> str:
-    return "" if isinstance(value, str) else "not a text"
-
-
-def _is_time(value: object) -> str:
-    return "" if isinstance(value, str) and parse_utc(value) is not None else "not an ISO 8601 time"
-
-
-def _is_status(value: object) -> str:
-    return "" if value in STATUSES else f"not one of {', '.join(STATUSES)}"
-
-
-def _is_list_of(kind: type, what: str) -> Callable[[object], str]:
-    def check(value: object) -> str:
-        good = isinstance(value, list) and all(isinstance(part, kind) for part in value)
-        return "" if good else f"not a list of {what}"
-
-    return check
-
-
-_TEXTS, _OBJECTS = _is_list_of(str, "texts"), _is_list_of(dict, "objects")
-_LISTS = {"tasks": _OBJECTS, "decisions": _OBJECTS, "context": _TEXTS}
-_SESSION = {
-    "sessionId": _is_text, "projectPath": _is_text, "startedAt": _is_time, "lastActiveAt": _is_time, "summary": _is_text,
-}  # fmt: skip
+_TEXT, _TIME = "a text", "an ISO 8601 time"
 _TASK = {
-    "id": _is_text, "title": _is_text, "status": _is_status, "createdAt": _is_time, "updatedAt": _is_time,
-    "notes": _is_text, "blockedBy": _is_text, "children": _TEXTS,
+    "id": _TEXT, "title": _TEXT, "status": STATUSES, "createdAt": _TIME, "updatedAt": _TIME, "notes?": _TEXT,
+    "blockedBy?": _TEXT, "children?": [_TEXT],
 }  # fmt: skip
-_DECISION = {"timestamp": _is_time, "decision": _is_text, "rationale": _is_text, "alternatives": _TEXTS}
-_OPTIONAL = {"projectPath", "summary", "notes", "blockedBy", "children", "rationale", "alternatives"}
-"""Keys that may be absent or null."""
+_DECISION = {"timestamp": _TIME, "decision": _TEXT, "rationale?": _TEXT, "alternatives?": [_TEXT]}
+_SESSION = {
+    "sessionId": _TEXT, "projectPath?": _TEXT, "startedAt": _TIME, "lastActiveAt": _TIME, "summary?": _TEXT,
+    "tasks": [_TASK], "decisions": [_DECISION], "context": [_TEXT],
+}  # fmt: skip
+"""The seed's form. A key with `?` may be absent or null; other keys are allowed."""
+_LISTS = {"tasks": [{"children?": [_TEXT]}], "decisions": [{}], "context": [_TEXT]}
 
 
 def find_fault(document: Json) -> str:
-    """Return the place and the reason why a document is no session; "" if it is one. Unknown keys are allowed."""
-    fault = _find_fault(document, _SESSION | _LISTS)
-    for key, fields in (("tasks", _TASK), ("decisions", _DECISION)):
-        for number, part in enumerate(document[key] if not fault else ()):
-            fault = fault or _find_fault(part, fields, f"{key}.{number}.")
-    if fault:
+    """Return the place and the reason why a document is no session; "" if it is one."""
+    if fault := _find_fault(document, _SESSION):
         return fault
     ids = [task["id"] for task in document["tasks"]]
     twice = next((id for number, id in enumerate(ids) if id in ids[:number]), None)
@@ -75,19 +50,29 @@ def find_fault(document: Json) -> str:
 
 def find_list_fault(document: Json) -> str:
     """Return why the lists of a document cannot be read; "" if they can be, which is enough for showing it."""
-    fault = _find_fault({key: document.get(key, []) for key in _LISTS}, _LISTS)
-    for number, task in enumerate(document.get("tasks", []) if not fault else ()):
-        fault = fault or _find_fault(task, {"children": _TEXTS}, f"tasks.{number}.")
-    return fault
+    return _find_fault({"tasks": [], "decisions": [], "context": []} | document, _LISTS)
 
 
-def _find_fault(part: Json, fields: Mapping[str, Callable[[object], str]], place: str = "") -> str:
-    for name, check in fields.items():
-        if part.get(name) is None and name in _OPTIONAL:
-            continue
-        if reason := check(part[name]) if name in part else "missing":
-            return f"{place}{name}: {reason}"
-    return ""
+def _find_fault(value: Any, form: Any, place: str = "") -> str:
+    match form:
+        case dict() if isinstance(value, dict):
+            for key, part in form.items():
+                name = key.rstrip("?")
+                if value.get(name) is not None or key == name:
+                    inside = f"{place}.{name}" if place else name
+                    if fault := _find_fault(value.get(name), part, inside):
+                        return fault
+            return ""
+        case [part] if isinstance(value, list):
+            faults = (_find_fault(one, part, f"{place}.{number}") for number, one in enumerate(value))
+            return next(filter(None, faults), "")
+        case tuple():
+            return "" if value in form else f"{place}: not one of {', '.join(form)}"
+        case str() if isinstance(value, str) and (form == _TEXT or parse_utc(value) is not None):
+            return ""
+        case _:
+            what = {dict: "an object", list: "a list"}.get(type(form), form)
+            return f"{place}: not {what}"
 
 
 def find_dangling(document: Json) -> list[str]:
@@ -152,12 +137,17 @@ def _apply_tasks(
         if id in in_file:
             task = _change_task(in_file[id], old.get(id, {}), new[id], item, is_unsure)
         else:
-            task = {"id": id, "createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
-            task = {key: (task | new[id])[key] for key in _TASK if (task | new[id]).get(key)}
+            task = {"id": id, "title": item.title, "status": new[id]["status"]}
+            task |= {"createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
+            task |= {name: value for name, value in new[id].items() if value}
+        known = list(task.get("children") or ())
         children = [other.id for other in kept.values() if other.parent == id]
-        theirs = [child for child in task.get("children") or () if not child.startswith(OURS)]
-        task.pop("children", None)
-        tasks.append(task | ({"children": [*children, *theirs]} if children or theirs else {}))
+        children += [child for child in known if not child.startswith(OURS)]
+        if children:
+            task["children"] = children
+        elif known:
+            del task["children"]
+        tasks.append(task)
     for id, task in in_file.items():
         if id not in new and (id not in old or _is_later(task, last)):
             tasks.append(task)

@@ -186,5 +186,7 @@ def end_of_text(text: str) -> str:
 
 def end_of_compaction(text: str) -> str:
     """Return the end of the summary that the client wrote at a compaction: what is being done and the next step come last."""
-    end = _CLIENT_END.search(text)
-    return end_of_text(text[: end.start()] if end else text)
+    _, heading, below = text.partition("\nSummary:\n")  # the client's own words are above it
+    summary = below if heading else text
+    end = _CLIENT_END.search(summary)
+    return end_of_text(summary[: end.start()] if end else summary)

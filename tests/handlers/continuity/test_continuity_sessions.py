@@ -311,6 +311,15 @@ def test_a_compactions_summary_is_taken(world: World) -> None:
     assert world.model.asked == []
 
 
+def test_a_short_compaction_has_nothing_of_the_clients(world: World) -> None:
+    """SPEC P-26: also a summary that is shorter than what is kept begins below the client's own words."""
+    text = f"This session is being continued from a previous conversation.\n\nSummary:\n1. Fix it.\n\n{AFTER}"
+    world.type("s1", "go")
+    world.append("s1", world.record("user", "s1", text, isCompactSummary=True))
+    world.settle()
+    assert world.file("s1")["summary"] == "1. Fix it."
+
+
 def test_a_programs_session_gets_no_file(world: World) -> None:
     """DESIGN "Priorities", 2: `claude -p` in a script, and sub-agents, create no file."""
     made = world.record("user", "s1", "hello", entrypoint="sdk-cli", promptSource="sdk")
