@@ -71,7 +71,7 @@ def _find_fault(value: Any, form: Any, place: str = "") -> str:
         case str() if isinstance(value, str) and (form == _TEXT or parse_utc(value) is not None):
             return ""
         case _:
-            what = {dict: "an object", list: "a list"}.get(type(form), form)
+            what = "an object" if isinstance(form, dict) else "a list" if isinstance(form, list) else form
             return f"{place}: not {what}"
 
 
