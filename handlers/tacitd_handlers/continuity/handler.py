@@ -144,10 +144,8 @@ class ContinuityHandler(BaseHandler):
 
     def _write(self, before: TranscriptProgress, now: TranscriptProgress) -> TranscriptProgress:
         """Store a session's state after `before`, and update its file."""
-        if (
-            now.items != before.items != before.written.items
-        ):  # tacitd ended in a write, which is done again first
-            before = self._publish(before, before)
+        if now.items != before.items != before.written.items:
+            before = self._publish(before, before)  # tacitd ended in this write, or the file was busy
         now = replace(now, written=before.written)
         # Syncing each growth of a program's session would cost more than reading it, and nobody misses its last tasks after a
         # power cut. What may be in a session's file is not in the transcript, so a person's session is synced.

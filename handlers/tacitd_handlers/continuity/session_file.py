@@ -134,10 +134,11 @@ def _apply_tasks(
     kept = {item.id: item for item in now if item.id in in_file or old.get(item.id) != new[item.id]}
     tasks: list[Json] = []
     for id, item in kept.items():
+        task: Json = {}
         if id in in_file:
             task = _change_task(in_file[id], old.get(id, {}), new[id], item, is_unsure)
         else:
-            task = {"id": id, "title": item.title, "status": new[id]["status"]}
+            task |= {"id": id, "title": item.title, "status": new[id]["status"]}
             task |= {"createdAt": utc_millis(item.created), "updatedAt": utc_millis(item.updated)}
             task |= {name: value for name, value in new[id].items() if value}
         known = list(task.get("children") or ())
@@ -148,10 +149,12 @@ def _apply_tasks(
         elif known:
             del task["children"]
         tasks.append(task)
-    for id, task in in_file.items():
-        if id not in new and (id not in old or _is_later(task, last)):
-            tasks.append(task)
-    return tasks
+    others = (
+        theirs
+        for id, theirs in in_file.items()
+        if id not in new and (id not in old or _is_later(theirs, last))
+    )
+    return [*tasks, *others]
 
 
 def _change_task(
