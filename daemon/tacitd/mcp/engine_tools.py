@@ -14,9 +14,7 @@ ENGINE = AgentInterface(
             "Use it when the person asks why you follow a rule, or doubts one.",
             ("why", "--json"),
             (
-                ToolParameter(
-                    "text", "A part of the line, or a lesson's id.", of="asked"
-                ),
+                ToolParameter("text", "A part of the line, or a lesson's id.", of="asked"),
                 ToolParameter("project", PROJECT, of="cwd"),
             ),
         ),
