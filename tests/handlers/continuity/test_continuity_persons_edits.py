@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from random import Random
 from typing import Any
 
@@ -141,7 +142,13 @@ def test_a_crash_makes_no_task_a_persons(begun: World, monkeypatch: pytest.Monke
     assert begun.tasks("s1")[0] == ("Design", "in_progress")
 
 
-@pytest.mark.parametrize("seed", range(12))
+def is_unwritten(crashes: Sequence[str]) -> bool:
+    """Whether a change of the client may be in no file after these crashes in a row: what was not noted as written is written
+    again first."""
+    return "before" in crashes or sum(bool(crash) for crash in crashes) > 1
+
+
+@pytest.mark.parametrize("seed", range(24))
 def test_the_last_who_changed_a_field_has_it(
     world: World, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +168,8 @@ def test_the_last_who_changed_a_field_has_it(
     world.settle()
     theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
     allowed = [{name: {value} for name, value in one.items()} for one in theirs]
-    edited, crash = set[tuple[int, str]](), ""
+    edited, crash, crashes = set[tuple[int, str]](), "", list[str]()
+    number, field = 0, "title"
     save, change = SessionStore.save_progress, SessionStore.change_session
 
     def save_or_end(store: SessionStore, now: Any, **how: bool) -> None:
@@ -177,11 +185,13 @@ def test_the_last_who_changed_a_field_has_it(
     monkeypatch.setattr(SessionStore, "save_progress", save_or_end)
     monkeypatch.setattr(SessionStore, "change_session", change_or_end)
     for step in range(14):
-        number = random.randrange(3)
-        field = random.choice(["title", "status"])
-        value = f"v{step}" if field == "title" else random.choice(["pending", "in_progress", "completed"])
-        has_crashed, crash = bool(crash), random.choice(["", "", "before", "after"]) if step < 13 else ""
         is_edit = random.random() < 0.4
+        if random.random() < 0.5:  # otherwise the same field again
+            number, field = random.randrange(3), random.choice(["title", "status"])
+        statuses = ["blocked"] if is_edit else ["pending", "in_progress", "completed"]
+        value = f"v{step}" if field == "title" else random.choice(statuses)
+        crashes = [*(crashes if crash else []), crash]
+        crash = random.choice(["", "", "before", "after"]) if step < 13 else ""
         if is_edit:
             edited.add((number, field))
             edit_task(world, number, **{field: value})
@@ -189,7 +199,7 @@ def test_the_last_who_changed_a_field_has_it(
             given = {"taskId": str(number + 1), "subject" if field == "title" else "status": value}
             world.use("s1", "TaskUpdate", given, data={"success": True})
         if is_edit or theirs[number][field] != value:  # a call that says the same changes nothing
-            is_open = (has_crashed or crash) and (number, field) in edited
+            is_open = is_unwritten([*crashes, crash]) and (number, field) in edited
             allowed[number][field] = {value, *(allowed[number][field] if is_open else ())}
         if not is_edit:
             theirs[number][field] = value
