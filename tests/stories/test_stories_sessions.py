@@ -142,8 +142,13 @@ def test_a_summary_of_the_person_stays(begin: Begin) -> None:
         world.wait(30)
         assert world.run("sessions", "summary", "Mine: the key is missing.").code == 0
         world.leave("s1")
-        assert read(world, "s1")["summary"] == "Mine: the key is missing." and read(world, "s1")["context"] == []
-        assert f"Mine: the key is missing.\nSince then: {SUMMARY['summary']}" in world.run("sessions", "resume").out
+        assert (
+            read(world, "s1")["summary"] == "Mine: the key is missing." and read(world, "s1")["context"] == []
+        )
+        assert (
+            f"Mine: the key is missing.\nSince then: {SUMMARY['summary']}"
+            in world.run("sessions", "resume").out
+        )
 
 
 def test_without_a_model_nothing_is_empty(begin: Begin) -> None:

@@ -126,7 +126,9 @@ def test_a_copy_of_a_session_has_its_history(toys: Toys, home: Path, tmp_path: P
         path.write_bytes((folder / "s1.jsonl").read_bytes() + b'{"uuid":"own"}\n')
         return texts.answer_hook(ask(home, session=session, source="fork", transcript=path))
 
-    assert "one" in texts.answer_hook(ask(home, session="early", source="fork"))  # its transcript is not there yet
+    assert "one" in texts.answer_hook(
+        ask(home, session="early", source="fork")
+    )  # its transcript is not there yet
     (folder / "s1.jsonl").write_text('{"type":"mode"}\n{"uuid":"u1","parentUuid":null}\n')
     (folder / "s2.jsonl").write_text('{"uuid":"u2"}\n')
     texts.answer_hook(ask(home))
