@@ -78,7 +78,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     daemon.type_("s1", said, mine)
     assert daemon.synthesize(mine) == []
     lesson = shown(daemon, "001")
-    assert lesson["scope"].startswith("app-") and lesson["origin"]["lines"] == [line]
+    assert lesson["scope"] == "app" and lesson["origin"]["lines"] == [line]
     assert f"- {line}" in (mine / "LEARNED.md").read_text()
     context = daemon.cli("context", str(mine)).stdout
     assert line not in context and squash not in context, (
@@ -103,7 +103,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
     other_line = other / "LEARNED.md"
     daemon.type_("s3", said, other)
     assert daemon.synthesize(other) == []
-    assert shown(daemon, "003")["status"] == "active" and shown(daemon, "003")["scope"] != lesson["scope"]
+    assert shown(daemon, "003")["status"] == "active" and shown(daemon, "003")["scope"] == "app"
     other_line.write_text(other_line.read_text().replace(f"- {line}\n", "- mine\n"))
     daemon.sync()
     daemon.wait_until(lambda _: shown(daemon, "003")["status"] == "deleted", "the lesson of a deleted line")

@@ -280,7 +280,6 @@ def test_a_failed_call_that_a_lesson_knows(begin: Begin) -> None:
         assert world.hook("PostToolUseFailure", "s1", tool_name="Bash", error=error) == ""
 
 
-@pytest.mark.xfail(strict=True, reason="a scope of a project gets a hash")
 def test_the_scope_is_stored_as_it_was_typed(begin: Begin) -> None:
     """E-13: in a repository of the same name a scope is stored and listed as it was typed."""
     with begin() as world:
@@ -290,7 +289,6 @@ def test_the_scope_is_stored_as_it_was_typed(begin: Begin) -> None:
         assert TMUX in lesson(world, "list", "--scope=tmux") and TMUX in lesson(world, "load", "--scope=tmux")
 
 
-@pytest.mark.xfail(strict=True, reason="the hash in the scope is of the project's path")
 def test_a_moved_project_keeps_its_lessons(begin: Begin) -> None:
     """E-13: a project that the person moved loads its lessons at the new place."""
     with begin() as world:

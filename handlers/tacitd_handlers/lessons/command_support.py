@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -92,21 +91,6 @@ SCOPE, ID = ScopeType(), LessonIdType()
 def open_store() -> LessonStore:
     """The store of this process's environment."""
     return LessonStore.from_environ(os.environ)
-
-
-def resolve_scope(scope: str) -> str:
-    """The scope to store: for the name of the repository that contains the current directory, that project's own scope."""
-    from tacitd.files.git import find_repository
-    from tacitd_handlers.shared.project_identity import identify_project
-
-    try:
-        cwd = Path.cwd()
-    except FileNotFoundError:  # the directory was removed
-        return scope
-    if scope == scopes.GLOBAL or find_repository(cwd) is None:
-        return scope
-    here = identify_project(cwd)
-    return here.scopes[0] if scope in here.names else scope
 
 
 def load_settings() -> LessonsSettings:

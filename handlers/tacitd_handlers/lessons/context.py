@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 
-from tacitd.errors import LogDamagedError
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.lessons import lesson_paths
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_reader import LessonReader
 from tacitd_handlers.lessons.load_output import make_row, render_lessons
-from tacitd_handlers.lessons.project_scopes import (
-    ProjectRegistry,
-    ProjectScope,
-    find_project_scope,
-    list_in_force,
-)
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.scopes import GLOBAL
 
 LINES = 15
@@ -30,12 +22,12 @@ def build_section(request: ContextRequest) -> str:
     lessons = LessonReader.from_environ(os.environ).read_lessons()
     if not lessons.last:
         return ""
-    project = find_project_scope(os.environ, request.cwd)
-    _note_project(project)
-    wanted = [one for one in list_in_force(lessons, project) if not _is_given(one, request, project)]
+    project = ProjectLessons.from_environ(os.environ, request.cwd)
+    in_force = project.list_in_force(lessons.list_active())
+    wanted = [one for one in in_force if not _is_given(one, request, project)]
     groups = {
         GLOBAL: [make_row(one) for one in wanted if one.scope == GLOBAL],
-        project.name or project.here.scopes[0]: [make_row(one) for one in wanted if one.scope != GLOBAL],
+        project.names[0]: [make_row(one) for one in wanted if one.scope != GLOBAL],
     }
     # The budget is in characters and `render` counts lines, so try fewer lines until the text fits.
     for lines in range(LINES, 3, -1):
@@ -45,12 +37,7 @@ def build_section(request: ContextRequest) -> str:
     return ""
 
 
-def _is_given(lesson: Lesson, request: ContextRequest, project: ProjectScope) -> bool:
+def _is_given(lesson: Lesson, request: ContextRequest, project: ProjectLessons) -> bool:
     """Whether the client loads the lesson word for word, or the line that was made of the same words as its draft (SPEC E-30)."""
     made_of = project.origins.get(int(lesson.id), {}).get("lines", ()) if lesson.is_ours else ()
     return any(request.is_loaded(str(each)) for each in (lesson.text, *made_of))
-
-
-def _note_project(project: ProjectScope) -> None:
-    with suppress(OSError, LogDamagedError):  # only the names of scopes depend on it
-        ProjectRegistry(lesson_paths.lessons_state_dir(os.environ)).add_if_new(project.here)

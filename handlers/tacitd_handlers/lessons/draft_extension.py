@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +25,9 @@ from tacitd_handlers.lessons.drafts import (
 )
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import format_pattern, parse_pattern
-from tacitd_handlers.lessons.project_scopes import (
-    ProjectRegistry,
-    ProjectScope,
-    find_project_scope,
-    list_in_force,
-)
-from tacitd_handlers.lessons.scopes import GLOBAL, normalise_scope
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
+from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.shared.project_identity import identify_project
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.words import Refused, Sources, word_line
 
@@ -48,12 +42,13 @@ def render_addition(project: str) -> str:
     except (OSError, LogDamagedError) as error:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
-    here = find_project_scope(os.environ, Path(project))
+    here = ProjectLessons.from_environ(os.environ, Path(project))
+    scope = here.names[0]
     in_force = [
-        one if one.scope == GLOBAL else replace(one, scope=here.name or one.scope)
-        for one in list_in_force(lessons, here)
+        one if one.scope == GLOBAL else replace(one, scope=scope)
+        for one in here.list_in_force(lessons.list_active())
     ]
-    return prompt_addition(lessons, here.name or here.here.scopes[0], in_force)
+    return prompt_addition(lessons, scope, in_force)
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:
@@ -98,27 +93,16 @@ def store_finding(
     facts = [str(fact) for fact in message.get("facts", ())]
     # Messages that were committed by an older version do not tell which facts are corrections.
     corrections = [str(fact) for fact in message.get("corrected", facts)]
-    here = ProjectScope(identify_project(Path(project))) if project else None
-    if here is not None:
-        beside = store.state_dir
-        ProjectRegistry(beside).add_if_new(here.here)
-        here = ProjectScope(here.here, ProjectRegistry(beside).read_all(), LessonOrigins(beside).read_all())
+    here = ProjectLessons(Path(project), LessonOrigins(store.state_dir).read_all()) if project else None
     lines = tuple(map(str, message.get("lines", ())))
     for found in message.get("found", ()):
         # A lesson is made of a correction only (SPEC E-30). What somebody likes or a thing is becomes a line.
         is_correction = bool(corrections) or "corrected" not in message
         given = found.get("drafts", ()) if is_correction else ()
-        drafts = [_read_draft(one, here) for one in given]
+        drafts = [Draft(str(text), str(scope)) for text, scope, *_ in given]
         provenance = Provenance(sessions[-1], at, project, prompts, words or tuple(facts), lines)
-        made = store_drafts(store, drafts, provenance)
+        made = store_drafts(store, drafts, provenance, here)
         added += made.added
         for reason in made.refused:
             logger.info("a drafted lesson was refused: {}", reason)
     return tuple(added)
-
-
-def _read_draft(given: Sequence[Any], here: ProjectScope | None) -> Draft:
-    """A draft from a message: `[text, scope]`; what messages of older versions have besides is left out."""
-    text, scope, *_ = given
-    name = normalise_scope(str(scope)) or str(scope)
-    return Draft(str(text), here.resolve(name) if here is not None else name)

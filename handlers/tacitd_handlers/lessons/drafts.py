@@ -21,6 +21,7 @@ from tacitd_handlers.lessons import lesson_operations, pattern, scopes
 from tacitd_handlers.lessons.lesson_fold import DELETED, WAITING, FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern, PatternError
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.similarity import is_same_lesson, shares_words
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
@@ -144,8 +145,11 @@ def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
     return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
 
 
-def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
-    """Decide about a draft, given all lessons. A person's mark takes precedence (SPEC E-32)."""
+def decide_draft(draft: Draft, folded: FoldedLessons, project: ProjectLessons | None = None) -> Decision:
+    """Decide about a draft, given all lessons; one of another project than `project` is no duplicate.
+
+    A person's mark takes precedence (SPEC E-32).
+    """
     checked = _checked(draft)
     if isinstance(checked, Invalid):
         return checked
@@ -158,7 +162,8 @@ def decide_draft(draft: Draft, folded: FoldedLessons) -> Decision:
             return MarkedWrong(lesson.id)
     for lesson in twins:
         is_near = lesson.scope == scope or scopes.GLOBAL in (lesson.scope, scope)
-        if is_near and lesson.status != WAITING:
+        is_of_other = project is not None and project.is_of_other(lesson)
+        if is_near and not is_of_other and lesson.status != WAITING:
             return Duplicate(lesson.id)
     return Draft(pattern.format_pattern(parts), scope)
 
@@ -169,7 +174,9 @@ def find_fault(draft: Draft) -> str:
     return checked.reason if isinstance(checked, Invalid) else ""
 
 
-def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Provenance) -> StoredDrafts:
+def store_drafts(
+    store: LessonStore, drafts: Sequence[Draft], provenance: Provenance, project: ProjectLessons | None = None
+) -> StoredDrafts:
     """Add the new drafts with their origin. Repeating it with the same drafts adds nothing.
 
     Raises OSError, LogDamagedError. Lessons added before the error stay, and are recognised in the next call.
@@ -182,7 +189,7 @@ def store_drafts(store: LessonStore, drafts: Sequence[Draft], provenance: Proven
     with store.begin_change() as change:
         now = change.folded
         for draft in drafts:
-            match decide_draft(draft, now):
+            match decide_draft(draft, now, project):
                 case Draft() as sound:
                     lesson = _written(change, sound, store.today)
                     own = tuple(line for line in provenance.lines if shares_words(lesson.parts, line))
@@ -210,9 +217,10 @@ def _complete_origin(lesson: Lesson, draft: Draft, provenance: Provenance, origi
     origin = origins.find_origin(lesson.id)
     own = origin is not None and origin["session"] == provenance.session
     # The origin has no words if an agent added the lesson by command in this session. It is missing if a crash came
-    # between the lesson and its origin. In both cases this draft completes it.
+    # between the lesson and its origin, and has no session if the command ran in none. This draft completes it.
     wordless = own and not (origin or {}).get("words")
-    cut_short = origin is None and lesson.source == "ai" and lesson.text == _canonical(draft)
+    is_unknown = origin is None or not origin["session"]
+    cut_short = is_unknown and lesson.source == "ai" and lesson.text == _canonical(draft)
     if wordless or cut_short:
         origins.add(lesson.id, provenance)
 

@@ -7,24 +7,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
 from tacitd.errors import LogDamagedError, describe_failure
-from tacitd.events import Due, Event, Message, Project, SessionStarted
+from tacitd.events import Due, Event, Message, Project
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.lessons.draft_extension import store_finding
 from tacitd_handlers.lessons.lesson_fold import FoldedLessons
 from tacitd_handlers.lessons.lesson_index import count_lessons
 from tacitd_handlers.lessons.lesson_notices import describe_commit
-from tacitd_handlers.lessons.lesson_origins import LessonOrigins
-from tacitd_handlers.lessons.project_scopes import ProjectRegistry, list_ambiguous
 from tacitd_handlers.lessons.store import LessonStore
 from tacitd_handlers.lessons.withdrawal import REASON, withdraw_lessons
-from tacitd_handlers.shared.project_identity import identify_project
 
 TIDY = "tidy"
 DAMAGED = "lessons.damaged"
@@ -42,15 +38,7 @@ class LessonsHandler(BaseHandler):
             self._tidy(tools)
         if isinstance(event, Message):
             return self._store_findings(event, tools)
-        if isinstance(event, SessionStarted) and isinstance(event.project, Project):
-            self._note_project(event.project, tools)
         return Done()
-
-    def _note_project(self, project: Project, tools: Tools) -> None:
-        """Note the project's name, which decides about lessons with a plain name as their scope."""
-        registry = ProjectRegistry(LessonStore.from_environ(self._env, tools.clock).state_dir)
-        with suppress(OSError, LogDamagedError):  # the next session notes it
-            registry.add_if_new(identify_project(project.root))
 
     def _store_findings(self, event: Message, tools: Tools) -> Outcome:
         """Store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
@@ -73,17 +61,13 @@ class LessonsHandler(BaseHandler):
             tools.announce(notice)
 
     def status(self) -> Mapping[str, Any]:
-        """The number of lessons of each kind. `ambiguous`: the ids of lessons that fit several projects."""
-        store = LessonStore.from_environ(self._env)
+        """The number of lessons of each kind."""
         try:
-            lessons = store.read_lessons()
-            known = ProjectRegistry(store.state_dir).read_all()
-            several = list_ambiguous(lessons, known, LessonOrigins(store.state_dir).read_all())
+            lessons = LessonStore.from_environ(self._env).read_lessons()
         except OSError:
-            lessons, several = FoldedLessons(), []
+            lessons = FoldedLessons()
         counts = count_lessons(lessons)
-        kinds = ("active", "ai", "user", "deleted", "promoted")
-        return {**{kind: counts[kind] for kind in kinds}, "ambiguous": [one.id for one in several]}
+        return {kind: counts[kind] for kind in ("active", "ai", "user", "deleted", "promoted")}
 
     def _tidy(self, tools: Tools) -> None:
         """Make a stale index again, and report damaged lines of the log."""

@@ -16,6 +16,7 @@ from tacitd_handlers.lessons import pattern
 from tacitd_handlers.lessons.lesson_fold import ACTIVE, DELETED, PROMOTED, WAITING, FoldedLessons, Lesson
 from tacitd_handlers.lessons.lesson_numbers import number_of
 from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.purged_lessons import find_purged_twin
 from tacitd_handlers.lessons.store import LessonChange, LessonStore
 from tacitd_handlers.shared.quoted_text import shorten_middle
@@ -38,15 +39,22 @@ class KnownLesson(Struct, frozen=True):
 
 
 def add_lesson(
-    store: LessonStore, parts: Pattern, scope: str, source: str, *, force: bool = False
+    store: LessonStore,
+    parts: Pattern,
+    scope: str,
+    source: str,
+    *,
+    force: bool = False,
+    project: ProjectLessons | None = None,
 ) -> AddedLesson | KnownLesson:
     """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`).
 
     Returns Known instead if the scope has the pattern already, or if an agent adds a pattern that was marked wrong
-    (SPEC E-12, E-32). `source` is `ai` or `user`. `force` skips both checks. Raises OSError, LogDamagedError.
+    (SPEC E-12, E-32). A lesson of another project than `project` does not count. `source` is `ai` or `user`. `force` skips both checks. Raises OSError, LogDamagedError.
     """
     with store.begin_change() as change:
-        if not force and (known := find_duplicate(change.folded, parts, scope, source)) is not None:
+        known = None if force else find_duplicate(change.folded, parts, scope, source, project)
+        if known is not None:
             return KnownLesson(known)
         if source == "ai" and (fault := _find_fault(parts)):
             made = Lesson(change.next_id(), scope, source, WAITING, store.today, parts, reason=fault)
@@ -64,7 +72,9 @@ def _find_fault(parts: Pattern) -> str:
     return find_agent_fault(pattern.format_pattern(parts))
 
 
-def find_duplicate(folded: FoldedLessons, parts: Pattern, scope: str, source: str) -> Lesson | None:
+def find_duplicate(
+    folded: FoldedLessons, parts: Pattern, scope: str, source: str, project: ProjectLessons | None = None
+) -> Lesson | None:
     """The lesson that bars adding this one, or None.
 
     It has the same pattern in the scope, or, for source `ai`, is marked wrong in any scope.
@@ -72,17 +82,20 @@ def find_duplicate(folded: FoldedLessons, parts: Pattern, scope: str, source: st
     wanted = pattern.normalise_pattern(parts)
     same = (lesson for lesson in folded.lessons.values() if pattern.normalise_pattern(lesson.parts) == wanted)
     purged = find_purged_twin(parts, folded) if source == "ai" else None
-    return purged or choose_duplicate(same, scope, source)
+    return purged or choose_duplicate(same, scope, source, project)
 
 
-def choose_duplicate(same: Iterable[Lesson], scope: str, source: str) -> Lesson | None:
+def choose_duplicate(
+    same: Iterable[Lesson], scope: str, source: str, project: ProjectLessons | None = None
+) -> Lesson | None:
     """Of lessons with one pattern, the one that bars adding another; one marked wrong by a person takes precedence."""
     found: Lesson | None = None
     for lesson in same:
         if lesson.status == DELETED and source == "ai":
             return lesson
         is_there = lesson.is_active or (lesson.status == WAITING and source == "ai")
-        if is_there and lesson.scope == scope:
+        is_of_other = project is not None and project.is_of_other(lesson)
+        if is_there and lesson.scope == scope and not is_of_other:
             found = found or lesson
     return found
 

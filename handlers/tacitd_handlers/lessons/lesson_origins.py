@@ -71,7 +71,7 @@ class LessonOrigins:
 
 
 def first_of(records: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
-    """The first valid record of each number. If it has no words, a later record of the same session replaces it."""
+    """The first valid record of each number. If it has no words, a later record replaces it, of the same session if it has one."""
     kept: dict[int, dict[str, Any]] = {}
     for record in records:
         number = number_of(record.get("id"))
@@ -79,6 +79,6 @@ def first_of(records: Iterable[Mapping[str, Any]]) -> dict[int, dict[str, Any]]:
         if number is None or not sound:
             continue
         known = kept.get(number)
-        if known is None or (not known.get("words") and known["session"] == record["session"]):
+        if known is None or (not known.get("words") and known["session"] in ("", record["session"])):
             kept[number] = dict(record)
     return kept

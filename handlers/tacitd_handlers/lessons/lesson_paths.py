@@ -1,7 +1,7 @@
 """The paths of the lessons, from the environment.
 
-`~/.claude/lessons/` contains only what the seed defines: the log, the index, promoted/. Data about lessons
-(origins, projects) is in tacitd's state directory, in one folder for each lessons directory, because people keep
+`~/.claude/lessons/` contains only what the seed defines: the log, the index, promoted/. The origins of
+lessons are in tacitd's state directory, in one folder for each lessons directory, because people keep
 `~/.claude` under git, and their own words do not belong there.
 """
 
@@ -15,7 +15,7 @@ from zlib import crc32
 from tacitd.state.paths import config_dir, state_dir
 
 LOG, INDEX, PROMOTED = "lessons.jsonl", "index.json", "promoted"
-ORIGINS, PROJECTS = "origins.jsonl", "projects.jsonl"
+ORIGINS = "origins.jsonl"
 
 
 def lessons_dir(env: Mapping[str, str]) -> Path:

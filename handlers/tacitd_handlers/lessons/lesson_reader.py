@@ -16,7 +16,7 @@ class LessonReader:
     """The lessons of one directory, which are only read."""
 
     def __init__(self, directory: Path, beside: Path, disk: Disk | None = None) -> None:
-        """`beside`: the folder for origins and projects."""
+        """`beside`: the folder for origins."""
         self.directory = directory
         self.state_dir = beside
         self.disk = disk or RealDisk()

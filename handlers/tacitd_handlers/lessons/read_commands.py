@@ -6,7 +6,6 @@ Options and output only.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -26,10 +25,10 @@ from tacitd_handlers.lessons.command_support import (
 from tacitd_handlers.lessons.lesson_fold import Lesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
 from tacitd_handlers.lessons.load_output import FIRM, LINES, make_row, render_lessons
-from tacitd_handlers.lessons.named_scopes import select_for_load
-from tacitd_handlers.lessons.project_scopes import ProjectRegistry, show_scopes
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.render import build_document as as_document
 from tacitd_handlers.lessons.render import format_lesson, format_list
+from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.lessons.store import LessonStore
 
 
@@ -73,15 +72,7 @@ def _contains_words(lesson: Lesson, words: list[str]) -> bool:
 
 def _chosen(at: LessonStore, scope: str | None, *, every: bool) -> list[Lesson]:
     chosen = (x for x in at.read_lessons().lessons.values() if every or x.is_active)
-    shown = _show(at, chosen)
-    return [x for x, named in zip(*shown, strict=True) if scope is None or scope in (x.scope, named.scope)]
-
-
-def _show(at: LessonStore, lessons: Iterable[Lesson]) -> tuple[list[Lesson], list[Lesson]]:
-    """The lessons, and the same with the names by which their scopes are shown."""
-    found = list(lessons)
-    known = ProjectRegistry(at.state_dir).read_all()
-    return found, show_scopes(found, at.read_lessons().lessons.values(), known)
+    return [x for x in chosen if scope in (None, x.scope)]
 
 
 def _listed(at: LessonStore, lessons: list[Lesson], *, every: bool, as_json: bool) -> None:
@@ -90,7 +81,7 @@ def _listed(at: LessonStore, lessons: list[Lesson], *, every: bool, as_json: boo
     if as_json:
         print_document({"lessons": [as_document(one) for one in lessons]})
     elif lessons:
-        print_text(format_list(_show(at, lessons)[1], status=every))
+        print_text(format_list(lessons, status=every))
     else:
         echo_error("no lessons")
 
@@ -106,7 +97,7 @@ def show_(id: str, as_json: bool) -> None:
     if as_json:
         print_document({**as_document(lesson), "origin": origin})
     else:
-        print_text(format_lesson(_show(at, [lesson])[1][0], origin))
+        print_text(format_lesson(lesson, origin))
 
 
 @click.command("load", cls=Command, epilog="\b\nExample: lesson load --scope=tmux")
@@ -122,7 +113,10 @@ def show_(id: str, as_json: bool) -> None:
 def load_(scope: str, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     at = open_store()
-    chosen = select_for_load(at.read_lessons().list_active(), scope, os.environ)
+    active = at.read_lessons().list_active()
+    chosen = {GLOBAL: [one for one in active if one.scope == GLOBAL]}  # first, and only once (SPEC E-18)
+    if scope != GLOBAL:
+        chosen[scope] = ProjectLessons.from_environ(os.environ).select_scope(active, scope)
     found = {name: [make_row(one) for one in lessons] for name, lessons in chosen.items()}
     text, ids = render_lessons(found, lines)
     if as_json:

@@ -86,8 +86,3 @@ def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
     if status["active"]:
         by_people = f", {status['user']} of them stated by people" if status["active"] > 1 else ""
         yield f"{status['active']} active{by_people or (', stated by a person' if status['user'] else '')}"
-    for id in status["ambiguous"]:
-        yield (
-            f"! lesson {id}: several projects have the name of its scope, so no session loads it; mark it "
-            f"wrong, and add it in its project: `lesson add --scope NAME`"
-        )

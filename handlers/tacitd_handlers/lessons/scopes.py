@@ -28,10 +28,12 @@ def normalise_scope(scope: str) -> str | None:
 
 def scope_of_name(name: str) -> str:
     """The scope for a project whose folder has this name: `my-app` for `My App`; "" if nothing remains."""
+    if valid := normalise_scope(name):
+        return valid
     kept = "".join(char if char.isalnum() or char in "._-+" else "-" for char in name.strip().lower())
     while "--" in kept:
         kept = kept.replace("--", "-")
-    return normalise_scope(kept.strip("-._+")[:LONGEST]) or ""
+    return normalise_scope(kept.strip("-._+")[:LONGEST].rstrip("-._+")) or ""
 
 
 def _mark(char: str) -> bool:

@@ -36,7 +36,7 @@ class LessonStore(LessonReader):
     def __init__(
         self, directory: Path, beside: Path, clock: Clock | None = None, disk: Disk | None = None
     ) -> None:
-        """`beside`: the folder for origins and projects."""
+        """`beside`: the folder for origins."""
         super().__init__(directory, beside, disk)
         self.clock = clock or SystemClock()
 

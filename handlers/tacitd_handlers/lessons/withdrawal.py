@@ -7,9 +7,9 @@ from pathlib import Path
 
 from tacitd_handlers.lessons.lesson_operations import mark_wrong
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.similarity import is_said_by
 from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.shared.project_identity import identify_project
 
 REASON = "its line was deleted by hand"
 
@@ -23,16 +23,11 @@ def withdraw_lessons(store: LessonStore, removed: Sequence[str], project: Path) 
     if not removed:
         return ()
     origins = LessonOrigins(store.state_dir).read_all()
-    here = identify_project(project).key
+    here = ProjectLessons(project, origins)
     found: list[str] = []
     for lesson in store.read_lessons().list_active():
         origin = origins.get(int(lesson.id), {})
-        root = str(origin.get("project", ""))
-        if (
-            not lesson.is_ours
-            or not root
-            or not (root == str(project) or identify_project(Path(root)).key == here)
-        ):
+        if not lesson.is_ours or not here.is_from_here(lesson):
             continue
         own = set(map(str, origin.get("lines", ())))
         if own & set(removed) or any(is_said_by(lesson.parts, line) for line in removed):

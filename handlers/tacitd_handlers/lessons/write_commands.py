@@ -25,12 +25,12 @@ from tacitd_handlers.lessons.command_support import (
     load_settings,
     open_store,
     print_document,
-    resolve_scope,
 )
 from tacitd_handlers.lessons.lesson_fold import DELETED, WAITING, Lesson
 from tacitd_handlers.lessons.lesson_operations import AddedLesson
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
 from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
 from tacitd_handlers.lessons.render import build_document as as_document
 from tacitd_handlers.lessons.scopes import GLOBAL
 from tacitd_handlers.lessons.store import LessonStore
@@ -73,16 +73,18 @@ def add_(
     if parts is None:
         raise UsageError("no lesson is given", "give a pattern, or -w, -d or --dont, and -b")
     at = open_store()
-    scope = resolve_scope(scope)
+    project = ProjectLessons.from_environ(os.environ)
     by_agent = is_agent(os.environ)
     source = "user" if firm and not by_agent else "ai"
     if source == "ai" and has_secret(pattern.format_pattern(parts)):
         raise TacitdError("the lesson has what looks like a secret", "leave it out")
-    done = lesson_operations.add_lesson(at, parts, scope, source, force=force and not by_agent)
+    done = lesson_operations.add_lesson(
+        at, parts, scope, source, force=force and not by_agent, project=project
+    )
     if not isinstance(done, AddedLesson):
         _report_known(done.lesson, as_json)
         return
-    _note_session(at, done.lesson)
+    _note_origin(at, done.lesson, project)
     if firm and by_agent:
         echo_error("it is not firm: only a person says so, in a terminal of their own")
     if done.lesson.status == WAITING:
@@ -97,12 +99,13 @@ def add_(
     _report_change(done.lesson, f"Added lesson {done.lesson.id}", as_json, changed=True)
 
 
-def _note_session(at: LessonStore, lesson: Lesson) -> None:
-    """Note the calling session as the origin, so that the correction behind the lesson is not counted again."""
+def _note_origin(at: LessonStore, lesson: Lesson, project: ProjectLessons) -> None:
+    """Note the calling session, so that the correction behind the lesson is not counted again, and the project of its scope."""
     session = os.environ.get(SESSION, "")
-    if session:
+    root = str(project.root) if lesson.scope in project.names else ""
+    if session or root:
         with suppress(OSError, LogDamagedError):  # the lesson is added; only its origin is missing
-            LessonOrigins(at.state_dir).add(lesson.id, Provenance(session, at.clock.now()))
+            LessonOrigins(at.state_dir).add(lesson.id, Provenance(session, at.clock.now(), root))
 
 
 def _report_known(lesson: Lesson, as_json: bool) -> None:

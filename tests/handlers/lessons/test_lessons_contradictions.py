@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from test_lessons_project_scopes import project
+from test_lessons_project_lessons import project
 
 from support_lessons import Lessons
 from tacitd.handler import Decision, Handler, Tools

@@ -23,10 +23,8 @@ from tacitd_handlers.lessons.failure_advice import find_lessons
 from tacitd_handlers.lessons.handler import DAMAGED, TIDY
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
 from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
-from tacitd_handlers.lessons.project_scopes import ProjectRegistry
 from tacitd_handlers.lessons.render import format_status_lines
 from tacitd_handlers.lessons.settings import LessonsSettings
-from tacitd_handlers.shared.project_identity import identify_project
 
 
 class Said:
@@ -73,7 +71,7 @@ def test_status_counts_lessons(lessons: Lessons) -> None:
     assert handler.status()["active"] == 0
     lessons.given("history")
     assert handler.status() == {
-        "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0, "ambiguous": [],
+        "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
     }  # fmt: skip
     assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
 
@@ -226,12 +224,11 @@ def test_every_setting_is_described() -> None:
     assert all(field.description for field in fields.values())
 
 
-def test_what_is_noted_of_projects_and_lessons_leaves_no_file_open(lessons: Lessons, tmp_path: Path) -> None:
+def test_what_is_noted_of_lessons_leaves_no_file_open(lessons: Lessons, tmp_path: Path) -> None:
     """Each event makes these anew; a daemon that runs for months would have no descriptors left."""
     state = tmp_path / "notes"
     before = len(os.listdir("/dev/fd"))
-    origins, registry = LessonOrigins(state), ProjectRegistry(state)
+    origins = LessonOrigins(state)
     origins.add("001", Provenance("s", 1.0, "/p", ("u1",), ("no",)))
-    registry.add_if_new(identify_project(tmp_path))
     assert len(os.listdir("/dev/fd")) == before
-    assert len(registry.read_all()) == len(origins.read_all()) == 1
+    assert len(origins.read_all()) == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_lessons_project_scopes import project
+from test_lessons_project_lessons import project
 
 from support_examples import examples
 from support_lessons import Lessons

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from test_lessons_handler import Said
-from test_lessons_project_scopes import project
+from test_lessons_project_lessons import project
 
 from support_lessons import Lessons
 from tacitd.events import Message, Project

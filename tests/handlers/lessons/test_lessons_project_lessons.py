@@ -1,0 +1,181 @@
+"""A project's lessons belong to the project, and never to another folder of its name (SPEC E-13, E-18, E-30)."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from support_lessons import Lessons
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.testing import START
+from tacitd_handlers.lessons import draft_extension
+from tacitd_handlers.lessons.context import build_section
+from tacitd_handlers.lessons.project_lessons import ProjectLessons
+from tacitd_handlers.lessons.scopes import LONGEST, normalise_scope
+from tacitd_handlers.lessons.withdrawal import withdraw_lessons
+
+TESTING = "WHEN testing -> DO use pytest -> BECAUSE the house does"
+DEPLOYING = "WHEN deploying -> DO NOT skip the checklist -> BECAUSE it broke twice"
+
+
+def project(root: Path, url: str = "") -> Path:
+    (root / ".git").mkdir(parents=True)
+    (root / ".git/HEAD").write_text("ref: refs/heads/main\n")
+    (root / ".git/config").write_text(f'[remote "origin"]\n\turl = {url}\n' if url else "[core]\n")
+    return root
+
+
+def draft(
+    lessons: Lessons, root: Path, text: str, *, scope: str = "app", session: str = "s1"
+) -> tuple[str, ...]:
+    """A synthesis in this project drafts a lesson."""
+    told = {"found": [{"drafts": [[text, scope, []]]}], "corrected": ["a correction"], "words": ["no"]}
+    return draft_extension.store_finding(lessons.store, told, session, START, str(root))
+
+
+def start(root: Path) -> str:
+    """What a session gets at its start."""
+    return build_section(ContextRequest(root, 9000))
+
+
+def test_a_draft_belongs_to_the_project_that_it_came_from(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another folder of the same name gets nothing, in the context, in the prompt or from `lesson load`."""
+    mine = project(lessons.home / "a/app", "git@github.com:me/app.git")
+    other = project(lessons.home / "b/app", "git@github.com:you/app.git")
+    copy = project(lessons.home / "c/copy", "https://t:oken@github.com/me/app")
+    assert draft(lessons, mine, TESTING) == ("001",)
+    assert TESTING in start(mine) and TESTING in start(copy) and start(other) == ""
+    assert f"001 (app) {TESTING}" in draft_extension.render_addition(str(mine))
+    assert TESTING not in draft_extension.render_addition(str(other))
+    for place, count in ((mine, 1), (other, 0), (copy, 1), (lessons.home, 1)):
+        monkeypatch.chdir(place)
+        assert lessons.out("load", "--scope=app").startswith(f"## Lessons ({count} active)"), place
+
+
+def test_the_scope_is_as_it_was_typed_wherever_it_is_shown(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC E-13: with lessons of two projects of one name, `list` and `load` outside both have those of both."""
+    mine, other = project(lessons.home / "a/app"), project(lessons.home / "b/app")
+    for root, text in ((mine, TESTING), (other, DEPLOYING)):
+        monkeypatch.chdir(root)
+        lessons.out("add", "--scope=APP", text)
+    assert [one["scope"] for one in lessons.records()] == ["app", "app"]
+    assert lessons.out("list", "--scope=app").count("  app  ") == 2 and "scope: app\n" in lessons.out(
+        "show", "1"
+    )
+    monkeypatch.chdir(lessons.home)
+    assert "(2 active)" in lessons.out("load", "--scope=app")
+    for root, own in ((mine, TESTING), (other, DEPLOYING)):
+        monkeypatch.chdir(root)
+        assert lessons.out("load", "--scope=app") == f"## Lessons (1 active)\n\n### app\n- {own}\n"
+        assert start(root) == lessons.out("load", "--scope=app")
+
+
+def test_the_same_lesson_of_two_projects_is_two_lessons(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC E-12: what another project of the name has is not loaded here, so it is no duplicate, by command or draft."""
+    roots = [project(lessons.home / name / "app") for name in "abc"]
+    monkeypatch.chdir(roots[0])
+    lessons.out("add", "-s", "app", TESTING)
+    assert "already says that" in lessons.run("add", "-s", "app", TESTING).err
+    monkeypatch.chdir(roots[1])
+    lessons.out("add", "-s", "app", TESTING)
+    assert draft(lessons, roots[2], TESTING) == ("003",) and draft(lessons, roots[2], TESTING) == ()
+    assert draft(lessons, roots[0], TESTING, session="s2") == ()
+    assert all(start(root).count(TESTING) == 1 for root in roots) and len(lessons.records()) == 3
+
+
+@pytest.mark.parametrize("by_draft", [True, False])
+def test_a_moved_project_keeps_its_lessons(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, by_draft: bool
+) -> None:
+    """SPEC E-13: at the new place they are loaded, are duplicates, and are withdrawn with their line."""
+    old, new = project(lessons.home / "app"), lessons.home / "code/app"
+    monkeypatch.chdir(old)
+    if by_draft:
+        draft(lessons, old, TESTING)
+    else:
+        lessons.out("add", "-s", "app", TESTING)
+    new.parent.mkdir()
+    old.rename(new)
+    monkeypatch.chdir(new)
+    assert TESTING in start(new) and TESTING in lessons.out("load", "--scope=app")
+    assert TESTING in draft_extension.render_addition(str(new))
+    assert draft(lessons, new, TESTING, session="s2") == ()
+    assert withdraw_lessons(lessons.store, ["When testing, use pytest"], new) == ("001",)
+
+
+def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
+    """A lesson that was typed outside the projects, or whose origin is lost, holds in each project of the name."""
+    roots = [project(lessons.home / "a/app"), project(lessons.home / "b/app")]
+    lessons.out("add", "-s", "app", TESTING)
+    draft(lessons, roots[0], DEPLOYING)
+    assert TESTING in start(roots[1]) and DEPLOYING not in start(roots[1])
+    (lessons.store.state_dir / "origins.jsonl").unlink()
+    assert all(TESTING in start(root) and DEPLOYING in start(root) for root in roots)
+
+
+def test_a_tools_name_is_no_project(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lesson about a tool that came from some project is loaded in a folder of the tool's name too."""
+    draft(lessons, project(lessons.home / "app"), TESTING, scope="tmux")
+    tmux = project(lessons.home / "tmux")
+    monkeypatch.chdir(tmux)
+    assert TESTING in lessons.out("load", "--scope=tmux") and TESTING in start(tmux)
+
+
+def test_add_and_load_work_without_the_state_directory(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent's sandbox may not write there: the root is not remembered, the lesson is."""
+    monkeypatch.chdir(project(lessons.home / "app"))
+    monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
+    lessons.out("add", "-s", "app", TESTING)
+    assert TESTING in lessons.out("load", "--scope=app") and TESTING in lessons.out("list", "--scope=app")
+
+
+def test_scopes_of_earlier_versions_are_read(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scope with a hash is that of the name; a date is no hash. The log stays as it is."""
+    parts = {"when": "a", "action": "do", "because": "c", "from": "ai", "status": "active"}
+    scopes = ("app-1a2b3c4d", "app-20240101", "-1a2b3c4d")
+    records = [
+        {"id": f"{n:03d}", "scope": scope, "do": f"case {n}", **parts} for n, scope in enumerate(scopes, 1)
+    ]
+    lessons.log.parent.mkdir(parents=True, exist_ok=True)
+    lessons.log.write_text("".join(json.dumps(one) + "\n" for one in records))
+    root = project(lessons.home / "app")
+    monkeypatch.chdir(root)
+    for text in (lessons.out("load", "--scope=app"), start(root)):
+        assert "case 1" in text and "case 2" not in text and "case 3" not in text
+    assert "case 1" in lessons.out("load", "--scope=app-1a2b3c4d")
+    assert "case 1" in lessons.out("list", "--scope=app-1a2b3c4d")
+    assert lessons.records() == records
+
+
+def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands work in a directory that is gone."""
+    gone = lessons.home / "app"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    lessons.out("add", "-s", "app", TESTING)
+    assert TESTING in lessons.out("load", "--scope=app")
+
+
+@pytest.mark.parametrize(
+    ("name", "scope"),
+    [
+        ("My App!", "my-app"), ("Größe", "größe"), ("...", "project"), ("a  b", "a-b"), ("日本", "日本"),
+        ("a@b", "a@b"), ("हिन्दी", "हिन्दी"), (unicodedata.normalize("NFD", "über"), "über"), ("a" * 63 + "-b", "a" * 63),
+    ],
+)  # fmt: skip
+def test_a_projects_scope_is_its_folders_name(tmp_path: Path, name: str, scope: str) -> None:
+    """What one can type is as it is; otherwise it is one word, in the form in which it is typed."""
+    found = ProjectLessons(project(tmp_path / name), {}).names
+    assert found == (scope,) and normalise_scope(scope) == scope and len(scope) <= LONGEST
