@@ -50,7 +50,8 @@ def add_lesson(
     """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`).
 
     Returns Known instead if the scope has the pattern already, or if an agent adds a pattern that was marked wrong
-    (SPEC E-12, E-32). A lesson of another project than `project` does not count. `source` is `ai` or `user`. `force` skips both checks. Raises OSError, LogDamagedError.
+    (SPEC E-12, E-32). A lesson of another project than `project` does not count. `source` is `ai` or `user`.
+    `force` skips both checks. Raises OSError, LogDamagedError.
     """
     with store.begin_change() as change:
         known = None if force else find_duplicate(change.folded, parts, scope, source, project)

@@ -31,7 +31,7 @@ class ProjectLessons:
         self.origins = origins
         self._here = identify_project(directory)
         self.names = _list_names(self._here)
-        self._others: dict[str, bool] = {}
+        self._others: dict[tuple[str, str], bool] = {}
 
     @classmethod
     def from_environ(cls, env: Mapping[str, str], directory: Path | None = None) -> ProjectLessons:
@@ -66,12 +66,12 @@ class ProjectLessons:
         """Whether a lesson came from another project that has the lesson's scope as its name, as this one has."""
         name = lesson.scope if lesson.scope in self.names else _HASH.sub("", lesson.scope)
         root = self._find_root(lesson)
-        if name not in self.names or not _is_there(root):
+        if not root or name not in self.names:
             return False
-        if root not in self._others:
-            other = identify_project(Path(root))
-            self._others[root] = other.key != self._here.key and name in _list_names(other)
-        return self._others[root]
+        if (root, name) not in self._others:
+            other = identify_project(Path(root)) if _is_there(root) else self._here
+            self._others[root, name] = other.key != self._here.key and name in _list_names(other)
+        return self._others[root, name]
 
     def is_from_here(self, lesson: Lesson) -> bool:
         """Whether a lesson came from this project, also before the project was moved."""
@@ -85,9 +85,9 @@ class ProjectLessons:
 
 
 def _list_names(project: ProjectIdentity) -> tuple[str, ...]:
-    """The names of a project as scopes: the folder's name, then the remote's last part; `project` if none can be typed."""
+    """The names of a project as scopes: the folder's name, then the remote's last part; `project` if none is a scope of its own."""
     names = map(scope_of_name, (project.root.name, project.key.rsplit("/", 1)[-1]))
-    return tuple(dict.fromkeys(name for name in names if name)) or ("project",)
+    return tuple(dict.fromkeys(name for name in names if name not in ("", GLOBAL))) or ("project",)
 
 
 def _is_there(root: str) -> bool:

@@ -172,7 +172,7 @@ def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.Monke
     ("name", "scope"),
     [
         ("My App!", "my-app"), ("Größe", "größe"), ("...", "project"), ("a  b", "a-b"), ("日本", "日本"),
-        ("a@b", "a@b"), ("हिन्दी", "हिन्दी"), (unicodedata.normalize("NFD", "über"), "über"), ("a" * 63 + "-b", "a" * 63),
+        ("a@b", "a@b"), ("global", "project"), ("हिन्दी", "हिन्दी"), (unicodedata.normalize("NFD", "über"), "über"), ("a" * 63 + "-b", "a" * 63),
     ],
 )  # fmt: skip
 def test_a_projects_scope_is_its_folders_name(tmp_path: Path, name: str, scope: str) -> None:
