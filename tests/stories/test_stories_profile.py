@@ -6,8 +6,6 @@ import json
 import stat
 from typing import Any
 
-import pytest
-
 from support_world import Begin, Profile
 from tacitd.testing import World
 
@@ -282,7 +280,6 @@ def test_a_linked_profile_stays_a_link(begin: Begin) -> None:
         assert world.path(PROFILE).is_symlink() and read(world)["work"]["languages"] == ["Go"]
 
 
-@pytest.mark.xfail(strict=True, reason="profile.json is written anew")
 def test_lists_on_one_line_stay_on_one_line(begin: Begin) -> None:
     """DESIGN "Files that people edit too": a list that the person wrote on one line stays so when another value changes."""
     with begin() as world:

@@ -1,7 +1,8 @@
 """A JSON object in a file that people and other programs also write: strict reading, and changes under a lock.
 
-Key order and unknown keys are kept (SPEC P-06, P-08). A file that cannot be parsed is never replaced. What the object
-means does not belong here: the caller brings its own check. No pydantic, because a session's start imports this.
+Key order, unknown keys and the bytes of what is not changed are kept (SPEC P-06, P-08). A file that cannot be parsed is
+never replaced. What the object means does not belong here: the caller brings its own check. No pydantic, because a
+session's start imports this.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from tacitd.files.disk import Disk, RealDisk, read_all
 from tacitd.files.locks import make_private_dir, wait_for_lock
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
+from tacitd.text.json_splice import change_json_values
 
 LOCK = ".tacitd.lock"
 """Locked (flock) while files of the directory are changed. The file itself stays and has no contents."""
@@ -126,15 +128,29 @@ def change_document(
 
     `make` gets the current object (None: no file) and returns the new one, or None for no change. It must be pure,
     because it is called again if the file was saved in between (SPEC X-07). If it raises, the file is not changed.
-    Raises OSError, FileRefusedError, NotUnderstoodError, and FileBusyError if an editor has the file open.
+    What is not changed keeps its bytes, if the new object can be made so. Raises OSError, FileRefusedError, NotUnderstoodError,
+    and FileBusyError if an editor has the file open.
     """
 
     def bytes_of(before: bytes | None) -> bytes | None:
         old = None if before is None else parse_document(before, path)
         new = make(old)
-        return None if new is None or (old is not None and _same(new, old)) else dump_document(new, before)
+        if new is None or (old is not None and _same(new, old)):
+            return None
+        spliced = None if before is None or old is None else _splice(before, old, new)
+        return dump_document(new, before) if spliced is None else spliced
 
     return retry_while_busy(lambda: edit_file(path, bytes_of, mode=0o600, disk=disk, guards=guards))
+
+
+def _splice(before: bytes, old: Json, new: Json) -> bytes | None:
+    """Change only the values that differ; None if that does not give `new`, such as for keys in another order."""
+    bom = _BOM if before.startswith(_BOM) else b""
+    try:
+        made = change_json_values(before.removeprefix(_BOM).decode(), old, new).encode()
+        return bom + made if _same(json.loads(made), new) else None
+    except (ValueError, RecursionError):  # too many or too deep values, or a lone surrogate
+        return None
 
 
 def retry_while_busy(work: Callable[[], T]) -> T:

@@ -1,15 +1,15 @@
-"""Adding and removing a value in JSON text without changing any other byte. Pure.
+"""Adding, changing and removing a value in JSON text without changing any other byte. Pure.
 
 Programs and people both write settings files, and each formats them differently. A value is added at the end of its array
-or object, in the style of what is there, and removed with exactly the bytes that were added. json_document.py, which
-parses and writes a whole document, is for files whose format belongs to tacitd.
+or object, in the style of what is there, and removed with exactly the bytes that were added.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -20,6 +20,9 @@ _SPACE = compile_lazily(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 INDENT = "  "
 """The indent of a document that has none to follow."""
+
+MOST_CHANGES = 100
+"""Each change scans the text again, so a document that differs in more values is written anew."""
 
 Step = str | int
 
@@ -41,8 +44,58 @@ class _Container(Struct, frozen=True):
     members: tuple[_Member, ...]
 
 
-def add_json_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Append `value` to the array at `path` (keys from the top), creating the array and objects that are missing.
+def change_json_values(text: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Given the text of the object `old`, return text of the object `new`, in which what both have keeps its bytes.
+
+    Of keys in another order, the order stays. Raises ValueError if the text is no object, or more than MOST_CHANGES values
+    differ.
+    """
+    changes = _list_changes(old, new, ())
+    if len(changes) > MOST_CHANGES:
+        raise ValueError(f"{len(changes)} values differ")
+    for change in changes:
+        text = change(text)
+    return text
+
+
+def _list_changes(old: Any, new: Any, path: tuple[Step, ...]) -> list[Callable[[str], str]]:
+    """The changes, in order, that make `new` of `old` at `path`. Additions come first: a container that is emptied is removed."""
+    if _is_same(old, new):
+        return []
+    made, gone = list[Callable[[str], str]](), list[Step]()
+    if isinstance(old, dict) and isinstance(new, dict) and (new or not path):
+        for key, value in new.items():
+            made += (
+                _list_changes(old[key], value, (*path, key)) if key in old else [_put((*path, key), value)]
+            )
+        gone = [key for key in old if key not in new]
+    elif isinstance(old, list) and isinstance(new, list) and new:
+        kept = 0
+        for index, value in enumerate(old):
+            if len(new) >= len(old):
+                made += _list_changes(value, new[index], (*path, index))
+                kept += 1
+            elif kept < len(new) and _is_same(value, new[kept]):
+                kept += 1
+            else:
+                gone.insert(0, index)
+        made += [partial(add_json_value, path=path, value=value) for value in new[kept:]]
+    else:
+        return [_put(path, new)]
+    return made + [partial(remove_json_value, path=(*path, step)) for step in gone]
+
+
+def _put(path: tuple[Step, ...], value: Any) -> Callable[[str], str]:
+    return partial(put_json_value, path=path, value=value)
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """`==` ignores the order of keys, and takes `1` for `true`."""
+    return json.dumps(one) == json.dumps(other)
+
+
+def add_json_value(text: str, path: Sequence[Step], value: Any) -> str:
+    """Append `value` to the array at `path` (keys and indexes from the top), creating the array and objects that are missing.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if another kind of value is in
     the way.
@@ -54,41 +107,53 @@ def add_json_value(text: str, path: Sequence[str], value: Any) -> str:
     for depth, key in enumerate(path, 1):
         found = next((one for one in container.members if one.step == key), None)
         if found is None:
+            _refuse_index(path[depth - 1 :])
             made: Any = [value]
             for missing in reversed(path[depth:]):
                 made = {missing: made}
-            return _append(text, container, depth, made, key)
+            return _append(text, container, depth, made, str(key))
         place = found.value
         container = _scan(text, place)
-        if text[place] != ("[" if depth == len(path) else "{"):
-            raise ValueError(f"{'.'.join(path[:depth])} has another kind of value than expected")
+        is_array = depth == len(path) or isinstance(path[depth], int)
+        if text[place] != ("[" if is_array else "{"):
+            raise ValueError(f"{_name(path[:depth])} has another kind of value than expected")
     return _append(text, container, depth + 1, value, None)
 
 
-def put_json_value(text: str, path: Sequence[str], value: Any) -> str:
-    """Set the member at `path` (keys from the top), in its place if it is there, otherwise at the end of its object; objects that
-    are missing are made.
+def put_json_value(text: str, path: Sequence[Step], value: Any) -> str:
+    """Set the member at `path` (keys and indexes from the top), in its place if it is there, otherwise at the end of its object;
+    objects that are missing are made.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if a value that is no object is in
     the way.
     """
     place = _skip_space(text, 0)
     for depth, key in enumerate(path, 1):
-        if not text.startswith("{", place):
-            raise ValueError(f"{'.'.join(path[: depth - 1]) or 'the document'} is not an object")
+        if not text.startswith("[" if isinstance(key, int) else "{", place):
+            raise ValueError(f"{_name(path[: depth - 1]) or 'the document'} is not an object")
         container = _scan(text, place)
         found = next((one for one in container.members if one.step == key), None)
         if found is None:
+            _refuse_index(path[depth - 1 :])
             made: Any = value
             for missing in reversed(path[depth:]):
                 made = {missing: made}
-            return _append(text, container, depth, made, key)
+            return _append(text, container, depth, made, str(key))
         if depth == len(path):
             lead = text[text.rfind("\n", 0, found.start) + 1 : found.start]
             lead = f"\n{lead}" if "\n" in text and not lead.strip() else ""
             return text[: found.value] + _render(text, value, None, lead) + text[found.end :]
         place = found.value
     raise ValueError("the path is empty")
+
+
+def _refuse_index(missing: Sequence[Step]) -> None:
+    if any(isinstance(step, int) for step in missing):
+        raise ValueError(f"there is no {_name(missing)}")
+
+
+def _name(path: Sequence[Step]) -> str:
+    return ".".join(map(str, path))
 
 
 def remove_json_value(text: str, path: Sequence[Step]) -> str:
@@ -140,15 +205,15 @@ def _render(text: str, value: Any, key: str | None, lead: str) -> str:
     """The member as text: on several lines if the document is, indented like `lead`, the white space before it."""
     unit = _find_indent(text) if "\n" in lead else ""
     if unit:
-        made = json.dumps(value, ensure_ascii=False, indent=unit).replace(
+        made = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=unit).replace(
             "\n", "\n" + lead.rpartition("\n")[2]
         )
         newline = "\r\n" if "\r\n" in text else "\n"
         made = made.replace("\n", newline)
-        return made if key is None else f"{json.dumps(key)}: {made}"
+        return made if key is None else f"{json.dumps(key, ensure_ascii=False)}: {made}"
     compact = (",", ":") if _is_compact(text) else (", ", ": ")
-    made = json.dumps(value, ensure_ascii=False, separators=compact)
-    return made if key is None else json.dumps(key) + compact[1] + made
+    made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=compact)
+    return made if key is None else json.dumps(key, ensure_ascii=False) + compact[1] + made
 
 
 def _is_compact(text: str) -> bool:

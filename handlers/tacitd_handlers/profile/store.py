@@ -254,10 +254,10 @@ class ProfileStore(ProfileReader):
     # documents
 
     def _with_head(self, profile: Json, stamp: str) -> Json:
-        """The profile with its head: missing keys are filled in, `lastUpdated` is set (SPEC P-02 to P-04)."""
+        """The profile with its head: missing keys are added at the end, `lastUpdated` is set (SPEC P-02 to P-04)."""
         head = {"userId": self.user, "schemaVersion": 1, "lastUpdated": stamp}
         missing = {key: value for key, value in head.items() if key not in profile}
-        return missing | profile | {"lastUpdated": stamp}
+        return profile | missing | {"lastUpdated": stamp}
 
     def _save_memory(self, beside: ProfileMemory) -> None:
         data = json.dumps(besides.as_data(beside), ensure_ascii=True, separators=(",", ":")).encode()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,7 +138,33 @@ def test_no_change_writes_nothing(tmp_path: Path, make: Callable[[object], None]
     path = tmp_path / "a.json"
     path.write_text('{"a":1}')
     assert not change_document(path, make) and path.read_text() == '{"a":1}'
-    assert change_document(path, lambda old: {"a": True}) and path.read_text() == '{\n  "a": true\n}'
+    assert change_document(path, lambda old: {"a": True}) and path.read_text() == '{"a":true}'
+    assert change_document(path, lambda old: {"b": 1, "a": True})
+    assert path.read_text() == '{\n  "b": 1,\n  "a": true\n}'
+
+
+def _give(new: dict[str, Any], old: object) -> dict[str, Any]:
+    return new
+
+
+def test_what_is_not_changed_keeps_its_bytes(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": also with a byte order mark and Windows' newlines. If the value cannot be put
+    so, or very many change, the document is written anew."""
+    path = tmp_path / "a.json"
+    path.write_bytes(b'\xef\xbb\xbf{\r\n "a": ["x", "\xc3\xbc"],\r\n "n": 1.50, "o": {"k":\t{}}}')
+    assert change_document(path, lambda old: (old or {}) | {"a": ["\u00fc", "z"], "s": 1})
+    assert path.read_bytes() == (
+        b'\xef\xbb\xbf{\r\n "a": ["\xc3\xbc", "z"],\r\n "n": 1.50, "o": {"k":\t{}}, "s": 1}'
+    )
+    odds: list[dict[str, Any]] = [{"a": "\ud800"}, dict.fromkeys(map(str, range(200)), 1)]
+    for odd in odds:
+        path.write_text('{"a":1}')
+        assert change_document(path, partial(_give, odd)) and read_document(path) == odd
+    with pytest.raises(NotUnderstoodError, match="cannot be written"):
+        change_document(path, lambda old: {"a": float("nan")})
+    path.write_text('{"b": {"c": 1, "d": [1, 2, 3]}, "e": [{"f": 1},  {"f": 2}]}')
+    assert change_document(path, lambda old: {"b": {"c": 1, "d": [1, 3]}, "e": [{"f": 1}, {"f": 3}, {}]})
+    assert path.read_text() == '{"b": {"c": 1, "d": [1, 3]}, "e": [{"f": 1},  {"f": 3},  {}]}'
 
 
 def test_the_end_of_a_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.text.json_splice import add_json_value, remove_json_value
+from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
 
 ENTRY = {"hooks": [{"type": "command", "command": 'echo "ä"'}]}
 VALUES = st.recursive(
@@ -108,3 +108,32 @@ def test_what_is_not_there_cannot_be_removed() -> None:
     for path in paths:
         with pytest.raises(ValueError):
             remove_json_value('{"n": 1, "hooks": {"Stop": [1]}}', path)
+
+
+@examples(300)
+@given(DOCUMENTS, DOCUMENTS, STYLES)
+def test_a_document_that_is_changed_into_another_one(
+    old: dict[str, Any], new: dict[str, Any], style: dict[str, Any]
+) -> None:
+    """It has the other one's values; what did not change at the top has its bytes."""
+    text = json.dumps(old, **style)
+    made = change_json_values(text, old, new)
+    assert json.dumps(json.loads(made), sort_keys=True) == json.dumps(new, sort_keys=True)
+    for key, value in old.items():
+        if key in new and json.dumps(new[key]) == json.dumps(value):
+            alone = json.dumps({key: value}, **style).strip("{}\n\t ")
+            assert alone in made
+
+
+@pytest.mark.parametrize("path", [("a", 3), ("a", "b"), (0,), ("c", 0)])
+def test_what_is_not_there_is_not_put(path: tuple[str | int, ...]) -> None:
+    """An index that the array has not is refused, as is a key of an array."""
+    with pytest.raises(ValueError, match=r"there is no|is not an object"):
+        put_json_value('{"a": [1]}', path, 2)
+
+
+@pytest.mark.parametrize("path", [("a", 3), ("a", 0), ("c", 0)])
+def test_nothing_is_added_where_no_array_can_be(path: tuple[str | int, ...]) -> None:
+    """An index that the array has not, and a value that is no array, are refused."""
+    with pytest.raises(ValueError, match=r"there is no|another kind|neither"):
+        add_json_value('{"a": [1]}', path, 2)
