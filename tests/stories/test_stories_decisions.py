@@ -176,7 +176,6 @@ def test_why_of_a_short_word(begin: Begin) -> None:
         assert told.code == 0 and GO in told.out
 
 
-@pytest.mark.xfail(strict=True, reason="a repetition adds less than the first time gave")
 def test_what_is_said_often_is_not_stale_sooner(begin: Begin) -> None:
     """S-54: stale is what was not said for 100 days times the number of times: said three times, not after 80 days."""
     with begin(FACTS) as world:

@@ -1,7 +1,7 @@
 """The confidence of a learned line: a fold over the times at which it was learned (SPEC S-54, P-11 to P-14).
 
-It is kept in the daemon's state, never in the Markdown. A line under 0.1 is stale; no line is removed for that. The
-stored confidence is as of `last_seen`, and the current one is computed from it on demand, so computing it often does not
+It is kept in the daemon's state, never in the Markdown. A line that was not said for long is stale; no line is removed for
+that. The stored confidence is as of `last_seen`, and the current one is computed from it on demand, so computing it often does not
 change it. Pure: times are arguments.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tacitd_handlers.shared.decay import FULL, fade_confidence, is_forgotten, reinforce_confidence
+from tacitd_handlers.shared.decay import DAY, FULL, fade_confidence, reinforce_confidence
 
 
 class LineConfidence(Struct, frozen=True):
@@ -27,6 +27,8 @@ class LineConfidence(Struct, frozen=True):
 
 
 SESSIONS_LIMIT = 20
+STALE_DAYS = 100
+"""Days after which a line that was said once is stale."""
 
 
 def record_sighting(
@@ -78,5 +80,5 @@ def current_confidence(confidence: LineConfidence, now: float) -> float:
 
 
 def is_stale(confidence: LineConfidence, now: float) -> bool:
-    """Whether the confidence is under 0.1; from 1.0 that takes 99.66 days (P-14)."""
-    return is_forgotten(current_confidence(confidence, now))
+    """Whether it was not said for 100 days times the number of times it was said (S-54)."""
+    return now - confidence.last_seen > STALE_DAYS * DAY * confidence.seen_count

@@ -39,11 +39,15 @@ def test_reinforced_after_decaying() -> None:
     assert record_sighting(NEW, START).confidence == 1.0
 
 
-def test_stale_strictly_under_a_tenth() -> None:
-    """P-14, S-54: from 1.0 a line is stale after 99.66 days; it is never removed for that."""
-    assert not is_stale(NEW, START + 99.65 * DAY)
-    assert is_stale(NEW, START + 99.67 * DAY)
-    assert not is_stale(LineConfidence(START, START, 0.1, 1), START)
+@pytest.mark.parametrize("said", [1, 2, 3])
+def test_stale_after_a_hundred_days_for_each_time_it_was_said(said: int) -> None:
+    """S-54: a line that was said three times, every 80 days, is stale 300 days after the last time, not before."""
+    line = NEW
+    for times in range(1, said):
+        line = record_sighting(line, START + times * 80 * DAY)
+    assert not is_stale(line, line.last_seen + said * 100 * DAY)
+    assert is_stale(line, line.last_seen + said * 100 * DAY + 1)
+    assert not is_stale(line, START - 400 * DAY)
 
 
 @given(st.lists(st.floats(0, 400 * DAY), min_size=1, max_size=8), st.floats(-400 * DAY, 400 * DAY))
