@@ -31,6 +31,9 @@ RunGit = Callable[[Sequence[str], Path], int | None]
 ReadGit = Callable[[Sequence[str], Path], bytes | None]
 """The same, but returns what git prints; None also if its exit code is not 0."""
 
+INDEX_LOCK = "index.lock"
+"""In the git directory while a command changes the index. A command that was killed leaves it."""
+_UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 VERSION_LIMIT = 8 << 20
 """Bytes of one version of a file that is read from the repository."""
 _SMALL = 1 << 20
@@ -173,8 +176,20 @@ def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
 def in_progress(root: Path) -> bool:
     """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
     found = _repository_at(root)
-    marks = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-    return found is not None and any((found.git_dir / mark).exists() for mark in marks)
+    return found is not None and _find_mark(found, _UNDER_WAY) is not None
+
+
+def find_unsettled(directory: Path) -> Path | None:
+    """What shows that a git command is changing this work tree's index now, or that a merge, rebase, cherry-pick or revert is
+    under way: a file or directory in its git directory. None if neither.
+    """
+    found = find_repository(directory)
+    return None if found is None else _find_mark(found, (INDEX_LOCK, *_UNDER_WAY))
+
+
+def _find_mark(repository: Repository, names: Iterable[str]) -> Path | None:
+    paths = (repository.git_dir / name for name in names)
+    return next((path for path in paths if path.exists()), None)
 
 
 def run_git(arguments: Sequence[str], directory: Path) -> int | None:
@@ -265,7 +280,7 @@ def _may_list(index: Path, path: str) -> bool:
 
 def is_index_locked(repository: Repository) -> bool:
     """Whether a git command is changing the index now. Its files may exist before the index names them."""
-    return (repository.git_dir / "index.lock").exists()
+    return _find_mark(repository, (INDEX_LOCK,)) is not None
 
 
 def list_tracked(

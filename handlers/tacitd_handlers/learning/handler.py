@@ -313,7 +313,7 @@ class LearningHandler(BaseHandler):
                 self._mirrors.keep_in_step(project, tools, again=job == RESTORE)
                 return Done(data=self._check_removals(project, tools))
             case "unfinished-mirrors", _:
-                self._post_mirrors(self._mirrors.list_unfinished(), tools)
+                self._post_mirrors(self._mirrors.list_unfinished(tools), tools)
                 self._post_mirrors(self._mirrors.list_cleaned(), tools, RESTORE)
                 return Done()
             case "recover", _:

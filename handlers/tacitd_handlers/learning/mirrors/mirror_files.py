@@ -191,9 +191,11 @@ def _list_lines(data: bytes) -> set[bytes]:
     return {line.strip() for line in git.normalize_ident(data).splitlines()}
 
 
+def find_unsettled(project: Project, tree: Path) -> Path | None:
+    """What shows that git is not done with this work tree, see `git.find_unsettled`; None if it is."""
+    return git.find_unsettled(tree) if project.git else None
+
+
 def is_settled(project: Project, tree: Path) -> bool:
     """Whether no git command is changing this work tree now, and no merge, rebase or the like is under way."""
-    if not project.git:
-        return True
-    found = git.find_repository(tree)
-    return found is None or not (git.in_progress(tree) or git.is_index_locked(found))
+    return find_unsettled(project, tree) is None

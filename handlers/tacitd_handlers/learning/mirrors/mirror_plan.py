@@ -37,9 +37,9 @@ from tacitd_handlers.learning.mirrors.mirror_files import (
     FoundMirror,
     MirrorTarget,
     came_through_git,
+    find_unsettled,
     inspect_mirror,
     is_mirror_tracked,
-    is_settled,
     why_not_ours,
 )
 from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey
@@ -63,6 +63,8 @@ class MirrorPlan(Struct):
     problems: list[str] = field(default_factory=list)
     held: set[Path] = field(default_factory=set)
     """Mirrors with a person's edit that cannot be moved now. They are left as they are."""
+    unsettled: dict[Path, Path] = field(default_factory=dict)
+    """Those of them that wait for git: the file in the git directory that says that it is not done."""
     forgotten: set[Path] = field(default_factory=set)
     """Mirrors that git wrote. What tacitd wrote there does not count any more: they are tacitd's again when they are gone."""
 
@@ -82,8 +84,9 @@ def _read_edit(
     survey: MirrorSurvey, target: MirrorTarget, found: FoundMirror, plan: MirrorPlan
 ) -> MirrorEdit | None:
     """The edit that is to be moved; None if nothing follows from the mirror's text, or not now."""
-    if not is_settled(survey.project, target.tree):
+    if (mark := find_unsettled(survey.project, target.tree)) is not None:
         plan.held.add(target.path)
+        plan.unsettled[target.path] = mark
         return None
     if why := _why_not_persons(survey, target, found, plan):
         plan.held.add(target.path)

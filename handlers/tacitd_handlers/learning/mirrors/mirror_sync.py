@@ -53,6 +53,7 @@ from tacitd_handlers.learning.mirrors.mirror_plan import (
 )
 from tacitd_handlers.learning.mirrors.mirror_record import HOME, MirrorRecord, MirrorRecords
 from tacitd_handlers.learning.mirrors.mirror_survey import MirrorSurvey, survey_project
+from tacitd_handlers.learning.mirrors.mirror_waits import MirrorWaits
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import plan_withdrawal
 from tacitd_handlers.learning.mirrors.nested_agents import NestedAgents, loads_source
 from tacitd_handlers.learning.mirrors.own_lines import find_own_lines
@@ -101,6 +102,7 @@ class Mirrors:
         self._known_before = frozenset(known_before)
         self._nested = NestedAgents()
         self._included = IncludedMirrors()
+        self._waits = MirrorWaits(clock)
         self._lost: set[Path] = set()
         self._records.list_known()  # now, because `status` must not wait for the disk
         self._lock = threading.Lock()
@@ -137,6 +139,7 @@ class Mirrors:
             return
         record = self._records.load(project.root)
         if not _is_wanted(project, tools):
+            self._waits.note_waits(project.root, {}, tools)
             self._withdraw(project, record, tools)
             return
         if again:
@@ -148,6 +151,7 @@ class Mirrors:
             return
         survey, plan = self._survey(project, record, tools), MirrorPlan()
         plan_edits(survey, plan)
+        self._waits.note_waits(project.root, plan.unsettled, tools)
         if plan.edits:
             survey.own = find_own_lines(tools.history, project, plan.edits)
             survey.admit_lines(plan.edits)
@@ -259,10 +263,12 @@ class Mirrors:
         """The projects that have mirrors, or had."""
         return [record.root for record in self._records.list_known()]
 
-    def list_unfinished(self) -> list[Path]:
-        """The projects with a mirror that could not be changed when it was to be, such as one that an editor had open."""
+    def list_unfinished(self, tools: Tools) -> list[Path]:
+        """The projects with a mirror that could not be changed when it was to be, such as one that an editor had open, or whose
+        edit waited for git."""
         known = self._records.list_known()
-        return [record.root for record in known if any(one.endswith(UNCHANGED) for one in record.problems)]
+        unchanged = [one.root for one in known if any(what.endswith(UNCHANGED) for what in one.problems)]
+        return list(dict.fromkeys([*unchanged, *self._waits.list_due(tools)]))
 
     def has_cleaned(self, project: Project) -> bool:
         """Whether sources of the project are gone since the last look, or after git replaced them."""
