@@ -1,4 +1,7 @@
-"""Two processes that write, and a person who edits by hand meanwhile: real processes, real files."""
+"""Two processes that write, and a person who edits by hand meanwhile: real processes, real files.
+
+The person's editor saves no older buffer over a newer file: of that, tacitd repairs nothing.
+"""
 
 from __future__ import annotations
 
@@ -33,26 +36,28 @@ for n in range(count):
         at.learn_finding(PartialProfile({"interests": (f"{name}{n}",)}), "s", f"{name}{n}")
 """
 HAND = """
-import json, os, pathlib, random, sys, threading
+import json, pathlib, random, sys, threading
+from tacitd.files.swap import exchange_names
 path, count = pathlib.Path(sys.argv[1]), 0
 random.seed(1)
 done = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()
 enough = int(sys.argv[2])
 while not done.wait(random.uniform(0.001, 0.03)) or count < enough:
-    before = path.stat()
-    profile = json.loads(path.read_text())
+    before = path.read_text()
+    profile = json.loads(before)
     profile.setdefault("custom", {}).setdefault("hand", {})[f"h{count}"] = count
     if count % 5 == 0:
         profile.setdefault("interests", []).append(f"hand{count}")
     done.wait(random.uniform(0, 0.005))                      # typing
-    after = path.stat()
-    same = (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
-    if not same and count % 10:                              # "the file has changed on disk": reload
-        continue                                             # one time in ten it is saved all the same
+    if path.read_text() != before:                           # "the file has changed on disk": reload
+        continue
     new = path.with_name("profile.json~")
     new.write_text(json.dumps(profile, indent=2))
-    os.replace(new, path)
+    exchange_names(new, path)
+    if new.read_text() != before:                            # it changed in the last moment
+        exchange_names(new, path)
+        continue
     count += 1
     if count == 1:
         print("begun", flush=True)
