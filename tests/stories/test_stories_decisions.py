@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from support_world import Begin, Fact, Facts
 from tacitd.testing import World
 
