@@ -120,8 +120,8 @@ def main(argv: Sequence[str]) -> int:
     print(f"{'':<26}" + "".join(f"{name:>9}" for name in ("all", *OUTCOMES)))
     counts = {name: Counter[Outcome]() for name in sets}
     for name, cases in sets.items():
-        found = [(case, check(case)) for case in cases]
-        counts[name].update(outcome for _, outcome in found)
+        found: list[tuple[Case, Outcome]] = [(case, check(case)) for case in cases]
+        counts[name] = Counter(outcome for _, outcome in found)
         numbers = (len(cases), *(counts[name][one] for one in OUTCOMES))
         print(f"{name:<26}" + "".join(f"{number:>9}" for number in numbers))
         # Of texts that say something else, those that are stored matter.
