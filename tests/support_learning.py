@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from support_commits import CommitStore
 from support_git import init
 from support_heard import write_heard
 from tacitd.errors import FileBusyError, TacitdError
@@ -80,7 +79,7 @@ class Bench:
         self.answer(*(rules or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)]))
         self.state = self.box / "state"
         self.home = self.state / "handlers" / "learning"
-        self.log = CommitStore(self.state, "learning", self.clock)
+        self.log = Log(self.home / "log.jsonl", disk)
         self.write = write
         self.modes: dict[Path, str] = {}
         self.history = self.make_history()
@@ -178,7 +177,9 @@ class Bench:
         self.open()
 
     def commits(self) -> Iterator[Commit]:
-        yield from self.log.read()
+        for record in self.log.read():
+            if record.get("k") == "done" and record["d"]:
+                yield Commit(*(record[key] for key in ("at", "ev", "t", "s", "o", "d")))
 
     def play(self, event: Event) -> Outcome:
         """Offer an event and apply the outcome, as the engine does. Raises FileBusyError."""
@@ -199,8 +200,9 @@ class Bench:
         kind, data = type(event).__name__, json.loads(json.dumps(dict(outcome.data)))
         if not data:
             return
-        commit = self.log.append(data, kind, *where, upto)
-        self.handler.committed(commit, self.tools())
+        record = {"k": "done", "at": self.clock.now(), "ev": kind, "t": where[0], "s": where[1], "o": upto}
+        self.log.append(record | {"d": data})
+        self.handler.committed(Commit(self.clock.now(), kind, *where, upto, data), self.tools())
 
     def play_posted(self) -> list[Outcome]:
         """Offer the events that the handler posted."""
