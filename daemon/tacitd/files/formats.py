@@ -44,12 +44,12 @@ class Bullets:
     name = "bullets"
 
     def __init__(self, title: str = "", first: str = "", last: str = "") -> None:
-        """`title`: of a file that is made. `first`, `last`: the lines between which a generated file stands, if it has such."""
+        """`title`: of a file that is made. `first`, `last`: the lines that a generated file begins and ends with, if it has such."""
         self.title = title
         self._ends = tuple(line.encode() for line in (first, last) if line)
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
-        """See `Format`. Of a line that stands there twice, both are one leaf."""
+        """See `Format`. Of a line that is there twice, both are one leaf."""
         return {bullet(heading, text): text for heading, text in lines_of(data)}
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
@@ -83,7 +83,7 @@ class Bullets:
 
 
 class Lines:
-    """Text of lines: a leaf is a line; its value is the line. A line that stands there twice is one leaf."""
+    """Text of lines: a leaf is a line; its value is the line. A line that is there twice is one leaf."""
 
     name = "lines"
 

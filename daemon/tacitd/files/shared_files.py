@@ -1,6 +1,6 @@
 """Files that people edit too: one way to look at them and to change them, for tasks and for commands.
 
-A change is decided from what stands in the file, and committed as rows of `plan` together with what decided it. Then the
+A change is decided from what is in the file, and committed as rows of `plan` together with what decided it. Then the
 file is swapped, and what was written is committed as the new base, with the history. A crash at any point leaves a plan that is
 finished leaf by leaf, without the code that made it: a leaf that still equals what was expected gets the new value, any other
 is the person's.
@@ -257,7 +257,7 @@ class SharedFiles:
             }
             written.clear()
             written.update(changes)
-            # After a crash between the swap and the commit, the leaf stands there already.
+            # After a crash between the swap and the commit, the leaf is there already.
             written.update({leaf: put for leaf, (_, put) in plan.items() if now.get(leaf) == put})
             return format.splice(data, changes) if changes else data
 
@@ -290,14 +290,14 @@ class SharedFiles:
             tx.execute("UPDATE shared_file SET head = ?, doubt = NULL WHERE path = ?", head, str(path))
             for at, (leaf, put) in enumerate(written.items()):
                 tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
-                stands = leaf if leaf in now else by_text.get(put or "")
-                if put is not None and stands is not None:
+                named = leaf if leaf in now else by_text.get(put or "")
+                if put is not None and named is not None:
                     tx.execute(
                         "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)",
                         str(path),
-                        stands,
+                        named,
                         put,
-                        places.get(stands, len(places)),
+                        places.get(named, len(places)),
                     )
                 heading = leaf.partition("\n")[0] if "\n" in leaf else ""
                 tx.execute(
@@ -320,7 +320,7 @@ class SharedFiles:
 
 
 def find_edits(base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format) -> Edits:
-    """Given what tacitd wrote and what stands there, return a person's edits. Pure."""
+    """Given what tacitd wrote and what is there now, return a person's edits. Pure."""
     pairs = format.pair_reworded(list(base), list(now)) if base else {}
     changed = {leaf: (leaf, now[leaf]) for leaf, value in base.items() if leaf in now and now[leaf] != value}
     changed |= {leaf: (other, now[other]) for leaf, other in pairs.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
@@ -68,9 +67,3 @@ def store_project(tx: Tx, project: Project, now: float) -> int:
         "INSERT INTO project(root, common, first_seen) VALUES(?, ?, ?)", root, None if taken else common, now
     )
     return done.row
-
-
-def find_root(tx: Tx, number: int | None) -> Path | None:
-    """The root of a project by its number."""
-    found = tx.rows("SELECT root FROM project WHERE number = ?", number)
-    return Path(found[0][0]) if found else None

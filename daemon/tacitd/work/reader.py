@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -414,13 +414,3 @@ def _count_newlines(path: Path, start: int, end: int) -> int:
             count += block.count(b"\n")
             start += len(block)
     return count
-
-
-def list_problems(reader: Reader, names: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What a person has to know about reading: (id, sentence)."""
-    found = [("transcripts.unreadable", f"{path}: {why}") for path, why in reader.refused.items()]
-    return found + [
-        ("transcripts.long", f"{path}: a line of more than 8 MB at byte {at}; words in it may be lost")
-        for path, lines in reader.long_lines.items()
-        for at, _ in lines
-    ]

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
-from tacitd.errors import StoreLostError, TacitdError, UnwritableError
+from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.sources.base import Source
@@ -245,10 +245,3 @@ class WorkLoop:
         tx.execute(f"DELETE FROM prompt_task WHERE prompt IN (SELECT number FROM prompt WHERE {where})", cwd)
         passed = "excluded" if place.excluded else "no project"
         tx.execute(f"UPDATE prompt SET passed = ?, text = NULL, context = NULL WHERE {where}", passed, cwd)
-
-
-def find_fault(error: BaseException) -> tuple[str, str]:
-    """What a person is told about an error of the loop: what happened, and the hint."""
-    if isinstance(error, TacitdError):
-        return error.what, error.hint
-    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
