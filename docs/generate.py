@@ -1,9 +1,9 @@
-"""Generates configuration.md from the settings' models, commands.md and the manual pages from the help texts, api.md from the
-`__all__` of the public modules, and the Claude Code plugin's commands from the texts in the handlers' folders.
+"""Generates configuration.md from the settings' models, commands.md from the help texts, and the Claude Code plugin's commands
+from the texts in the handlers' folders.
 
     python docs/generate.py
 
-A test compares the generated text with the files. This script writes nothing else. The manual pages' form is in man_pages.py.
+A test compares the generated text with the files. This script writes nothing else.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ import click
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-import api_page
-import man_pages
 from tacitd.cli.command_table import COMMANDS, CommandRow, make_plugin_table
 from tacitd.cli.program import EPILOG, make_program
 from tacitd.config.settings import PREFIX, Config
 from tacitd.plugins import GROUP, EntryPoint, FoundPlugins, find_plugins
 
 HERE = Path(__file__).parent
-MAN = HERE / "man"
 SLASH_COMMANDS = HERE.parent / "plugin" / "commands"
 NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\n"
 
@@ -132,19 +129,16 @@ def _allowed(field: FieldInfo) -> str:
 
 COMMANDS_PAGE = """# Commands
 
-Data goes to standard output and messages to standard error, so every command can be used in a pipe. The `--json` output is a contract.
-Read-only commands (`prompts`, `scan --dry-run`, `learned`, `why`, `history`, `show`, `spend`, `context`, `config`, `doctor`) need neither a daemon
-nor `claude`. While a daemon runs, it answers them, which is faster, and prints the same. Every command has `--help`.
+Data goes to standard output, messages to standard error. The `--json` output is a contract. A command that only reads needs
+neither a daemon nor `claude`. `tacitd COMMAND --help` prints more about each, with examples.
 """
 
 
 def commands() -> str:
-    """The text of commands.md."""
+    """The text of commands.md: of each command its usage, the first paragraph of its help, and its options."""
     table = dict(sorted(list_all_commands().items()))
     group = make_program(table)
-    root = click.Context(
-        group, info_name="tacitd", terminal_width=100, max_content_width=100, help_option_names=NAMES
-    )
+    root = _context(group, "tacitd")
     codes = EPILOG.removeprefix("\b\n").replace("\n", " ")
     parts = [NOTE + COMMANDS_PAGE, codes + "\n"]
     for name in table:
@@ -155,24 +149,14 @@ def commands() -> str:
 
 
 def _command(command: click.Command, parent: click.Context, name: str, level: str) -> Iterator[str]:
-    context = click.Context(
-        command,
-        parent=parent,
-        info_name=name,
-        terminal_width=100,
-        max_content_width=100,
-        help_option_names=NAMES,
-    )
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    context = _context(command, name, parent)
+    usage = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     yield f"{level} {context.command_path}\n"
-    yield f"    {usage}\n"
-    yield _paragraphs(command.help or "") + "\n"
+    yield f"`{' '.join([context.command_path, *usage])}`: {_first_paragraph(command.help or '')}\n"
     records = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
     options = [record for record in records if record is not None]
     if options:
         yield "\n".join(f"- `{names}` {about}".rstrip() for names, about in options) + "\n"
-    for line in (command.epilog or "").replace("\b", "").strip().splitlines():
-        yield f"Example: `{line.removeprefix('Example: ')}`\n"
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
             found = command.get_command(context, below)
@@ -180,31 +164,19 @@ def _command(command: click.Command, parent: click.Context, name: str, level: st
             yield from _command(found, context, below, level + "#")
 
 
-def _paragraphs(text: str) -> str:
-    """Click's help with one line for each paragraph, for Markdown."""
-    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n") if part.strip())
+def _context(command: click.Command, name: str, parent: click.Context | None = None) -> click.Context:
+    return click.Context(
+        command,
+        parent=parent,
+        info_name=name,
+        terminal_width=100,
+        max_content_width=100,
+        help_option_names=NAMES,
+    )
 
 
-def manual_pages() -> dict[str, str]:
-    """The manual pages by file name: of the program, of each of its commands, and of `lesson`."""
-    from tacitd_handlers.lessons.command_group import lesson as lesson_program
-
-    table = list_all_commands()
-    program = make_program(table)
-    root = man_pages.make_context(program, "tacitd")
-    groups = [
-        (group, [(name, about) for name, (_, about, its) in table.items() if its == group])
-        for group in dict.fromkeys(group for _, _, group in table.values())
-    ]
-    made = {"tacitd.1": man_pages.format_overview(program, root, groups)}
-    for name in table:
-        command = program.get_command(root, name)
-        assert command is not None
-        context = man_pages.make_context(command, name, root)
-        made[f"tacitd-{name}.1"] = man_pages.format_page(command, context, ["tacitd"])
-    lesson = man_pages.make_context(lesson_program, "lesson")
-    made["lesson.1"] = man_pages.format_page(lesson_program, lesson, ["tacitd"])
-    return made
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.strip().partition("\n\n")[0].split())
 
 
 def slash_commands() -> dict[str, str]:
@@ -220,19 +192,13 @@ def slash_commands() -> dict[str, str]:
     return made
 
 
-def api() -> str:
-    """The text of api.md."""
-    return f"{NOTE}\n{api_page.make_page()}"
-
-
-PAGES = {"configuration.md": configuration, "commands.md": commands, "api.md": api}
+PAGES = {"configuration.md": configuration, "commands.md": commands}
 
 
 def main() -> None:
-    """Write every page and command. A manual page or a plugin's command that is gone is removed."""
+    """Write every page and command. A plugin's command that is gone is removed."""
     for name, page in PAGES.items():
         (HERE / name).write_text(page(), encoding="utf-8")
-    _write_folder(MAN, manual_pages())
     _write_folder(SLASH_COMMANDS, slash_commands())
 
 

@@ -80,16 +80,6 @@ def test_generated_pages_are_current(name: str) -> None:
     assert page(f"docs/{name}") == generate.PAGES[name](), "run `make docs`"
 
 
-def test_manual_pages_are_current() -> None:
-    """STYLE habit 12: each command has a manual page, made from its help text; there is none of another."""
-    sessions = make_program(TABLE).get_command(click.Context(click.Command("tacitd")), "sessions")
-    assert sessions is not None
-    sessions.get_help(click.Context(sessions))  # as another test of this process may have called it
-    written = {path.name: path.read_text(encoding="ascii") for path in generate.MAN.iterdir()}
-    assert written == generate.manual_pages(), "run `make docs`"
-    assert {f"tacitd-{name}.1" for name in TABLE} < set(written)
-
-
 # --- pages that are compared with a running program ----------------------------------------------------------
 
 

@@ -47,14 +47,10 @@ def test_import_daemon_is_python_daemon() -> None:
 
 
 def test_the_wheel_contains_only_our_packages(tmp_path: Path) -> None:
-    """DESIGN "The tree": the wheel contains only tacitd and tacitd_handlers, with their prompts and templates, and the
-    manual pages, which an installer puts below `share/man`."""
+    """DESIGN "The tree": the wheel contains only tacitd and tacitd_handlers, with their prompts and templates."""
     (wheel,) = WheelBuilder(str(ROOT)).build(directory=str(tmp_path), versions=["standard"])
     with zipfile.ZipFile(wheel) as archive:
-        every = {name for name in archive.namelist() if ".dist-info/" not in name}
-    manual = {name.partition(".data/data/")[2] for name in every if ".data/" in name}
-    assert manual == {f"share/man/man1/{path.name}" for path in (ROOT / "docs" / "man").iterdir()}
-    names = {name for name in every if ".data/" not in name}
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
     assert {name.split("/")[0] for name in names} == {"tacitd", "tacitd_handlers"}
     sources = {m.path.relative_to(ROOT / "daemon").as_posix() for m in engine()}
     sources |= {m.path.relative_to(ROOT / "handlers").as_posix() for m in plugins()}
