@@ -154,22 +154,19 @@ def format_page(results: Mapping[int, SoakResult]) -> str:
     lines = [
         "# Reliability",
         "",
-        "`make soak` runs these rows in full: the tests and benchmarks of the repository with the figures of a full run. CI runs the",
-        "same tests with smaller ones. `python scripts/soak.py --row N` runs one row, `--write` makes this page.",
+        "What is promised, and whether the last full run kept it. `python scripts/soak.py --row N` runs row N and prints what it reached;",
+        "`make soak` runs all of them, for hours. CI runs the same tests with smaller figures.",
         "",
-        f"The last run of each row, on {'; '.join(machines) or 'no machine'}, some of them beside others or days before them.",
-        "A benchmark's rows have what is asked and then what was reached.",
+        f"The last run of each row: {'; '.join(machines) or 'none'}. [performance.md](performance.md) has the measured figures.",
         "",
-        "| # | condition | asked | reached | |",
-        "|---|---|---|---|---|",
+        "| # | condition | promised | last run |",
+        "|---|---|---|---|",
     ]
     for row in ROWS:
         found = results.get(row.number)
-        reached = found.reached if found is not None else NOT_RUN
-        mark = "" if found is None else f"{'kept' if found.kept else 'missed'}, {found.minutes:.0f} min"
-        lines.append(
-            f"| {row.number} | {row.condition} | {row.asked} | {reached.replace('|', '/')} | {mark} |"
-        )
+        minutes = 0 if found is None else max(1, round(found.minutes))
+        mark = NOT_RUN if found is None else f"{'kept' if found.kept else 'missed'}, {minutes} min"
+        lines.append(f"| {row.number} | {row.condition} | {row.asked} | {mark} |")
     return "\n".join(lines) + "\n"
 
 

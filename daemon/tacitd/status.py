@@ -1,7 +1,7 @@
 """The status document: the daemon's state as data, its degradations, and the snapshot on disk. Its form on a terminal
 belongs in `cli/status_command.py`.
 
-The document is a contract, described in docs/status.md: `schema` is increased if a field changes its meaning. Times are
+The document is a contract, described in docs/socket.md: `schema` is increased if a field changes its meaning. Times are
 ISO 8601, UTC. Engine thread, or after the engine has ended.
 """
 

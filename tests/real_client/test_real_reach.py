@@ -35,7 +35,7 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def arrives_on_reading(version: str, mode: str, place: str) -> bool:
-    """Whether the client attaches a module's lines after a read in it: see docs/reach.md."""
+    """Whether the client attaches a module's lines after a read in it: see docs/claude-code.md."""
     if version == "2.0.76":
         return True
     if version == "2.1.63" and mode == "p":

@@ -30,7 +30,7 @@ from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
     "-v", "--verbose", is_flag=True, help="Print everything: all projects, and all lines of plugins."
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print the whole document; docs/status.md describes it."
+    "--json", "as_json", is_flag=True, help="Print the whole document; docs/socket.md describes it."
 )
 @click.option("--watch", is_flag=True, help="Keep it on the terminal, up to date, until Ctrl-C.")
 def status(verbose: bool, as_json: bool, watch: bool) -> int:

@@ -2,8 +2,7 @@
 
 This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
 `ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
-`practice_sync` what that changes in a profile, and `practice_record` reads and writes. docs/learner.md maps every rule to
-its test.
+`practice_sync` what that changes in a profile, and `practice_record` reads and writes.
 """
 
 from __future__ import annotations

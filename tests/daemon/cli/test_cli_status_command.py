@@ -58,7 +58,7 @@ def test_without_any_state_it_says_so(cli: Cli) -> None:
 
 
 def test_the_last_snapshot_is_shown_as_such(cli: Cli) -> None:
-    """docs/status.md: `running` false, `pid` null, `state` stopped."""
+    """docs/socket.md: `running` false, `pid` null, `state` stopped."""
     cli.state.mkdir(parents=True)
     (cli.state / "status.json").write_text(json.dumps(DOCUMENT))
     said = cli.run("status")

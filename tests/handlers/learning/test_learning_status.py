@@ -85,7 +85,7 @@ def test_a_project_that_was_only_looked_at_is_not_named(bench: Bench) -> None:
 
 
 def test_status_is_json_and_says_itself(bench: Bench) -> None:
-    """docs/status.md: `says` has lines to be read by the user."""
+    """docs/socket.md: `says` has lines to be read by the user."""
     bench.type("use pnpm, not npm")
     says = bench.status["says"]
     assert says[0] == "today: 1 prompt seen, 1 put to the model, 1 fact, 0 lines written"

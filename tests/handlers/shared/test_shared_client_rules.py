@@ -21,7 +21,7 @@ from tacitd_handlers.shared.client_rules import loads_rules, parse_version, when
     ],
 )
 def test_observed_versions(version: str, rules: bool, terminal: str, headless: str) -> None:
-    """docs/reach.md: the table of versions."""
+    """docs/claude-code.md: the table of versions."""
     parsed = parse_version(version)
     assert parsed is not None
     assert loads_rules(parsed) is rules
