@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fnmatch import fnmatch
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from tacitd.methods import build_methods, take_status
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
+from tacitd_handlers.lessons.command_group import lesson as lesson_program
 
 DOCS = ROOT / "docs"
 TABLE = generate.list_all_commands()
@@ -142,8 +145,10 @@ def learn(app: App, box: Path) -> Path:
 
 
 def test_the_socket_page_lists_every_method(app: App) -> None:
-    """docs/socket.md: one section for each method of the socket, and none for others."""
-    assert headings(page("docs/socket.md")) == list(build_methods(app))
+    """docs/socket.md has each method of the socket, and no other."""
+    rows = page("docs/socket.md").partition("| method |")[2].partition("\n\n")[0]
+    cells = re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE)
+    assert [name for cell in cells for name in re.findall(r"`([\w.]+)`", cell)] == list(build_methods(app))
 
 
 def test_the_nc_example_works_as_it_stands(app: App) -> None:
@@ -162,14 +167,9 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
         assert (answer["jsonrpc"], answer["id"], answer["result"]["running"]) == ("2.0", 1, True)
 
 
-def test_the_status_page_lists_every_field(app: App) -> None:
-    """docs/status.md is a contract: each top-level key has a row, and each key of the plugins that it describes."""
-    document = take_status(app)
-    first, *sections = page("docs/status.md").split("## slices.")
-    assert _keys(first) == set(document)
-    said = {section.split("\n", 1)[0].strip(): _keys(section) for section in sections}
-    assert said == {name: set(document["slices"][name]) for name in said}
-    assert "learning" in said
+def test_the_socket_page_lists_every_field_of_the_status(app: App) -> None:
+    """docs/socket.md is a contract: each top-level key of the status document has its place in the table, and no other."""
+    assert _keys(page("docs/socket.md").partition("| key |")[2]) == set(take_status(app))
 
 
 def _keys(table: str) -> set[str]:
@@ -193,6 +193,23 @@ def test_the_files_page_names_every_file_that_is_made(app: App, tmp_path: Path) 
         assert ".git/HEAD" in names or any(fnmatch(n, pattern) for n in names for pattern in patterns), path
 
 
+def test_the_plugin_of_the_guide_uses_only_what_it_may() -> None:
+    """DESIGN "Plugins": a package of another author needs only the `__all__` of the modules that docs/handlers.md lists."""
+    guide = page("docs/handlers.md")
+    listed = set(
+        re.findall(r"`(tacitd\.[\w.]+)`", guide.partition("## What it may import")[2].partition("## ")[0])
+    )
+    public = {f"{module}.{name}" for module in listed for name in import_module(module).__all__}
+    nodes = [
+        node
+        for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tacitd.")
+    ]
+    used = {f"{node.module}.{name.name}" for node in nodes for name in node.names}
+    assert len(used) > 8 and used <= public
+
+
 # --- ids ----------------------------------------------------------------------------------------------------
 
 ID = re.compile(r"[a-z]+\.[a-z]+(?:-[a-z]+)*")
@@ -202,38 +219,77 @@ NO_IDS = re.compile(
 """Names of modules, services, methods and files."""
 
 
-def test_troubleshooting_has_a_section_for_each_id() -> None:
-    """Every degradation and every finding of doctor has a section with its fix, or is listed under "When all is well"."""
+def test_troubleshooting_names_each_id() -> None:
+    """Every degradation and every finding of doctor has a row with its fix, or is listed as what is well; no other id is there."""
     texts = {text.removesuffix(":") for module in sources() for text in module.strings}
     used = {text for text in texts if ID.fullmatch(text) and not NO_IDS.fullmatch(text)}
-    ills, _, well = page("docs/troubleshooting.md").partition("## When all is well")
-    assert {*headings(ills), *re.findall(r"`([a-z]+\.[a-z-]+)`", well)} == used
+    rows, _, well = page("docs/troubleshooting.md").partition("## By id")[2].partition("\n\nDoctor also")
+    named = [cell for line in rows.splitlines() for cell in line.split("|")[1:2]] + [well]
+    assert {one for text in named for one in re.findall(r"`([a-z]+\.[a-z-]+)`", text)} == used
 
 
 # --- commands that are named --------------------------------------------------------------------------------
 
-NAMED = re.compile(r"(?:`|^ {4}|\A(?=tacitd [a-z]+\Z))tacitd ([a-z]+)((?: [^`#|&;()\n]+)?)", re.MULTILINE)
-"""In backticks, as an indented line, or as the whole of a hint."""
+NAMED = re.compile(
+    r"(?:`|^ {4,}|\A(?=(?:tacitd|lesson) [a-z]+\Z)|&& |\$\()(tacitd|lesson)((?: (?:\"[^\"\n]*\"|[^\"`#|&;()<>\n])+)?)",
+    re.MULTILINE,
+)
+"""In backticks, as an indented line, behind `&&`, or as the whole of a hint."""
 
 
-def _problem(name: str, rest: str) -> str:
-    """The part of a command line that does not exist, a command or options; "" if all of it exists."""
-    command: click.Command | None = make_program(TABLE).get_command(
-        click.Context(click.Command("tacitd")), name
-    )
-    words = rest.split()
-    while isinstance(command, click.Group) and words and words[0] in command.commands:
-        command = command.commands[words.pop(0)]
-    if command is None:
-        return f"tacitd {name}"
-    known = {option for parameter in command.params for option in parameter.opts}
-    return " ".join(word for word in words if word.startswith("--") and word not in known)
+def _problem(program: str, rest: str) -> str:
+    """What click says of a command line whose command, option or number of arguments is wrong; "" if it parses.
+
+    An option at the end may lack its value: prose names options.
+    """
+    command: click.Command = make_program(TABLE) if program == "tacitd" else lesson_program
+    context = click.Context(command, info_name=program)
+    try:
+        words = shlex.split(rest)
+    except ValueError:
+        words = rest.split()
+    try:
+        while isinstance(command, click.Group) and words and not words[0].startswith("-"):
+            name = words.pop(0)
+            below = command.get_command(context, name)
+            if below is None:
+                return "" if SYNTAX.search(name) else f"{program} {name}"
+            command, context = below, click.Context(below, parent=context, info_name=name)
+        _, left, _ = command.make_parser(context).parse_args([w for w in words if not SYNTAX.search(w)])
+    except click.BadOptionUsage as error:
+        return "" if error.option_name == words[-1] else f"{context.command_path}: {error.format_message()}"
+    except click.UsageError as error:
+        return f"{context.command_path}: {error.format_message()}"
+    return f"{context.command_path}: too many arguments" if left else ""
+
+
+SYNTAX = re.compile(r"^[\[{]|\.\.\.|…|^COMMAND$")
+"""`[TEXT]`, `{bash|zsh}`, `ID...`: no words of a command line."""
+
+
+@pytest.mark.parametrize(
+    ("rest", "right"),
+    [
+        (" why ID", True),
+        (" service logs -f", True),
+        (" scan --since", True),
+        (" nope", False),
+        (" undo --nope ID", False),
+        (" why one two", False),
+        (" lesson load --path x", False),
+    ],
+)
+def test_a_wrong_command_is_found(rest: str, right: bool) -> None:
+    """The checks below can fail: a command, an option and an argument that do not exist."""
+    assert (_problem("tacitd", rest) == "") is right
 
 
 @pytest.mark.parametrize("path", COMMAND_PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_pages_name_only_commands_that_exist(path: Path) -> None:
     """A command that a page tells people to type exists, with its options."""
-    problems = [_problem(*found) for found in NAMED.findall(path.read_text(encoding="utf-8"))]
+    problems = [
+        _problem(*found) for found in NAMED.findall(path.read_text(encoding="utf-8").replace("\\\n", ""))
+    ]
     assert [problem for problem in problems if problem] == []
 
 

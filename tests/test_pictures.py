@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,17 +50,14 @@ def test_the_picture_of_the_page_is_of_the_page(drawing: ModuleType) -> None:
 
 
 def test_the_readme_begins_with_the_demo() -> None:
-    """The six lines below the first paragraph: what was typed, and what LEARNED.md contains, as the demonstration has it."""
+    """The table below the first paragraph: what was typed, the line, and its file, as the demonstration has them."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = text[: text.index("## Install")].split("tacitd is a background daemon")[1]
-    shown = [line[4:] for line in block.splitlines() if line.startswith(("    > ", "    ## ", "    - "))]
-    typed = [f"> {words}" for words, _ in TYPED]
-    assert [line for line in shown if line.startswith(">")] == typed[:2]
-    headings = [
-        f"## {line.removeprefix('SECTION: ')}" for line in LINES.splitlines() if line.startswith("SECTION")
-    ]
-    facts = [f"- {line.removeprefix('FACT: ')}" for line in LINES.splitlines() if line.startswith("FACT")]
-    assert shown[2:] == [each for pair in zip(headings, facts, strict=True) for each in pair]
+    rows = [line.split(" | ") for line in text.splitlines() if line.startswith('| "')]
+    facts = re.findall(r"FILE: (.+)\nSECTION: .+\nFACT: (.+)", LINES)
+    assert len(rows) == len(facts) == 2
+    for (words, _), (file, fact), (typed, line, where) in zip(TYPED, facts, rows, strict=False):
+        assert (typed, line) == (f'| "{words}"', f"`- {fact}`")
+        assert where.startswith(f"`{file}`")
 
 
 @pytest.fixture
