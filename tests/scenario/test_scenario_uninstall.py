@@ -57,6 +57,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
         ["profile", "set", "tools.editor", "vi"],
         ["learner", "context"],
         ["exclude", "--undo", "."],
+        ["report"],
     ):
         done = daemon.cli(*arguments, cwd=daemon.project)
         assert done.returncode == 0, done.stderr
@@ -82,7 +83,12 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
         allowed_here = any(fnmatch(name, pattern) for pattern in (*allowed, *not_tacitds))
         assert name in theirs or allowed_here, f"{name} is left, and docs/files.md does not list it"
     gone = before.keys() - after.keys()
-    assert {Path(name).name for name in gone} >= {"lock", "budget.jsonl", "known-facts-summary.md"}
+    assert {Path(name).name for name in gone} >= {
+        "lock",
+        "budget.jsonl",
+        "known-facts-summary.md",
+        "report.html",
+    }
     assert {Path(name).name for name in gone} >= {".lock", ".tacitd.lock", ".processed_turns", "index.json"}
     assert not theirs - after.keys()
     for name in (

@@ -173,7 +173,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
     from tacitd.service.uninstall import uninstall_daemon
-    from tacitd.state.paths import cache_dir
+    from tacitd.state.paths import report_file
 
     if purge and not yes:
         click.confirm("Remove positions, budget and history for good?", abort=True, err=True)
@@ -182,8 +182,8 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     _remove_plugin(places)
 
     def footprints() -> dict[str, Footprint]:
-        cache = cache_dir(os.environ)
-        engine = Footprint(places=[cache], own=[cache])
+        report = report_file(os.environ)
+        engine = Footprint(removed=[report], places=[report.parent], own=[report.parent])
         return collect_footprints(find_plugins().plugins, os.environ) | {"": engine}
 
     installed = manager if _runs_this_daemon(manager, places) else None
