@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 
 from tacitd.cli.command_table import COMMANDS, CommandRow, make_plugin_table
 from tacitd.cli.program import EPILOG, make_program
-from tacitd.config.settings import PREFIX, Config
+from tacitd.config.settings import Config
 from tacitd.plugins import GROUP, EntryPoint, FoundPlugins, find_plugins
 
 HERE = Path(__file__).parent
@@ -28,15 +28,12 @@ NOTE = "<!-- Written by docs/generate.py. Change the source, not this page. -->\
 
 CONFIGURATION = """# Configuration
 
-No configuration is needed. To change a setting, write it to `config.toml` (`tacitd config path` prints its path) or set its
-environment variable. A variable overrides the file. `tacitd config show` prints every current setting; `tacitd config check` reports errors.
-Durations are written `500ms`, `20s`, `30m`, `6h` or `2d`. Lists are TOML lists, or `A,B` in a variable.
-A wrong value, an unknown key or a misspelt variable is refused by name, with exit code 78.
+No configuration is needed. To change a setting, write it to `config.toml` (`tacitd config path` prints its path), or set a variable, which
+overrides the file: `TACITD_BUDGET__USD_PER_DAY=0.5` is `usd_per_day = 0.5` in `[budget]`. `tacitd config show` prints every setting in force,
+`tacitd config check` reports errors. Durations are written `500ms`, `20s`, `30m`, `6h` or `2d`. Lists are TOML lists, or `A,B` in a variable.
 
-A daemon reads its configuration at start and at `tacitd reload`. A reload takes effect completely or not at all.
-SIGHUP also reloads a daemon of the service or of `tacitd start`. A `tacitd run` in a terminal ends on SIGHUP, which the terminal
-sends when it is closed; under `nohup` it ignores SIGHUP.
-A service has its own environment: put its settings into `config.toml` or a drop-in of its unit.
+A daemon reads its configuration at start and at `tacitd reload`, which takes effect completely or not at all. A wrong value or an unknown key is refused
+by name, with exit code 78. A service has its own environment: put its settings into `config.toml` or a drop-in of its unit.
 """
 
 PLACES = """## Where things are
@@ -98,12 +95,8 @@ def _section(name: str, model: type[BaseModel]) -> str:
 def _table(prefix: str, fields: Mapping[str, FieldInfo], defaults: Mapping[str, Any]) -> str:
     lines = ["| key | default | allowed | what it does |", "|---|---|---|---|"]
     for name, field in fields.items():
-        key = prefix + name
-        variable = PREFIX + key.upper().replace(".", "__")
         about = (field.description or "").replace("|", "\\|")
-        lines.append(
-            f"| `{key}`<br>`{variable}` | `{_plain(defaults[name])}` | {_allowed(field)} | {about} |"
-        )
+        lines.append(f"| `{prefix}{name}` | `{_plain(defaults[name])}` | {_allowed(field)} | {about} |")
     return "\n".join(lines) + "\n"
 
 
@@ -150,9 +143,11 @@ def commands() -> str:
 
 def _command(command: click.Command, parent: click.Context, name: str, level: str) -> Iterator[str]:
     context = _context(command, name, parent)
-    usage = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     yield f"{level} {context.command_path}\n"
-    yield f"`{' '.join([context.command_path, *usage])}`: {_first_paragraph(command.help or '')}\n"
+    usage = [
+        piece for piece in command.collect_usage_pieces(context) if piece not in ("[OPTIONS]", "[ARGS]...")
+    ]
+    yield " ".join([*(f"`{piece}`" for piece in usage), _first_paragraph(command.help or "")]) + "\n"
     records = [p.get_help_record(context) for p in command.params if isinstance(p, click.Option)]
     options = [record for record in records if record is not None]
     if options:

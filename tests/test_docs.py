@@ -152,19 +152,17 @@ def test_the_socket_page_lists_every_method(app: App) -> None:
 
 
 def test_the_nc_example_works_as_it_stands(app: App) -> None:
-    """The README's printf, byte for byte, gets the status in one line from a real server."""
-    for name in ("README.md", "docs/socket.md"):
-        example = re.search(
-            r"^ +printf '(.+)' \| nc -U \"\$\(tacitd config socket\)\"$", page(name), re.MULTILINE
-        )
-        assert example is not None, name
-        sent = example[1].replace(r"\n", "\n").encode()
-        with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answers:
-            connection.settimeout(PATIENCE)
-            connection.connect(str(app.paths.socket))
-            connection.sendall(sent)
-            answer = json.loads(answers.readline())
-        assert (answer["jsonrpc"], answer["id"], answer["result"]["running"]) == ("2.0", 1, True)
+    """The printf of docs/socket.md, byte for byte, gets the status in one line from a real server."""
+    example = re.search(
+        r"^ +printf '(.+)' \| nc -U \"\$\(tacitd config socket\)\"$", page("docs/socket.md"), re.MULTILINE
+    )
+    assert example is not None
+    with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as answers:
+        connection.settimeout(PATIENCE)
+        connection.connect(str(app.paths.socket))
+        connection.sendall(example[1].replace(r"\n", "\n").encode())
+        answer = json.loads(answers.readline())
+    assert (answer["jsonrpc"], answer["id"], answer["result"]["running"]) == ("2.0", 1, True)
 
 
 def test_the_socket_page_lists_every_field_of_the_status(app: App) -> None:

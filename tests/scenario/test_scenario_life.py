@@ -23,7 +23,7 @@ from support_daemon import EXTRACTION, LEARNING, PROGRAM, Daemon, MakeDaemon, le
 pytestmark = pytest.mark.scenario
 STARTS = int(os.environ.get("TACITD_TEST_STARTS", "20"))
 LINE = b'{"jsonrpc":"2.0","id":1,"method":"status"}\n'
-"""The request in the README."""
+"""The request in docs/socket.md."""
 
 
 @pytest.mark.timeout(900)
