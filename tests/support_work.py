@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Batch, Done, Outcome, Row, Task, Tools, Tx
+from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.sources.base import SessionClaim
@@ -23,7 +24,6 @@ from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import Observer, Reader
 from tacitd.work.task_rows import list_ready
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
-from tacitd.work.work_loop import WorkLoop, WorkPlan
 
 MINUTE = 60.0
 OPEN: list[WorkBench] = []
@@ -103,12 +103,12 @@ class WorkBench:
         )
         self.runner = TaskRunner(
             self.store,
-            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},  # type: ignore[arg-type,return-value]
+            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},
             self.clock,
             pool=InlineExecutor(),
         )
         claims: Callable[[], Sequence[SessionClaim]] = tuple
-        self.loop = WorkLoop(
+        self.loop = Engine(
             self.store,
             follower,
             self.reader,

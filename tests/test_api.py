@@ -27,10 +27,7 @@ SHARED = {
     "tacitd.cli.progress_bar": "the progress of `tacitd scan`",
     "tacitd.config.durations": "durations in options",
     "tacitd.config.settings": "the configuration, for commands without a daemon",
-    "tacitd.consumers.handled_prompts": "the ids of handled prompts, for commands without a daemon",
-    "tacitd.consumers.snapshots": "a plugin's own commits, for commands without a daemon",
     "tacitd.control.client": "a call of the daemon whose failure has a reason (tutor)",
-    "tacitd.dispatch.waiting_lines": "how status, sync and scan print what waits",
     "tacitd.logging_setup": "the log, for commands that seldom write it",
     "tacitd.mcp.agent_caller": "whether an agent runs the command",
     "tacitd.model.answer_checks": "the sentinel of tacitd's own prompts",
@@ -44,7 +41,11 @@ SHARED = {
     "tacitd.sources.registry": "the source: the client's context files and live sessions",
     "tacitd.sources.transcript": "the prompts of a transcript, in `tacitd scan --dry-run`",
     "tacitd.state.known_projects": "the projects of the last status",
-    "tacitd.state.write_modes": "whether tacitd writes into a project",
+    "tacitd.store": "the handled prompts, in `tacitd scan --dry-run`",
+    "tacitd.work.commit_rows": "a plugin's own commits, for commands without a daemon",
+    "tacitd.work.prompt_rows": "the id of a prompt, in `tacitd scan --dry-run`",
+    "tacitd.work.waiting_lines": "how status, sync and scan print what waits",
+    "tacitd.work.write_modes": "whether tacitd writes into a project",
 }
 """Modules that only tacitd's own plugins may import, and for what. Each name of them may be imported that has no underscore."""
 COMPOSING = {"tacitd_handlers.entry_point", "tacitd_handlers.learning.demo"}
@@ -92,7 +93,7 @@ def test_no_handler_imports_a_private_module() -> None:
     "line",
     [
         "from tacitd.engine import Engine",
-        "from tacitd.dispatch.work_item import WorkItem",
+        "from tacitd.work.task_rows import NewTask",
         "from tacitd.handler import _private",
         "from tacitd.state.layout import StateLayout",
         "import tacitd.app",

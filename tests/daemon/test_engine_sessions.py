@@ -8,12 +8,12 @@ import pytest
 
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
-from tacitd.dispatch.event_keys import lane_of_event
 from tacitd.events import Event, NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome
-from tacitd.sources.growth_breaker import LIMIT
 from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.status import build_status
+from tacitd.work.breaker import LIMIT
+from tacitd.work.event_keys import lane_of_event
 
 
 def starts(scene: Scene) -> list[Path | None]:
@@ -91,25 +91,6 @@ def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> Non
     assert watched(scene) == sorted([str(scene.root), str(other)])
 
 
-def test_a_directory_that_becomes_a_work_tree_is_announced(tmp_path: Path) -> None:
-    """`git init` in the middle of a session: what handlers name as sources is another list then, and is watched."""
-    scene = Scene(tmp_path)
-    bare = scene.tmp / "bare"
-    bare.mkdir()
-    scene.append("s", scene.said("s", "Begun.", cwd=bare))
-    scene.settle()
-    (bare / ".git").mkdir()
-    (bare / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    scene.handler.watched = [bare / ".git" / "logs"]
-    scene.append("s", scene.said("s", "Done.", cwd=bare))
-    scene.settle(20)
-    (bare / ".git" / "logs").write_text("moved")
-    scene.settle(61)
-    announced = [event.project for event in scene.handler.events if isinstance(event, SessionStarted)]
-    assert announced == [Project(bare, False), Project(bare, True)]
-    assert [e.project for e in scene.handler.events if isinstance(e, SourceChanged)] == [Project(bare, True)]
-
-
 def test_words_said_in_a_project_that_a_session_only_passed_through(tmp_path: Path) -> None:
     """Two directories in one read: also the one that the newest record does not name is watched."""
     scene = Scene(tmp_path)
@@ -136,7 +117,6 @@ def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> 
     scene = Scene(tmp_path, Scripted())
     scene.begin("s")
     scene.settle()
-    scene.engine.save_positions()
     scene.restart()
     scene.type("s", "use pnpm")
     scene.settle()
@@ -156,7 +136,7 @@ def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: 
         scene.type(f"s{i}", f"words {i}")
         scene.settle(1)
     assert len(ids(scene)) == LIMIT
-    (problem,) = [one for one in scene.engine.list_degradations() if one.id == "breaker.closed"]
+    (problem,) = [one for one in scene.app.list_degradations() if one.id == "breaker.closed"]
     assert str(scene.root) in problem.what
     scene.type("mine", "words of a person", cwd=other)
     scene.settle()
@@ -169,7 +149,6 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     scene.type("s", "one")
     scene.append("s", *(scene.title("s") | {"aiTitle": "x" * 1000} for _ in range(LOOK_BEHIND // 1000)))
     scene.settle()
-    scene.engine.save_positions()
     scene.restart()
     scene.append("s", scene.queued("s", "two"), scene.title("s") | {"version": "2.1.20"})
     scene.append("s", scene.queued("s", "", "remove"))

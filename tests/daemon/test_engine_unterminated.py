@@ -111,7 +111,7 @@ def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:
     path = scene.path("t")
     write(scene, "t", record(scene, "t", "two"))
     scene.settle()
-    assert scene.engine.rewind_transcripts([path], 0.0) == 1
+    assert scene.scan([path], 0.0) == 1
     scene.settle()
     assert ids(scene) == ["u1", "u2"]
 
@@ -161,7 +161,7 @@ def test_torn_appends_give_each_prompt_once(
             elif what == "sync":
                 scene.sync()
             elif what == "scan":
-                scene.engine.rewind_transcripts([scene.path("s")], 0.0)
+                scene.scan([scene.path("s")], 0.0)
             scene.settle(IDLE if what == "idle" else 1)
         slow[0] = False
         write(scene, "s", left)

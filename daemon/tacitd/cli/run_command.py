@@ -47,8 +47,8 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 
 def _run_once(quiet: bool) -> int:
     from tacitd.cli.in_process import open_app
-    from tacitd.dispatch.activities import activity_line
     from tacitd.methods import build_methods
+    from tacitd.work.activities import activity_line
 
     with open_app(get_paths()) as app:
         table, mark = build_methods(app), app.activities.get_mark()

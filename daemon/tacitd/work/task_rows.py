@@ -17,17 +17,21 @@ from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Store
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
-from tacitd.work.tries import choose_prompts, postpone
+from tacitd.work.tries import PAUSES, Pauses, choose_prompts, postpone
 
 Rows = Callable[..., list[Row]]
 
 _READY = """
-SELECT number, plugin, lane, session, project FROM task k
-WHERE due <= ? AND NOT (kind = 'session-ended' AND EXISTS(
+SELECT number, plugin, lane, session, project, kind, priority = 'scan' FROM task k
+WHERE due <= ? AND NOT (kind = 'session-ended' AND (EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
-  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
+  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session)
+  OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
 ORDER BY priority = 'scan', due, number
 """
+_RANKS = {"session-started": 0, "committed": 1, "prompts": 2, "grew": 2}
+"""In a lane, what a person typed goes before what is made of it, such as a synthesis."""
+_LAST = 3
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -52,15 +56,30 @@ class ReadyTask(Struct, frozen=True):
     lane: str
     session: str
     project: int | None
+    kind: str
 
 
 def insert_task(tx: Tx, new: NewTask, now: float, due: float | None = None) -> None:
-    """Queue a task; if one of its kind and key waits already, that one is due at the earlier time and gets these data."""
+    """Queue a task; if one of its kind and key waits already, that one is due at the earlier time and gets these data.
+
+    It gets a new number: if it runs now, its end does not remove what was asked for meanwhile. If it waited for something, it is
+    tried anew.
+    """
+    due, created, priority = now if due is None else due, now, new.priority
+    for before in tx.rows(
+        "SELECT due, created, priority FROM task WHERE plugin = ? AND kind = ? AND key = ?",
+        new.plugin,
+        new.kind,
+        new.key,
+    ):
+        due, created = min(due, before[0]), before[1]
+        priority = "live" if before[2] == "live" else priority
+        tx.execute(
+            "DELETE FROM task WHERE plugin = ? AND kind = ? AND key = ?", new.plugin, new.kind, new.key
+        )
     tx.execute(
         "INSERT INTO task(plugin, lane, kind, key, project, session, data, priority, created, due) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(plugin, kind, key) DO UPDATE SET "
-        "due = min(due, excluded.due), data = excluded.data, "
-        "priority = CASE WHEN excluded.priority = 'live' THEN 'live' ELSE priority END",
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         new.plugin,
         new.lane,
         new.kind,
@@ -68,20 +87,31 @@ def insert_task(tx: Tx, new: NewTask, now: float, due: float | None = None) -> N
         new.project,
         new.session,
         msgspec.json.encode(dict(new.data)).decode(),
-        new.priority,
-        now,
-        now if due is None else due,
+        priority,
+        created,
+        due,
     )
 
 
-def list_ready(rows: Rows, now: float, busy: Collection[tuple[str, str]]) -> list[ReadyTask]:
-    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy."""
-    taken, ready = set(busy), list[ReadyTask]()
-    for number, plugin, lane, session, project in rows(_READY, now):
-        if (plugin, lane) not in taken:
-            taken.add((plugin, lane))
-            ready.append(ReadyTask(number, plugin, lane, session, project))
-    return ready
+def list_ready(
+    rows: Rows,
+    now: float,
+    busy: Collection[tuple[str, str]],
+    single: Collection[str] = (),
+    is_held: Callable[[ReadyTask], bool] = lambda task: False,
+) -> list[ReadyTask]:
+    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy. `single`: plugins with
+    one lane for all projects. `is_held`: whether a task must not begin now."""
+    first = dict[tuple[str, str], tuple[tuple[int, bool], ReadyTask]]()
+    for number, plugin, lane, session, project, kind, is_scan in rows(_READY, now):
+        rank = _RANKS.get(kind, _LAST), bool(is_scan)
+        place = plugin, "" if plugin in single else lane
+        if place in busy or (place in first and rank >= first[place][0]):
+            continue
+        ready = ReadyTask(number, *place, session, project, kind)
+        if not is_held(ready):
+            first[place] = rank, ready
+    return [ready for _, ready in first.values()]
 
 
 def next_due(rows: Rows, now: float) -> float | None:
@@ -123,18 +153,23 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
     )
 
 
-def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float) -> None:
+def store_outcome(
+    tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float, pauses: Pauses = PAUSES
+) -> None:
     """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction."""
     numbers = [prompt.number for prompt in task.prompts]
     match outcome:
         case Done():
+            # First: `apply` may queue a task of the same kind and key.
+            tx.execute("DELETE FROM task WHERE number = ?", task.number)
             outcome.apply(tx)
             finish_prompts(tx, plugin, numbers if outcome.used is None else list(outcome.used), now)
             if task.kind == "job":
                 tx.execute(
-                    "INSERT INTO job VALUES(?, ?, ?) ON CONFLICT(plugin, name) DO UPDATE SET succeeded = excluded.succeeded",
+                    "INSERT INTO job(plugin, name, succeeded) VALUES(?, ?, ?) ON CONFLICT(plugin, name) DO UPDATE SET "
+                    "succeeded = excluded.succeeded, runs = runs + 1",
                     plugin,
-                    task.key,
+                    task.key.partition(" ")[0],
                     now,
                 )
             tx.executemany(
@@ -144,10 +179,9 @@ def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float)
                     for one in outcome.notices
                 ],
             )
-            tx.execute("DELETE FROM task WHERE number = ?", task.number)
         case Later():
             tries = task.tries + 1
-            after = postpone(outcome, tries, task.prompts, now)
+            after = postpone(outcome, tries, task.prompts, now, pauses)
             if outcome.blame == "work":
                 tx.executemany(
                     "UPDATE prompt_task SET tries = tries + 1, reason = ? WHERE plugin = ? AND prompt = ?",
@@ -155,13 +189,22 @@ def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float)
                 )
             finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
             tx.execute(
-                "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ? WHERE number = ?",
+                "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,
                 after.due,
                 outcome.reason,
                 outcome.hint,
+                outcome.not_before,
                 task.number,
             )
         case Rejected():
             finish_prompts(tx, plugin, numbers, now, state="rejected", reason=outcome.reason)
             tx.execute("DELETE FROM task WHERE number = ?", task.number)
+
+
+def make_parked_due(tx: Tx, now: float) -> int:
+    """Try again what waits for no known time, because a person asks for it; return how many tasks."""
+    where = "reason <> '' AND coalesce(not_before, 0) <= ?"
+    ((count,),) = tx.rows(f"SELECT count(*) FROM task WHERE {where} AND kind <> 'session-started'", now)
+    tx.execute(f"UPDATE task SET due = min(due, ?) WHERE {where}", now, now)
+    return int(count)

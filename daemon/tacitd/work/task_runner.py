@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Protocol
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from typing import Any, Protocol
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.contract import Done, Later, Outcome, Task, Tools, Tx
-from tacitd.errors import FileBusyError, TacitdError, UnwritableError
+from tacitd.contract import Done, Later, Outcome, Task, Tx
+from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
 from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
+from tacitd.work.tries import PAUSES, Pauses
 
 WORKERS = 3
+"""Tasks that run at once."""
+STUCK = 60.0
+"""Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
+THREADS = 12
+"""Threads, with those that are stuck."""
 AGAIN = (1.0, 5.0, 20.0, 60.0)
 """Seconds between tries to commit an outcome; the last one is repeated."""
 
@@ -29,9 +35,13 @@ AGAIN = (1.0, 5.0, 20.0, 60.0)
 class Runnable(Struct, frozen=True):
     """What the workers need of a plugin."""
 
-    run: Callable[[Task, Tools], Outcome]
-    make_tools: Callable[[Task], Tools]
+    run: Callable[[Task, Any], Outcome]
+    make_tools: Callable[[Task], Any]
     rule: GatherRule | None = None
+    has_one_lane: bool = False
+    """Whether it runs for one project at a time."""
+    committed: Callable[[Task], None] | None = None
+    """Called after the commit of a `Done`, in the worker."""
 
 
 class FileSteps(Protocol):
@@ -63,6 +73,7 @@ class TaskRunner:
         on_done: Callable[[], None] = lambda: None,
         files: FileSteps | None = None,
         pool: Executor | None = None,
+        pauses: Pauses = PAUSES,
     ) -> None:
         """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
         self._store = store
@@ -70,41 +81,55 @@ class TaskRunner:
         self._clock = clock
         self._is_held = is_held
         self._on_done = on_done
+        self.pauses = pauses
         self._files = files
-        self._pool = pool or ThreadPoolExecutor(WORKERS, thread_name_prefix="task")
+        self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
         self._lock = threading.Lock()
-        self._running: dict[tuple[str, str], int] = {}
+        self._running: dict[tuple[str, str], float] = {}
+        self._single = {name for name, one in plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
+        self._futures = set[Future[None]]()
         self.asked = False
         """Whether a person waits for what is queued now (`Task.asked`)."""
 
     @property
-    def running(self) -> dict[tuple[str, str], int]:
-        """The tasks that run, by plugin and lane."""
+    def running(self) -> dict[tuple[str, str], float]:
+        """When each task that runs began, in monotonic seconds, by plugin and lane."""
         with self._lock:
             return dict(self._running)
 
     def start_ready(self) -> int:
         """Begin the tasks that are ready, at most one for each worker that is free; return how many."""
-        begun = 0
-        room = WORKERS - len(self.running)
+        begun, running, now = 0, self.running, self._clock.monotonic()
+        room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
         if room <= 0 or self._stopping.is_set():
             return 0
-        for ready in list_ready(self._store.rows, self._clock.now(), set(self.running)):
-            if begun == room:
-                break
-            if ready.plugin not in self._plugins or self._is_held(ready):
-                continue
+        for ready in self.list_ready()[:room]:
             with self._lock:
-                self._running[ready.plugin, ready.lane] = ready.number
+                self._running[ready.plugin, ready.lane] = now
             begun += 1
-            self._pool.submit(self._run, ready)
+            future = self._pool.submit(self._run, ready)
+            if future is not None:
+                self._futures.add(future)
+                future.add_done_callback(self._futures.discard)
         return begun
 
-    def stop(self, *, wait: bool = True) -> None:
-        """Begin no further task. A task that runs ends by itself: its call is cut by who stops the model."""
+    def list_ready(self) -> list[ReadyTask]:
+        """The tasks that may begin now."""
+        rows, now = self._store.rows, self._clock.now()
+        return list_ready(rows, now, set(self.running), self._single, self.is_held)
+
+    def is_held(self, ready: ReadyTask) -> bool:
+        """Whether a task must not begin now."""
+        return ready.plugin not in self._plugins or self._is_held(ready)
+
+    def stop(self, grace: float = 0.0) -> bool:
+        """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
+        whether all have ended."""
         self._stopping.set()
-        self._pool.shutdown(wait=wait)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        _, late = wait(self._futures, grace)
+        return not late
 
     def _run(self, ready: ReadyTask) -> None:
         try:
@@ -112,7 +137,7 @@ class TaskRunner:
             task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
             if task is not None:
                 self.run_task(ready.plugin, task)
-        except Exception as error:  # noqa: BLE001  a worker must go on; the task stays as it was
+        except BaseException as error:  # noqa: BLE001  a worker must go on; the task stays as it was
             logger.opt(exception=error).error("a task of {} failed", ready.plugin)
         finally:
             with self._lock:
@@ -126,7 +151,16 @@ class TaskRunner:
             outcome: Outcome = Done()
         else:
             outcome = self._call(plugin, name, task)
-        self._commit(name, task, outcome)
+        try:
+            self._commit(name, task, outcome)
+        except (UnwritableError, StoreLostError):
+            raise
+        except Exception as error:  # noqa: BLE001  what a plugin changes may be wrong: it is tried again later, not at once
+            logger.opt(exception=error).error("the outcome of {} cannot be stored", name)
+            outcome = Later(f"{name} failed: {type(error).__name__}: {error}", "see the log", blame="work")
+            self._commit(name, task, outcome)
+        if plugin.committed is not None and isinstance(outcome, Done):
+            plugin.committed(task)
         return outcome
 
     def _call(self, plugin: Runnable, name: str, task: Task) -> Outcome:
@@ -150,7 +184,7 @@ class TaskRunner:
                 with self._store.write() as tx:
                     if self._files is not None and isinstance(outcome, Done) and outcome.files:
                         self._files.plan(tx, name, task, outcome)
-                    store_outcome(tx, name, task, outcome, self._clock.now())
+                    store_outcome(tx, name, task, outcome, self._clock.now(), self.pauses)
                 break
             except UnwritableError:
                 pause = AGAIN[min(tried, len(AGAIN) - 1)]

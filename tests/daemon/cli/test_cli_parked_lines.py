@@ -15,8 +15,8 @@ from support_examples import examples
 from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.status_command import format_status
-from tacitd.dispatch.waiting_lines import describe_waiting, local_time
 from tacitd.errors import PARKED
+from tacitd.work.waiting_lines import describe_waiting, local_time
 
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:

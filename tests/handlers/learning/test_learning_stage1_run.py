@@ -138,7 +138,7 @@ def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
         skipped = bench.status["skipped"]
         assert skipped == {"looks like a secret": 1}
         bench.restart()
-    assert "ghp_" not in json.dumps(bench.status) + (bench.home / "log.jsonl").read_text()
+    assert "ghp_" not in json.dumps(bench.status) + bench.log.text
 
 
 def test_shell_commands_are_seen_and_not_put_to_the_model(bench: Bench) -> None:
@@ -263,5 +263,5 @@ def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
     """SPEC S-67: it is neither in the raw file nor in the log."""
     bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
     bench.type("the key is …, use pnpm, not npm")
-    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
+    kept = bench.files.raw_file.read_text() + bench.log.text
     assert "sk-ant" not in kept and PNPM in kept

@@ -1,0 +1,178 @@
+"""What a handler of the first contract has still to do in a transcript, from the rows of the store and the file.
+
+The records from the handler's position on are read again. Of their prompts, those stay that have a waiting row of
+`prompt_task` for this handler. A waiting prompt that is in none of them is offered from its row: its transcript is gone or was
+rewritten, or a person asked for it with `scan` or `rescue retry`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from tacitd.contract import Row, StoredPrompt, Tx
+from tacitd.events import NoProject, Project, Prompt, Record
+from tacitd.sources.base import Source
+from tacitd.sources.transcript import read_records
+from tacitd.work.batching import Batch, infer_times, make_batch
+from tacitd.work.prompt_rows import COLUMNS, prompt_id, prompt_of
+from tacitd.work.task_rows import Rows
+
+REMEMBERED = 8
+"""Ranges of records that are kept: most handlers read the same ones at about the same time."""
+
+
+class Growth(Struct, frozen=True):
+    """What a handler is offered next of a transcript."""
+
+    session: str
+    start: int
+    """The handler's position."""
+    ingested: int
+    """The offset up to which the transcript was ingested."""
+    batch: Batch
+    waiting: dict[str, StoredPrompt]
+    """The prompts of the transcript that wait for the handler, by id."""
+    gone: tuple[int, ...] = ()
+    """The numbers of those whose words were not stored and are in no record any more."""
+
+    def numbers_before(self, upto: int) -> list[int]:
+        """The numbers of the batch's prompts in records that end at or before this offset."""
+        return [self.waiting[prompt_id(one)].number for one in self.batch.prompts_before(upto)]
+
+    def prompts_before(self, upto: int) -> list[StoredPrompt]:
+        """These prompts."""
+        return [self.waiting[prompt_id(one)] for one in self.batch.prompts_before(upto)]
+
+
+class GrowthReader:
+    """Reads what handlers are offered. Thread-safe."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        source: Source,
+        find_project: Callable[[str], Project | NoProject],
+        find_floor: Callable[[], float] = lambda: -math.inf,
+    ) -> None:
+        """`find_floor`: records from before this time are from before the first start."""
+        self._find_floor = find_floor
+        self._rows = rows
+        self._source = source
+        self._find_project = find_project
+        self._read = lru_cache(REMEMBERED)(self._read_range)
+
+    def read_growth(
+        self, plugin: str, path: Path, alone_until: int = 0, *, pays: bool = False
+    ) -> Growth | None:
+        """Return what a handler is offered next; None if nothing is known of the transcript. Before the offset `alone_until` it is
+        one record, because a larger batch without prompts failed. `pays`: records from before the first start are left out."""
+        found = self._rows(
+            "SELECT t.session, t.cwd, t.offset, t.crc, a.offset FROM transcript t LEFT JOIN adapter_position a "
+            "ON a.transcript = t.path AND a.plugin = ? WHERE t.path = ?",
+            plugin,
+            str(path),
+        )
+        if not found:
+            return None
+        session, cwd, ingested, crc, position = found[0]
+        start: int = ingested if position is None else position
+        waiting = {one.id: one for one in list_waiting(self._rows, plugin, path)}
+        records = self.read_unpaused(path, start, ingested, crc)
+        there = {prompt_id(prompt) for record in records for prompt in record.prompts}
+        absent = [one for one in waiting.values() if one.id not in there]
+        missing = [_make_record(one, start) for one in absent if one.text and one.priority == "live"]
+        scanned = [_make_record(one, ingested) for one in absent if one.text and one.priority == "scan"]
+        gone = tuple(one.number for one in absent if not one.text)
+        kept = _strip([*missing, *records, *scanned], waiting)
+        if pays:
+            kept = _drop_old(kept, self._find_floor())
+        limit = 1 if start < alone_until else _find_limit(kept, waiting)
+        batch = make_batch(kept, ingested, lambda prompt: True, self._find_project, cwd, limit)
+        return Growth(session, start, ingested, batch, waiting, gone)
+
+    def read_unpaused(self, path: Path, start: int, upto: int, mark: int = 0) -> list[Record]:
+        """The records between two offsets, without those that were written while a person had paused them. `mark`: another one
+        belongs to another file at this path."""
+        if start >= upto:
+            return []
+        records = self._read(path, start, upto, mark)
+        passed = self._rows(
+            "SELECT start, end, since, until FROM adapter_passed WHERE transcript = ?", str(path)
+        )
+        if not passed:
+            return list(records)
+        kept = [one for one in records if not any(begin <= one.start < end for begin, end, _, _ in passed)]
+        return [_clean_context(one, passed) if one.prompts else one for one in kept]
+
+    def _read_range(self, path: Path, start: int, upto: int, mark: int) -> tuple[Record, ...]:
+        return tuple(read_records(self._source, path, start, upto))
+
+
+def list_waiting(rows: Rows, plugin: str, path: Path) -> list[StoredPrompt]:
+    """The prompts of a transcript that wait for a handler, in order."""
+    found = rows(
+        f"SELECT {COLUMNS}, t.tries FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+        "WHERE t.plugin = ? AND t.state = 'waiting' AND p.transcript = ? ORDER BY p.number",
+        plugin,
+        str(path),
+    )
+    return [prompt_of(row[:-1], row[-1]) for row in found]
+
+
+def skip_paused(tx: Tx, path: str, start: int, end: int, times: Sequence[float]) -> None:
+    """Records between these offsets were written, at these times, while a person had paused them: no handler gets them."""
+    since, until = min(times, default=None), max(times, default=None)
+    tx.execute("INSERT OR REPLACE INTO adapter_passed VALUES(?, ?, ?, ?, ?)", path, start, end, since, until)
+
+
+def _clean_context(record: Record, passed: Sequence[Row]) -> Record:
+    """The record without what the assistant wrote before it while that was paused: it may quote what was typed."""
+    prompts = tuple(
+        replace(one, context="", context_cwd="")
+        if one.context_time is not None
+        and any(since is not None and since <= one.context_time <= until for _, _, since, until in passed)
+        else one
+        for one in record.prompts
+    )
+    return replace(record, prompts=prompts) if prompts != record.prompts else record
+
+
+def _strip(records: Sequence[Record], waiting: dict[str, StoredPrompt]) -> list[Record]:
+    kept = list[Record]()
+    for record in records:
+        prompts = tuple(one for one in record.prompts if prompt_id(one) in waiting)
+        one = record if len(prompts) == len(record.prompts) else replace(record, prompts=prompts)
+        if one is record or not one.is_empty:
+            kept.append(one)
+    return kept
+
+
+def _drop_old(records: Sequence[Record], floor: float) -> list[Record]:
+    """Without the records from before the first start, but with those of prompts that are wanted all the same."""
+    times = infer_times(records)
+    return [one for one, at in zip(records, times, strict=True) if one.prompts or at is None or at >= floor]
+
+
+def _find_limit(records: Sequence[Record], waiting: dict[str, StoredPrompt]) -> int | None:
+    """How many records make a batch in which a prompt that failed before is alone; None: all of them."""
+    alone: bool | None = None
+    for number, record in enumerate(records):
+        if record.prompts:
+            failed = any(waiting[prompt_id(one)].tries for one in record.prompts)
+            if alone is not None and (alone or failed):
+                return number
+            alone = failed
+    return None
+
+
+def _make_record(one: StoredPrompt, at: int) -> Record:
+    """A record with a prompt from its row."""
+    uuid = "" if one.id.startswith("~") else one.id
+    prompt = Prompt(one.kind, one.text, one.session, uuid, one.typed, one.cwd, one.context)
+    return Record(at, at, "user", uuid, one.session, one.typed, one.cwd, (prompt,))
