@@ -355,15 +355,16 @@ class Engine:
         now = self._clock.now()
         with self._store.write() as tx:
             for one in done:
-                tx.execute(
-                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ?", now, one.why, one.session
-                )
-                for project, root in tx.rows(
-                    "SELECT s.project, r.root FROM session s LEFT JOIN project r ON r.number = s.project WHERE s.id = ?",
+                for project, root in tx.rows(  # none if it ended before, and only part of a line came since
+                    "SELECT s.project, r.root FROM session s LEFT JOIN project r ON r.number = s.project "
+                    "WHERE s.id = ? AND s.ended IS NULL",
                     one.session,
                 ):
                     wanting = self._plan.wants_ends if project is not None else self._plan.wants_all_ends
                     queue_session_task(tx, wanting, "session-ended", one.session, project, root or "", now)
+                tx.execute(
+                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL", now, one.why, one.session
+                )
                 make_growth_due(tx, one.session, now)
         for one in done:
             del self._ending[one.path]

@@ -8,6 +8,7 @@ rewritten, or a person asked for it with `scan` or `rescue retry`.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -86,10 +87,8 @@ class GrowthReader:
         records = self.read_unpaused(path, start, ingested, crc)
         there = {prompt_id(prompt) for record in records for prompt in record.prompts}
         absent = [one for one in waiting.values() if one.id not in there]
-        missing = [_make_record(one, start) for one in absent if one.text and one.priority == "live"]
-        scanned = [_make_record(one, ingested) for one in absent if one.text and one.priority == "scan"]
         gone = tuple(one.number for one in absent if not one.text)
-        kept = _strip([*missing, *records, *scanned], waiting)
+        kept = _add_absent(_strip(records, waiting), waiting, [one for one in absent if one.text], ingested)
         if pays:
             kept = _drop_old(kept, self._find_floor())
         limit = 1 if start < alone_until else _find_limit(kept, waiting)
@@ -151,6 +150,22 @@ def _strip(records: Sequence[Record], waiting: dict[str, StoredPrompt]) -> list[
         if one is record or not one.is_empty:
             kept.append(one)
     return kept
+
+
+def _add_absent(
+    records: Sequence[Record], waiting: dict[str, StoredPrompt], absent: Sequence[StoredPrompt], end: int
+) -> list[Record]:
+    """The records with those of prompts that are in none of them, in the order in which the prompts were read. What `scan` found
+    comes last."""
+    left = deque(one for one in absent if one.priority == "live")
+    made = list[Record]()
+    for record in records:
+        first = min((waiting[prompt_id(one)].number for one in record.prompts), default=0)
+        while left and left[0].number < first:
+            made.append(_make_record(left.popleft(), record.start))
+        made.append(record)
+    made.extend(_make_record(one, end) for one in left)
+    return [*made, *(_make_record(one, end) for one in absent if one.priority == "scan")]
 
 
 def _drop_old(records: Sequence[Record], floor: float) -> list[Record]:

@@ -133,6 +133,8 @@ class Reader:
         self.floor = -math.inf
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         self._unread: dict[Path, None] = {}
+        self._grew: set[Path] = set()
+        """Of these, the transcripts that grew. The others were only asked for, or their sessions are over."""
         self._ended: set[Path] = set()
         """Transcripts whose session is over: what follows their last newline is read too."""
         self._stalled: dict[Path, float] = {}
@@ -161,10 +163,12 @@ class Reader:
         """These transcripts grew, or may have."""
         for path in paths:
             self._unread[path] = None
+            self._grew.add(path)
 
     def note_vanished(self, path: Path) -> None:
         """This transcript is gone. What was read of it stays."""
         self._unread.pop(path, None)
+        self._grew.discard(path)
         self._tails.pop(path, None)
         self.refused.pop(path, None)
 
@@ -287,9 +291,12 @@ class Reader:
         if end == before.offset and not rewritten and not runs:
             if step.more:
                 self._unread[path] = None
-            elif not ended and (step.read or not tail.session):
+            elif not ended and (step.read or path in self._grew):
+                # Part of a line, too: its session is live again, and at its end the line counts without a newline.
                 self._undecided.append(_describe_growth(path, tail, step.read))
+                self._grew.discard(path)
             return None
+        self._grew.discard(path)
         lines = _count_newlines(path, start, end)
         return _Slice(path, tail, start, position_at(path, end), lines, runs, step.read, step.more, rewritten)
 
