@@ -187,23 +187,22 @@ class AdaptedHandler(GrowthQueue):
     def _handle(self, event: Event, task: Task) -> Outcome | contract.Done:
         """Call the handler. `contract.Done`: a file is being edited, and the task is queued again."""
         model = RecordingModel(self.tools.model, self._services.refuse_model(task))
-        is_useless = True
+        is_useful = False
+        outcome: Outcome | contract.Done
         try:
             outcome = self.handler.handle(event, replace(self.tools, model=model))
             _require_outcome(outcome)
-            is_useless = isinstance(outcome, Later) and outcome.blame == "work"
-            return outcome
+            is_useful = not (isinstance(outcome, Later) and outcome.blame == "work")
         except FileBusyError as busy:
-            is_useless = False
-            return self._wait_for_editor(task, busy.seconds)
+            is_useful, outcome = True, self._wait_for_editor(task, busy.seconds)
         except (OSError, TacitdError) as error:
-            is_useless = False
-            return explain_fault(error)
-        except BaseException as error:  # noqa: BLE001  a failing handler affects no other
-            return explain_fault(error)
-        finally:
-            if model.answered_calls:
-                self._services.settle_calls(model.answered_calls, not is_useless)
+            is_useful, outcome = True, explain_fault(error)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  a failing handler affects no other
+            outcome = explain_fault(error)
+        # Not where the process ends meanwhile: then nothing failed, and the next start counts the answers as lost.
+        if model.answered_calls:
+            self._services.settle_calls(model.answered_calls, is_useful)
+        return outcome
 
     def _wait_for_editor(self, task: Task, seconds: float) -> contract.Done:
         due = self._services.clock.now() + max(0.05, seconds)

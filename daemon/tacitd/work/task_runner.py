@@ -89,6 +89,8 @@ class TaskRunner:
         self._single = {name for name, one in plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
         self._futures = set[Future[None]]()
+        self._put_off: dict[int, float] = {}
+        """Tasks that ended without an outcome, by their numbers, and until when they wait: monotonic seconds."""
         self.asked = False
         """Whether a person waits for what is queued now (`Task.asked`)."""
 
@@ -121,7 +123,10 @@ class TaskRunner:
 
     def is_held(self, ready: ReadyTask) -> bool:
         """Whether a task must not begin now."""
-        return ready.plugin not in self._plugins or self._is_held(ready)
+        if ready.plugin not in self._plugins or self._is_held(ready):
+            return True
+        with self._lock:
+            return self._put_off.get(ready.number, 0.0) > self._clock.monotonic()
 
     def stop(self, grace: float = 0.0) -> bool:
         """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
@@ -137,8 +142,13 @@ class TaskRunner:
             task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
             if task is not None:
                 self.run_task(ready.plugin, task)
-        except BaseException as error:  # noqa: BLE001  a worker must go on; the task stays as it was
-            logger.opt(exception=error).error("a task of {} failed", ready.plugin)
+        except BaseException as error:
+            # Nothing was counted, because its outcome is not known. It is begun again, but not at once.
+            with self._lock:
+                self._put_off[ready.number] = self._clock.monotonic() + AGAIN[-1]
+            if not isinstance(error, Exception):
+                raise
+            logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
         finally:
             with self._lock:
                 self._running.pop((ready.plugin, ready.lane), None)
@@ -172,7 +182,7 @@ class TaskRunner:
             return Later(str(busy), busy.hint, self._clock.now() + 60.0)
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except Exception as error:  # noqa: BLE001  one broken plugin stops no other
+        except (Exception, SystemExit) as error:  # noqa: BLE001  one broken plugin stops no other
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             return Later(f"{name} failed: {type(error).__name__}: {error}", "see the log", blame="work")
         return outcome

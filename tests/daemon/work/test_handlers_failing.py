@@ -129,3 +129,31 @@ def test_files_that_cannot_be_written_are_retried_without_the_handler(
     assert scene.handler.words == [["one"]] and scene.handler.did == ["u1"] and scene.parked() == []
     scene.restart()
     assert scene.handler.did == ["u1"], "only once"
+
+
+def test_a_process_that_ends_in_a_handler_is_no_failure(tmp_path: Path) -> None:
+    """RELIABILITY 16: a kill while a handler works says nothing about the prompt. It is not counted, and if the process goes on all
+    the same, the task is not begun again in a loop."""
+    calls = [0]
+
+    def answer(event: TranscriptGrew) -> Any:
+        calls[0] += 1
+        if calls[0] <= 4:
+            raise KeyboardInterrupt
+        return done(event)
+
+    scene = Scene(tmp_path, grew(answer))
+    scene.type("s", "one")
+    with pytest.raises(KeyboardInterrupt):
+        scene.settle()
+    scene.settle()
+    assert calls[0] == 1 and scene.parked() == []
+    for number in (2, 3):
+        with pytest.raises(KeyboardInterrupt):
+            scene.settle(61)
+        assert calls[0] == number
+    with pytest.raises(KeyboardInterrupt):
+        scene.restart()
+        scene.settle()
+    scene.settle(61)
+    assert scene.handler.did == ["u1"] and scene.rescued() == []
