@@ -269,7 +269,7 @@ class Engine:
             return
         try:
             self._watch_clock()
-            self.choices = read_choices(self._store, self._default_mode)
+            self.choices = read_choices(self._store, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
             self._end_sessions()
@@ -363,7 +363,10 @@ class Engine:
                     wanting = self._plan.wants_ends if project is not None else self._plan.wants_all_ends
                     queue_session_task(tx, wanting, "session-ended", one.session, project, root or "", now)
                 tx.execute(
-                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL", now, one.why, one.session
+                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL",
+                    now,
+                    one.why,
+                    one.session,
                 )
                 make_growth_due(tx, one.session, now)
         for one in done:
@@ -396,7 +399,7 @@ class Engine:
             self.fault = None
         self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
         self._behind.read()
-        find_missing_projects(self._store, self._lookup, self._clock.now())
+        find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
         with self._store.write() as tx:
             forget_old_texts(tx, self._clock.now())
 

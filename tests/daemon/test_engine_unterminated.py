@@ -208,7 +208,9 @@ def test_torn_appends_give_each_prompt_once(
             scene.settle(7 * 3600)
         typed = [f"u{number}" for number in range(1, len(texts) + 1)]
         assert ids(scene) == typed
-        assert ids(scene, 1) == typed, "a handler that was behind"
+        was_cut = "rewind" in [what for what, _ in steps]  # what `scan` finds again comes after what is there
+        behind = sorted(ids(scene, 1)) if was_cut else ids(scene, 1)
+        assert behind == typed, "a handler that was behind"
         scene.kill()
 
 

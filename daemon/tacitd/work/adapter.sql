@@ -9,12 +9,10 @@ CREATE TABLE adapter_position(
   PRIMARY KEY(plugin, transcript)
 ) WITHOUT ROWID;
 
-CREATE TABLE adapter_passed(            -- records that were written while a person had paused them
+CREATE TABLE adapter_passed(            -- records of a pause
   transcript TEXT NOT NULL,
   start INTEGER NOT NULL,
   end INTEGER NOT NULL,
-  since REAL,                           -- times of the first and the last of them
-  until REAL,
   PRIMARY KEY(transcript, start)
 ) WITHOUT ROWID;
 

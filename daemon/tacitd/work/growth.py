@@ -8,7 +8,6 @@ rewritten, or a person asked for it with `scan` or `rescue retry`.
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.contract import Row, StoredPrompt, Tx
+from tacitd.contract import StoredPrompt, Tx
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.sources.base import Source
 from tacitd.sources.transcript import read_records
@@ -41,6 +40,8 @@ class Growth(Struct, frozen=True):
     """The prompts of the transcript that wait for the handler, by id."""
     gone: tuple[int, ...] = ()
     """The numbers of those whose words were not stored and are in no record any more."""
+    from_rows: bool = False
+    """Whether the records are made of rows: each has an offset of its own behind the ingested bytes, and no position moves."""
 
     def numbers_before(self, upto: int) -> list[int]:
         """The numbers of the batch's prompts in records that end at or before this offset."""
@@ -88,12 +89,20 @@ class GrowthReader:
         there = {prompt_id(prompt) for record in records for prompt in record.prompts}
         absent = [one for one in waiting.values() if one.id not in there]
         gone = tuple(one.number for one in absent if not one.text)
-        kept = _add_absent(_strip(records, waiting), waiting, [one for one in absent if one.text], ingested)
+        kept = _strip(records, waiting)
         if pays:
             kept = _drop_old(kept, self._find_floor())
-        limit = 1 if start < alone_until else _find_limit(kept, waiting)
-        batch = make_batch(kept, ingested, lambda prompt: True, self._find_project, cwd, limit)
-        return Growth(session, start, ingested, batch, waiting, gone)
+        before, rows = _choose_rows(kept, waiting, [one for one in absent if one.text])
+        if not before and rows:
+            kept = [_make_record(one, ingested + number) for number, one in enumerate(rows)]
+            limit = _find_limit(kept, waiting)
+        else:
+            rows = []
+            limit = 1 if start < alone_until else _find_limit(kept[:before], waiting)
+            limit = before if limit is None and before < len(kept) else limit
+        end = ingested + len(rows)
+        batch = make_batch(kept, end, lambda prompt: True, self._find_project, cwd, limit)
+        return Growth(session, start, ingested, batch, waiting, gone, from_rows=bool(rows))
 
     def read_unpaused(self, path: Path, start: int, upto: int, mark: int = 0) -> list[Record]:
         """The records between two offsets, without those that were written while a person had paused them. `mark`: another one
@@ -101,13 +110,10 @@ class GrowthReader:
         if start >= upto:
             return []
         records = self._read(path, start, upto, mark)
-        passed = self._rows(
-            "SELECT start, end, since, until FROM adapter_passed WHERE transcript = ?", str(path)
-        )
+        passed = self._rows("SELECT start, end FROM adapter_passed WHERE transcript = ?", str(path))
         if not passed:
             return list(records)
-        kept = [one for one in records if not any(begin <= one.start < end for begin, end, _, _ in passed)]
-        return [_clean_context(one, passed) if one.prompts else one for one in kept]
+        return [one for one in records if not any(begin <= one.start < end for begin, end in passed)]
 
     def _read_range(self, path: Path, start: int, upto: int, mark: int) -> tuple[Record, ...]:
         return tuple(read_records(self._source, path, start, upto))
@@ -124,48 +130,46 @@ def list_waiting(rows: Rows, plugin: str, path: Path) -> list[StoredPrompt]:
     return [prompt_of(row[:-1], row[-1]) for row in found]
 
 
-def skip_paused(tx: Tx, path: str, start: int, end: int, times: Sequence[float]) -> None:
-    """Records between these offsets were written, at these times, while a person had paused them: no handler gets them."""
-    since, until = min(times, default=None), max(times, default=None)
-    tx.execute("INSERT OR REPLACE INTO adapter_passed VALUES(?, ?, ?, ?, ?)", path, start, end, since, until)
-
-
-def _clean_context(record: Record, passed: Sequence[Row]) -> Record:
-    """The record without what the assistant wrote before it while that was paused: it may quote what was typed."""
-    prompts = tuple(
-        replace(one, context="", context_cwd="")
-        if one.context_time is not None
-        and any(since is not None and since <= one.context_time <= until for _, _, since, until in passed)
-        else one
-        for one in record.prompts
-    )
-    return replace(record, prompts=prompts) if prompts != record.prompts else record
+def skip_paused(tx: Tx, path: str, start: int, end: int) -> None:
+    """The records between these offsets are of a pause: no handler gets them."""
+    tx.execute("INSERT OR REPLACE INTO adapter_passed VALUES(?, ?, ?)", path, start, end)
 
 
 def _strip(records: Sequence[Record], waiting: dict[str, StoredPrompt]) -> list[Record]:
+    """The records with those of their prompts that wait; what was kept of the assistant's words before each is in its row."""
     kept = list[Record]()
     for record in records:
-        prompts = tuple(one for one in record.prompts if prompt_id(one) in waiting)
-        one = record if len(prompts) == len(record.prompts) else replace(record, prompts=prompts)
+        prompts = tuple(
+            _clear_context(one) if one.context and not waiting[id].context else one
+            for one in record.prompts
+            if (id := prompt_id(one)) in waiting
+        )
+        one = record if prompts == record.prompts else replace(record, prompts=prompts)
         if one is record or not one.is_empty:
             kept.append(one)
     return kept
 
 
-def _add_absent(
-    records: Sequence[Record], waiting: dict[str, StoredPrompt], absent: Sequence[StoredPrompt], end: int
-) -> list[Record]:
-    """The records with those of prompts that are in none of them, in the order in which the prompts were read. What `scan` found
-    comes last."""
-    left = deque(one for one in absent if one.priority == "live")
-    made = list[Record]()
-    for record in records:
-        first = min((waiting[prompt_id(one)].number for one in record.prompts), default=0)
-        while left and left[0].number < first:
-            made.append(_make_record(left.popleft(), record.start))
-        made.append(record)
-    made.extend(_make_record(one, end) for one in left)
-    return [*made, *(_make_record(one, end) for one in absent if one.priority == "scan")]
+def _clear_context(prompt: Prompt) -> Prompt:
+    return replace(prompt, context="", context_cwd="", context_time=None)
+
+
+def _choose_rows(
+    records: Sequence[Record], waiting: dict[str, StoredPrompt], absent: Sequence[StoredPrompt]
+) -> tuple[int, list[StoredPrompt]]:
+    """Given the records and the prompts that are in none of them, return how many records come first, and which of the prompts
+    follow: in the order in which they were read, and last those that `scan` found."""
+    live = [one for one in absent if one.priority == "live"]
+    if not live:
+        return len(records), list(absent)
+    numbers = [
+        min((waiting[prompt_id(one)].number for one in record.prompts), default=0) for record in records
+    ]
+    before = next((at for at, number in enumerate(numbers) if number > live[0].number), len(records))
+    if any(numbers[:before]):
+        return before, live
+    following = next((number for number in numbers if number), math.inf)
+    return 0, [one for one in live if one.number < following]
 
 
 def _drop_old(records: Sequence[Record], floor: float) -> list[Record]:
@@ -190,4 +194,4 @@ def _make_record(one: StoredPrompt, at: int) -> Record:
     """A record with a prompt from its row."""
     uuid = "" if one.id.startswith("~") else one.id
     prompt = Prompt(one.kind, one.text, one.session, uuid, one.typed, one.cwd, one.context)
-    return Record(at, at, "user", uuid, one.session, one.typed, one.cwd, (prompt,))
+    return Record(at, at + 1, "user", uuid, one.session, one.typed, one.cwd, (prompt,))

@@ -99,8 +99,7 @@ class GrowthQueue:
         """Note the growth: nothing is folded."""
         path = str(batch.transcript)
         if batch.passed == "paused":
-            times = [one.time for one in batch.records if one.time is not None]
-            skip_paused(tx, path, batch.start, batch.end, times)
+            skip_paused(tx, path, batch.start, batch.end)
         before = tx.rows(
             "SELECT offset FROM adapter_position WHERE plugin = ? AND transcript = ?", self.name, path
         )

@@ -168,7 +168,7 @@ class AdaptedHandler(GrowthQueue):
         match outcome:
             case Done(upto) | Rejected(_, upto):
                 reached = max(start, batch.clamp_offset(upto))
-                if reached <= start and not growth.numbers_before(reached):
+                if (reached <= start or growth.from_rows) and not growth.numbers_before(reached):
                     wrong = Later(f"its answer up to {upto} does not move past {start}", blame="work")
                     return self._count_failure(task, growth, wrong)
                 rejected = outcome.reason if isinstance(outcome, Rejected) else ""
@@ -258,6 +258,7 @@ class AdaptedHandler(GrowthQueue):
     def _move_on(self, tx: Tx, task: Task, growth: Growth, upto: int, *, acted: bool = False) -> None:
         """Move the position, and queue what is left of the transcript."""
         finish_prompts(tx, self.name, growth.gone, self._services.clock.now())
+        upto = growth.start if growth.from_rows else upto
         tx.execute(
             "UPDATE adapter_position SET offset = ?, acted = CASE WHEN ? THEN ? ELSE acted END "
             "WHERE plugin = ? AND transcript = ? AND offset = ?",

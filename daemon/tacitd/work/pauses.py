@@ -11,6 +11,7 @@ from tacitd.model.port import Why
 from tacitd.state.person_choices import Choice, Scope, choose, withdraw
 from tacitd.store import Store
 from tacitd.work.breaker import RELEASED, find_refusal, release
+from tacitd.work.project_rows import find_begin
 from tacitd.work.prompt_rows import count_passed
 from tacitd.work.work_status import list_pauses
 
@@ -34,7 +35,8 @@ def set_pause(
             passed = count_passed(tx, scope, name, before[0][0]) if before else 0
             changed = withdraw(tx, state_dir, choice)
             if before:
-                tx.execute("INSERT INTO pause_span VALUES(?, ?, ?, ?)", scope, name, before[0][0], now)
+                since = find_begin(before[0][0], now)
+                tx.execute("INSERT INTO pause_span VALUES(?, ?, ?, ?)", scope, name, since, now)
             if _open_breaker(tx, scope, name, now):
                 changed = True
                 tx.execute(

@@ -17,7 +17,6 @@ from pathlib import Path
 
 from loguru import logger
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
@@ -27,10 +26,9 @@ from tacitd.sources.base import Recognition, Source
 from tacitd.sources.position import Position, is_valid, position_at
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
-from tacitd.text.redact import redact_secrets
-from tacitd.work.batching import infer_times
 from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
+from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 
@@ -137,6 +135,8 @@ class Reader:
         """Of these, the transcripts that grew. The others were only asked for, or their sessions are over."""
         self._ended: set[Path] = set()
         """Transcripts whose session is over: what follows their last newline is read too."""
+        self._paused_turns: set[Path] = set()
+        """Transcripts whose newest records answer a prompt of a pause."""
         self._stalled: dict[Path, float] = {}
         self._tails: OrderedDict[Path, Tail] = OrderedDict()
         self._undecided: list[Grown] = []
@@ -222,7 +222,7 @@ class Reader:
             return Pass(0, bool(self._unread), tuple(self._undecided))
         try:
             with self._store.write() as tx:
-                choices = read_choices(tx, self._default_mode)
+                choices = read_choices(tx, self._default_mode, self._clock.now())
                 for one in slices:
                     self._ingest(tx, one, choices)
         except BaseException:
@@ -353,48 +353,66 @@ class Reader:
     ) -> None:
         number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
         session = one.tail.session or one.path.stem
-        passed = choices.passes(run.place, session)
+        after = bool(choices.spans) and (one.path in self._paused_turns or was_paused(tx, session))
+        parts = split_passed(tx, run.records, choices, run.place, session, after)
+        if parts[-1].ends_paused:
+            self._paused_turns.add(one.path)
+        else:
+            self._paused_turns.discard(one.path)
+        stored = [self._insert_prompts(tx, one, run, part, choices, number, now) for part in parts]
+        self._note_session(tx, one, run, session, number, sum(map(len, stored)), now)
+        for part, new in zip(parts, stored, strict=True):
+            start, end = part.records[0].start, part.records[-1].end
+            batch = Batch(
+                one.path,
+                self._source.name,
+                session,
+                run.place,
+                number,
+                part.records[0].cwd or run.cwd,
+                part.records,
+                start,
+                end,
+                lines,
+                tuple(new),
+                part.passed,
+            )
+            for observer in self._observers:
+                if observer.observe is None or observer.name in behind:
+                    continue
+                with savepoint(tx) as attempt:
+                    observer.observe(batch, tx)
+                if attempt.error is not None:
+                    behind.add(observer.name)
+                    note_behind(tx, observer.name, one.path, batch.start, attempt.error, now)
+
+    def _insert_prompts(
+        self, tx: Tx, one: _Slice, run: _Run, part: Part, choices: Choices, number: int | None, now: float
+    ) -> list[StoredPrompt]:
+        """Store the prompts of these records that are new, and queue them."""
         new = list[StoredPrompt]()
-        times = infer_times(run.records)
+        session, usual = one.tail.session or one.path.stem, choices.passes(run.place, one.tail.session)
         dated = [
-            (prompt, at) for record, at in zip(run.records, times, strict=True) for prompt in record.prompts
+            (prompt, at)
+            for record, at in zip(part.records, part.times, strict=True)
+            for prompt in record.prompts
         ]
         for prompt, at in dated:
-            why = passed or choices.passes(run.place, session, prompt.time)
+            typed = at if prompt.time is None else prompt.time
+            why: Passed = "paused" if choices.is_paused_at(run.place, session, typed) else usual
             row = NewPrompt(prompt, self._source.name, str(one.path), number, why)
             stored = insert_prompt(tx, row, now)
-            if stored is not None:
-                new.append(stored)
-                wanting = self._find_wanting(why, is_old=self._is_old(prompt, at))
-                queue_prompt(tx, stored.number, wanting)
-                if not why:
-                    if any(o.pays and o.name in wanting for o in self._observers):
-                        self._new[run.place.root.name if isinstance(run.place, Project) else ""] += 1
-                    if not wanting:
-                        finish_prompts(tx, "", [stored.number], now)  # its text is cut
-        self._note_session(tx, one, run, session, number, len(new), now)
-        batch = Batch(
-            one.path,
-            self._source.name,
-            session,
-            run.place,
-            number,
-            run.cwd,
-            run.records,
-            run.records[0].start,
-            run.records[-1].end,
-            lines,
-            tuple(new),
-            passed,
-        )
-        for observer in self._observers:
-            if observer.observe is None or observer.name in behind:
+            if stored is None:
                 continue
-            with savepoint(tx) as part:
-                observer.observe(batch, tx)
-            if part.error is not None:
-                behind.add(observer.name)
-                note_behind(tx, observer.name, one.path, batch.start, part.error, now)
+            new.append(stored)
+            wanting = self._find_wanting(why, is_old=self._is_old(prompt, at))
+            queue_prompt(tx, stored.number, wanting)
+            if not why:
+                if any(o.pays and o.name in wanting for o in self._observers):
+                    self._new[run.place.root.name if isinstance(run.place, Project) else ""] += 1
+                if not wanting:
+                    finish_prompts(tx, "", [stored.number], now)  # its text is cut
+        return new
 
     def _is_old(self, prompt: Prompt, at: float | None) -> bool:
         """Whether a prompt is from before the first start. `at`: when its record was written, from those near it."""
@@ -466,17 +484,6 @@ def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, 
         now + BEHIND_AGAIN,
         now,
     )
-
-
-def blank_record(record: Record) -> Record:
-    """The record with secrets blanked in what a person typed and in the assistant's words before it."""
-    return replace(record, prompts=tuple(_blank_prompt(prompt) for prompt in record.prompts))
-
-
-def _blank_prompt(prompt: Prompt) -> Prompt:
-    text, found = redact_secrets(prompt.text)
-    context, more = redact_secrets(prompt.context) if prompt.context else ("", 0)
-    return replace(prompt, text=text, context=context) if found or more else prompt
 
 
 def _count_newlines(path: Path, start: int, end: int) -> int:

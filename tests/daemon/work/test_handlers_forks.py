@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from support_engine import Scene, Scripted, gathered, prompts_of, words_of
+import pytest
+
+from support_engine import Scene, Scripted, gathered, ids, offered, prompts_of, words_of
 from tacitd.events import SessionEnded, TranscriptGrew
-from tacitd.handler import Done
+from tacitd.handler import Done, Later
 
 
 def grew(answer: Any) -> Scripted:
@@ -133,3 +135,32 @@ def test_a_transcript_without_any_time_counts_as_new(tmp_path: Path) -> None:
     scene.append("s", bare)
     scene.settle()
     assert scene.handler.words == [["words"]]
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_prompts_of_rows_are_taken_in_part(tmp_path: Path, is_gone: bool) -> None:
+    """RELIABILITY 1: a handler takes ten prompts at a time. Those of a transcript that `scan` read, or that is deleted, have no
+    offset in it any more; the rest is offered next, and none counts as done before."""
+
+    def answer(event: TranscriptGrew) -> Any:
+        if is_gone and not scene.tmp.joinpath("ready").exists():
+            return Later("not now")
+        said = offered(event)
+        upto = next((one.start for one in event.records if one.prompts and one.prompts[0] in said[2:]), None)
+        return Done(upto, {"did": prompts_of(event)[:2]})
+
+    scene = Scene(tmp_path, grew(answer))
+    if is_gone:
+        scene.type("s", *"abcde")
+        scene.settle()
+        scene.path("s").unlink()
+        scene.tmp.joinpath("ready").touch()
+    else:
+        scene.kill()
+        scene.forget_store()
+        scene.type("s", *"abcde", age=5000.0)
+        scene.start(grew(answer))
+        scene.scan([scene.path("s")], 0.0)
+    scene.settle(7 * 3600)
+    scene.settle(7 * 3600)
+    assert ids(scene) == ["u1", "u2", "u3", "u4", "u5"] and scene.parked() == []

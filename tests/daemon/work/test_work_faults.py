@@ -77,6 +77,37 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
     assert toy.texts() == other.texts() == [["use pnpm", "use ruff"]]
 
 
+def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause(tmp_path: Path) -> None:
+    """Pause is privacy, also where records are given again after it: neither the words nor what the assistant made of them."""
+    broken, got = True, list[tuple[str, str, str]]()
+
+    def observe(batch: Batch, tx: Tx) -> None:
+        if broken:
+            raise RuntimeError("no")
+        for record in batch.records:
+            words = record.text or record.prompts[0].text
+            got.append((batch.passed, words, record.prompts[0].context if record.prompts else ""))
+
+    bench = WorkBench(tmp_path, Toy("toy", observe=observe))
+    bench.say("well").type("use pnpm").advance()
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO choice VALUES('all', '', 'pause', '', ?)", bench.clock.now())
+    bench.type("hidden").say("you said hidden").advance()
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO pause_span SELECT scope, name, at, ? FROM choice", bench.clock.now())
+        tx.execute("DELETE FROM choice")
+    bench.type("use ruff").advance()
+    broken = False
+    bench.advance(120)
+    assert got == [
+        ("", "well", ""),
+        ("", "use pnpm", "well"),
+        ("paused", "hidden", "well"),
+        ("paused", "you said hidden", ""),
+        ("", "use ruff", ""),
+    ]
+
+
 def test_a_plugin_whose_task_raises_stops_no_other(tmp_path: Path) -> None:
     """P-31: one broken plugin stops no other, and what it could not do is kept as rejected with the reason."""
 
