@@ -22,7 +22,6 @@ from tacitd.testing import FakeClock
 from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import Observer, Reader
-from tacitd.work.task_rows import list_ready
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
 
 MINUTE = 60.0
@@ -170,12 +169,9 @@ class WorkBench:
         self.clock.advance(seconds)
         for n in range(500):
             self.loop.run_pass(full=not n, asked=asked)
-            if not self.reader.has_unread and not self._is_ready():
+            if self.loop.problem or not (self.reader.has_unread or self.runner.list_ready()):
                 return self
         raise RuntimeError("there is still work")
-
-    def _is_ready(self) -> bool:
-        return bool(list_ready(self.store.rows, self.clock.now(), ())) and not self.loop.problem
 
     def leave(self) -> WorkBench:
         """All sessions fall silent for half an hour."""

@@ -253,6 +253,7 @@ class Engine:
             self._next_housekeeping - mono,
             self._next_due - now,
             self.schedule.next_in(),
+            self.runner.next_in(),
             due - now if due is not None else MAX_SLEEP,
         )
         return max(0.005, min(nearest, MAX_SLEEP)) if not self.reader.has_unread else 0.0

@@ -76,6 +76,8 @@ class Store:
         self.is_new = False
         """Whether the store was made at this start. The process can end at any time, so whoever does something at a first start
         marks it as done by a row of its own."""
+        self.generation = 0
+        """How many stores were put aside since the start: the numbers of rows of one mean nothing in the next."""
         self.off: Mapping[str, str] = {}
         """By plugin why its tables cannot be used."""
         self._clock = clock
@@ -351,6 +353,7 @@ class Store:
             raise UnwritableError(f"the store {what} as soon as it was made", OS_ERROR_HINTS[errno.EIO])
         try:
             aside = store_files.put_aside(self.path, self._clock.now())
+            self.generation += 1
         except OSError as error:
             raise describe_error(self.path, error, 0.0) from error
         self._lost = f"{what} and is kept as {aside.name} for {store_files.KEPT_DAYS} days" if aside else what

@@ -25,8 +25,9 @@ def list_problems(engine: Engine, stuck: Sequence[str]) -> list[Degradation]:
     if len(refused) > LISTED:
         what = f"{len(refused) - LISTED} more transcripts cannot be read"
         found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
-    if engine.problem is not None:
-        found.append(Degradation("state.unwritable", engine.problem.what, engine.problem.hint))
+    problem = engine.problem or engine.runner.refused
+    if problem is not None:
+        found.append(Degradation("state.unwritable", problem.what, problem.hint))
     if engine.fault is not None:
         found.append(engine.fault)
     if stuck:
