@@ -73,6 +73,7 @@ CREATE TABLE prompt(
 );
 CREATE INDEX prompt_digest ON prompt(digest, typed);
 CREATE INDEX prompt_session ON prompt(session, number);
+CREATE INDEX prompt_transcript ON prompt(transcript, number);
 CREATE INDEX prompt_handled ON prompt(handled) WHERE handled IS NOT NULL AND text IS NOT NULL;
 
 CREATE TABLE prompt_task(
@@ -116,6 +117,7 @@ CREATE TABLE task(
   UNIQUE(plugin, kind, key)
 );
 CREATE INDEX task_due ON task(priority, due);
+CREATE INDEX task_lane ON task(plugin, lane, kind, priority, due);
 
 CREATE TABLE job(
   plugin TEXT NOT NULL,

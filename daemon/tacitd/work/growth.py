@@ -8,8 +8,9 @@ rewritten, or a person asked for it with `scan` or `rescue retry`.
 from __future__ import annotations
 
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,13 +19,15 @@ from msgspec.structs import replace
 from tacitd.contract import StoredPrompt, Tx
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.sources.base import Source
-from tacitd.sources.transcript import read_records
+from tacitd.sources.transcript import read_part, read_records
 from tacitd.work.batching import Batch, infer_times, make_batch
 from tacitd.work.prompt_rows import COLUMNS, prompt_id, prompt_of
 from tacitd.work.task_rows import Rows
 
-REMEMBERED = 8
-"""Ranges of records that are kept: most handlers read the same ones at about the same time."""
+REMEMBERED = 16 << 20
+"""Bytes of transcripts whose records are kept: most handlers read the same ones at about the same time."""
+MOST = 4 << 20
+"""Bytes of a transcript that a handler is offered at once, about."""
 
 
 class Growth(Struct, frozen=True):
@@ -67,7 +70,10 @@ class GrowthReader:
         self._rows = rows
         self._source = source
         self._find_project = find_project
-        self._read = lru_cache(REMEMBERED)(self._read_range)
+        self._lock = threading.Lock()
+        self._remembered: OrderedDict[tuple[Path, int, int, int], tuple[list[Record], int]] = OrderedDict()
+        self._size = 0
+        """Bytes of what is remembered."""
 
     def read_growth(
         self, plugin: str, path: Path, alone_until: int = 0, *, pays: bool = False
@@ -85,9 +91,10 @@ class GrowthReader:
         session, cwd, ingested, crc, position = found[0]
         start: int = ingested if position is None else position
         waiting = {one.id: one for one in list_waiting(self._rows, plugin, path)}
-        records = self.read_unpaused(path, start, ingested, crc)
+        records, reached = self._read(path, start, ingested, crc) if start < ingested else ([], ingested)
+        records = self._drop_paused(path, records) if records else []
         there = {prompt_id(prompt) for record in records for prompt in record.prompts}
-        absent = [one for one in waiting.values() if one.id not in there]
+        absent = [one for one in waiting.values() if one.id not in there] if reached == ingested else []
         gone = tuple(one.number for one in absent if not one.text)
         kept = _strip(records, waiting)
         if pays:
@@ -100,29 +107,39 @@ class GrowthReader:
             rows = []
             limit = 1 if start < alone_until else _find_limit(kept[:before], waiting)
             limit = before if limit is None and before < len(kept) else limit
-        end = ingested + len(rows)
+        end = reached + len(rows)
         batch = make_batch(kept, end, lambda prompt: True, self._find_project, cwd, limit)
         return Growth(session, start, ingested, batch, waiting, gone, from_rows=bool(rows))
 
-    def read_unpaused(self, path: Path, start: int, upto: int, mark: int = 0) -> list[Record]:
-        """The records between two offsets, without those that were written while a person had paused them. `mark`: another one
-        belongs to another file at this path."""
-        if start >= upto:
-            return []
-        records = self._read(path, start, upto, mark)
+    def read_unpaused(self, path: Path, start: int, upto: int) -> list[Record]:
+        """The records between two offsets, without those of a pause."""
+        return self._drop_paused(path, read_records(self._source, path, start, upto))
+
+    def _drop_paused(self, path: Path, records: list[Record]) -> list[Record]:
         passed = self._rows("SELECT start, end FROM adapter_passed WHERE transcript = ?", str(path))
         if not passed:
-            return list(records)
+            return records
         return [one for one in records if not any(begin <= one.start < end for begin, end in passed)]
 
-    def _read_range(self, path: Path, start: int, upto: int, mark: int) -> tuple[Record, ...]:
-        return tuple(read_records(self._source, path, start, upto))
+    def _read(self, path: Path, start: int, upto: int, mark: int) -> tuple[list[Record], int]:
+        """The next records before an offset, and the offset that they reach. `mark`: another one belongs to another file."""
+        key = path, start, upto, mark
+        with self._lock:  # also while it is read: the other handlers want the same
+            found = self._remembered.pop(key, None)
+            if found is None:
+                found = read_part(self._source, path, start, upto, MOST)
+                self._size += found[1] - start
+            self._remembered[key] = found
+            while self._size > REMEMBERED and len(self._remembered) > 1:
+                (_, begin, _, _), (_, end) = self._remembered.popitem(last=False)
+                self._size -= end - begin
+        return found
 
 
 def list_waiting(rows: Rows, plugin: str, path: Path) -> list[StoredPrompt]:
     """The prompts of a transcript that wait for a handler, in order."""
     found = rows(
-        f"SELECT {COLUMNS}, t.tries FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+        f"SELECT {COLUMNS}, t.tries FROM prompt p CROSS JOIN prompt_task t ON t.prompt = p.number "  # in this order
         "WHERE t.plugin = ? AND t.state = 'waiting' AND p.transcript = ? ORDER BY p.number",
         plugin,
         str(path),

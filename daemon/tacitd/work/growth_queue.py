@@ -163,7 +163,7 @@ class GrowthQueue:
     def _quiet_at(self, tx: Tx, path: str, gather: Gather, quiet: float, now: float) -> float:
         ((count, size, typed, failed),) = tx.rows(
             "SELECT count(*), total(length(CAST(p.text AS BLOB))), max(min(p.typed, p.ingested)), max(t.tries) "
-            "FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = ? AND t.state = 'waiting' "
+            "FROM prompt p CROSS JOIN prompt_task t ON t.prompt = p.number WHERE t.plugin = ? AND t.state = 'waiting' "
             "AND p.transcript = ? AND p.kind <> 'bash' AND trim(p.text) <> ''",
             self.name,
             path,

@@ -46,6 +46,7 @@ from tacitd.work.handler_events import make_event, queue_event
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import finish_prompts
 from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_runner import QuietDone
 from tacitd.work.tries import choose_delay, postpone
 
 MESSAGES_KEY = "tell"
@@ -90,6 +91,8 @@ class AdaptedHandler(GrowthQueue):
         self.tools: Tools
         self._fresh: dict[int, tuple[int, Commit]] = {}
         """Commits that were just stored, by the task's number."""
+        self._asked = set[int]()
+        """The numbers of tasks for which the model was called."""
 
     # --- at a start
 
@@ -201,6 +204,7 @@ class AdaptedHandler(GrowthQueue):
             outcome = explain_fault(error)
         # Not where the process ends meanwhile: then nothing failed, and the next start counts the answers as lost.
         if model.answered_calls:
+            self._asked.add(task.number)
             self._services.settle_calls(model.answered_calls, is_useful)
         return outcome
 
@@ -253,7 +257,7 @@ class AdaptedHandler(GrowthQueue):
 
     def _advance(self, task: Task, growth: Growth) -> contract.Done:
         """Nothing up to the batch's end is for this handler."""
-        return contract.Done(lambda tx: self._move_on(tx, task, growth, growth.batch.end))
+        return QuietDone(lambda tx: self._move_on(tx, task, growth, growth.batch.end))
 
     def _move_on(self, tx: Tx, task: Task, growth: Growth, upto: int, *, acted: bool = False) -> None:
         """Move the position, and queue what is left of the transcript."""
@@ -271,7 +275,7 @@ class AdaptedHandler(GrowthQueue):
         )
         ((left, waiting),) = tx.rows(
             "SELECT (SELECT t.offset > a.offset FROM transcript t JOIN adapter_position a ON a.transcript = t.path "
-            "WHERE t.path = ? AND a.plugin = ?), EXISTS(SELECT 1 FROM prompt_task k JOIN prompt p ON p.number = k.prompt "
+            "WHERE t.path = ? AND a.plugin = ?), EXISTS(SELECT 1 FROM prompt p CROSS JOIN prompt_task k ON k.prompt = p.number "
             "WHERE k.plugin = ? AND k.state = 'waiting' AND p.transcript = ?)",
             task.key,
             self.name,
@@ -339,7 +343,9 @@ class AdaptedHandler(GrowthQueue):
                 if name in self._services.handlers and isinstance(what, dict)
             ]
         done = _Settled(event, clean, growth, upto, rejected, messages)
-        return contract.Done(lambda tx: self._store(tx, task, done))
+        is_quiet = not (clean or rejected or messages) and task.number not in self._asked
+        self._asked.discard(task.number)
+        return (QuietDone if is_quiet else contract.Done)(lambda tx: self._store(tx, task, done))
 
     def _store(self, tx: Tx, task: Task, done: _Settled) -> None:
         now, number = self._services.clock.now(), 0

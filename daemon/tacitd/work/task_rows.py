@@ -21,13 +21,24 @@ from tacitd.work.tries import PAUSES, Pauses, choose_prompts, postpone
 
 Rows = Callable[..., list[Row]]
 
-_READY = """
-SELECT number, plugin, lane, session, project, kind, priority = 'scan' FROM task k
-WHERE due <= ? AND NOT (kind = 'session-ended' AND (EXISTS(
+_HEADS = """
+WITH RECURSIVE head(number) AS (
+  SELECT (SELECT number FROM task ORDER BY plugin, lane, kind, priority, due, number LIMIT 1)
+  UNION ALL
+  SELECT (SELECT t.number FROM task t WHERE (t.plugin, t.lane, t.kind, t.priority) > (b.plugin, b.lane, b.kind, b.priority)
+          ORDER BY t.plugin, t.lane, t.kind, t.priority, t.due, t.number LIMIT 1)
+  FROM head h JOIN task b ON b.number = h.number)
+SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.priority, k.due FROM head h JOIN task k ON k.number = h.number
+WHERE k.due <= ?
+"""
+"""The first task of each kind in each lane. It takes as long as there are lanes, however many tasks wait."""
+_REST = """
+SELECT number, plugin, lane, session, project, kind, priority, due FROM task k
+WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind = 'session-ended' AND (EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session)
   OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
-ORDER BY priority = 'scan', due, number
+ORDER BY due, number
 """
 _RANKS = {"session-started": 0, "committed": 1, "prompts": 2, "grew": 2}
 """In a lane, what a person typed goes before what is made of it, such as a synthesis."""
@@ -102,16 +113,47 @@ def list_ready(
 ) -> list[ReadyTask]:
     """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy. `single`: plugins with
     one lane for all projects. `is_held`: whether a task must not begin now."""
-    first = dict[tuple[str, str], tuple[tuple[int, bool], ReadyTask]]()
-    for number, plugin, lane, session, project, kind, is_scan in rows(_READY, now):
-        rank = _RANKS.get(kind, _LAST), bool(is_scan)
+    best = dict[tuple[str, str], tuple[tuple[int, bool, float, int], ReadyTask]]()
+    oldest = dict[tuple[str, str], tuple[bool, float, int]]()
+    for head in rows(_HEADS, now):
+        plugin, lane, kind, priority = head[1], head[2], head[5], head[6]
         place = plugin, "" if plugin in single else lane
-        if place in busy or (place in first and rank >= first[place][0]):
+        if place in busy:
             continue
-        ready = ReadyTask(number, *place, session, project, kind)
-        if not is_held(ready):
-            first[place] = rank, ready
-    return [ready for _, ready in first.values()]
+        found = None if kind == "session-ended" else _take(head, place, is_held)
+        if found is None:
+            rest = rows(_REST, plugin, lane, kind, priority, now)
+            found = next((one for row in rest if (one := _take(row, place, is_held)) is not None), None)
+        if found is None:
+            continue
+        age = priority == "scan", head[7], head[0]
+        rank = _RANKS.get(kind, _LAST), *age
+        oldest[place] = min(age, oldest.get(place, age))
+        known = best.get(place)
+        if known is None or rank < known[0]:
+            best[place] = rank, found
+    return [best[place][1] for place in sorted(best, key=lambda place: oldest[place])]
+
+
+def list_like(rows: Rows, first: ReadyTask, now: float, most: int, *, single: bool) -> list[ReadyTask]:
+    """The tasks of the same kind in the same lane that are due, without the first one, in their order."""
+    lane = "" if single else " AND lane = ?"
+    found = rows(
+        "SELECT number, plugin, lane, session, project, kind, priority, due FROM task "
+        f"WHERE plugin = ?{lane} AND kind = ? AND priority = 'live' AND due <= ? ORDER BY due, number LIMIT ?",
+        first.plugin,
+        *(() if single else (first.lane,)),
+        first.kind,
+        now,
+        most + 1,
+    )
+    place = first.plugin, first.lane
+    return [ReadyTask(row[0], *place, row[3], row[4], row[5]) for row in found if row[0] != first.number]
+
+
+def _take(row: Row, place: tuple[str, str], is_held: Callable[[ReadyTask], bool]) -> ReadyTask | None:
+    ready = ReadyTask(row[0], *place, row[3], row[4], row[5])
+    return None if is_held(ready) else ready
 
 
 def next_due(rows: Rows, now: float) -> float | None:
