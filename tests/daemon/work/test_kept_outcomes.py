@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from support_work import Toy, WorkBench
 from tacitd.contract import Done, FileChange, Task, Tx
 from tacitd.errors import FileBusyError, UnwritableError
@@ -89,30 +91,28 @@ class Steps:
         self.swapped += 1
 
 
-def test_a_file_that_is_being_edited_costs_no_second_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", ["read", "plan"])
+def test_a_file_that_is_being_edited_costs_no_second_run(tmp_path: Path, at: str) -> None:
     """The outcome waits, in `read` and in `plan`; other lanes go on, and no failure of the prompts is counted."""
-    for at in ("read", "plan"):
-        change = FileChange(tmp_path / "x", None, lambda now, edits: {}, None)  # type: ignore[arg-type]
-        toy = Toy(
-            outcome=lambda task: Done(files=[change] if task.session == "s1" else []),
-            rule=GatherRule(quiet=0.0),
-        )
-        bench = WorkBench(tmp_path / at, toy)
-        bench.type("warm").advance()
-        steps = Steps(3, at)
-        bench.runner._files = steps
-        bench.type("first").advance()
-        assert toy.texts() == [["warm"], ["first"]] and steps.swapped == 0
-        assert bench.rows("SELECT reason FROM task WHERE kind = 'prompts'") == [
-            ("LEARNED.md is open in vim",)
-        ]
-        bench.type("second", session="s2", cwd=bench.new_project("other")).advance()
-        assert toy.texts()[2:] == [["second"]]
-        for _ in range(4):
-            bench.advance(31)
-        assert toy.texts()[3:] == [] and steps.swapped == 1
-        assert set(bench.states().values()) == {"done"}
-        assert bench.rows("SELECT max(tries) FROM prompt_task") == [(0,)]
+    change = FileChange(tmp_path / "x", None, lambda now, edits: {}, None)  # type: ignore[arg-type]
+    toy = Toy(
+        outcome=lambda task: Done(files=[change] if task.session == "s1" else []),
+        rule=GatherRule(quiet=0.0),
+    )
+    bench = WorkBench(tmp_path / at, toy)
+    bench.type("warm").advance()
+    steps = Steps(3, at)
+    bench.runner._files = steps
+    bench.type("first").advance()
+    assert toy.texts() == [["warm"], ["first"]] and steps.swapped == 0
+    assert bench.rows("SELECT reason FROM task WHERE kind = 'prompts'") == [("LEARNED.md is open in vim",)]
+    bench.type("second", session="s2", cwd=bench.new_project("other")).advance()
+    assert toy.texts()[2:] == [["second"]]
+    for _ in range(4):
+        bench.advance(31)
+    assert toy.texts()[3:] == [] and steps.swapped == 1
+    assert set(bench.states().values()) == {"done"}
+    assert bench.rows("SELECT max(tries) FROM prompt_task") == [(0,)]
 
 
 def test_an_outcome_of_a_store_that_is_gone_changes_nothing_in_the_next(tmp_path: Path) -> None:
