@@ -306,7 +306,7 @@ class Engine:
                     jump,
                     jump,
                     now,
-                    now - jump,
+                    min(now, now - jump),  # what was due before stays due
                 )
             self._find_floor()
         self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again

@@ -14,6 +14,7 @@ from support_work import Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import TimedJob
+from tacitd.work.task_rows import NewTask, insert_task
 
 
 class Crash(BaseException):
@@ -220,3 +221,15 @@ def test_a_crash_at_any_durable_step_loses_and_repeats_nothing(tmp_path: Path) -
         assert sorted(found) == sorted(wanted), f"step {at}"
         assert bench.rows("PRAGMA integrity_check") == [("ok",)]
         bench.store.close()
+
+
+def test_a_task_that_was_due_stays_due_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    """RELIABILITY 12: a caller of `sync` waits for it too."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.advance(10)
+    with bench.store.write() as tx:
+        insert_task(tx, NewTask("toy", "", "message", "m"), bench.clock.now())
+    bench.clock.wall -= 7200
+    bench.advance(0.5)
+    assert toy.kinds() == ["message"]
