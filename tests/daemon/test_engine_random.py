@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_beginnings import is_new
@@ -210,6 +210,9 @@ class World:
 
 
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
+@example(
+    2, ["type", "type", "type", "queue", "type", "type", "type", "type"]
+)  # read in slices, without a kept reader
 @examples(12)
 def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
     """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a handler, little

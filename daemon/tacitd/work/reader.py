@@ -8,7 +8,6 @@ its own. If the disk refuses the transaction, nothing moved, and the pass is tri
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.sources.base import Recognition, Source
-from tacitd.sources.position import Position, is_valid, position_at
+from tacitd.sources.position import Position, count_newlines, is_valid, position_at
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
 from tacitd.work.gathering import queue_session_task
@@ -139,6 +138,8 @@ class Reader:
         """Transcripts whose newest records answer a prompt of a pause."""
         self._stalled: dict[Path, float] = {}
         self._tails: OrderedDict[Path, Tail] = OrderedDict()
+        self._needed: set[Path] = set()
+        """Transcripts whose readers must be kept."""
         self._undecided: list[Grown] = []
         """Transcripts of which nothing could be stored yet: a message waits in its queue, or no line is complete. Their sessions end
         too, and then it counts."""
@@ -169,6 +170,7 @@ class Reader:
         """This transcript is gone. What was read of it stays."""
         self._unread.pop(path, None)
         self._grew.discard(path)
+        self._needed.discard(path)
         self._tails.pop(path, None)
         self.refused.pop(path, None)
 
@@ -287,8 +289,9 @@ class Reader:
             if ended:
                 self._ended.add(path)
             return None
-        self._keep(path, tail)
-        if end == before.offset and not rewritten and not runs:
+        is_stored = end != before.offset or rewritten or bool(runs)
+        self._keep(path, tail, is_needed=step.more and not is_stored)
+        if not is_stored:
             if step.more:
                 self._unread[path] = None
             elif not ended and (step.read or path in self._grew):
@@ -297,13 +300,16 @@ class Reader:
                 self._grew.discard(path)
             return None
         self._grew.discard(path)
-        lines = _count_newlines(path, start, end)
+        lines = count_newlines(path, start, end)
         return _Slice(path, tail, start, position_at(path, end), lines, runs, step.read, step.more, rewritten)
 
-    def _keep(self, path: Path, tail: Tail) -> None:
+    def _keep(self, path: Path, tail: Tail, *, is_needed: bool) -> None:
+        """`is_needed`: nothing of it can be stored yet, and another reader would begin at the same place for ever."""
         self._tails[path] = tail
-        while len(self._tails) > TAILS:
-            self._tails.popitem(last=False)
+        (self._needed.add if is_needed else self._needed.discard)(path)
+        spare = [one for one in self._tails if one not in self._needed]
+        for one in spare[: max(0, len(self._tails) - TAILS)]:
+            del self._tails[one]
 
     def _find_runs(self, tail: Tail, start: int, known: str) -> tuple[_Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time."""
@@ -484,16 +490,3 @@ def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, 
         now + BEHIND_AGAIN,
         now,
     )
-
-
-def _count_newlines(path: Path, start: int, end: int) -> int:
-    """Count the newlines between two offsets of a file."""
-    count = 0
-    with path.open("rb") as file:
-        while start < end:
-            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
-            if not block:
-                break
-            count += block.count(b"\n")
-            start += len(block)
-    return count
