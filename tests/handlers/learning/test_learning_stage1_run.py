@@ -55,11 +55,11 @@ def test_a_secret_is_not_cut_out_of_recognition(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "token", ["sk-sp-" + "abcdefghij" * 2 + "." + "klmnopqrst" * 2, "sk_" + "0123456789abcdef" * 3]
 )
-def test_a_key_with_a_dot_is_in_no_call_no_file_and_no_log(bench: Bench, token: str) -> None:
+def test_a_key_with_a_dot_is_in_no_call_no_file_and_no_commit(bench: Bench, token: str) -> None:
     """SPEC S-67: the whole key is blanked, also what follows its dot."""
     bench.answer((EXTRACTION, f"Uses the key {token}\n" + PNPM))
     bench.type(f"use {token} for the calls, and pnpm, not npm")
-    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
+    kept = bench.files.raw_file.read_text() + bench.log.text
     sent = "".join(bench.model.prompts)
     assert "use [secret] for the calls" in sent and PNPM in kept
     assert not any(part in text for part in (token[:12], token[-12:]) for text in (sent, kept))
