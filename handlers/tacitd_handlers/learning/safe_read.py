@@ -32,8 +32,9 @@ def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)  # `open` would leave that of a directory open
+        raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
     with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
         file.seek(begin)
         return file.read(limit)
