@@ -66,12 +66,12 @@ class Later(Struct, frozen=True):
     not_before: float | None = None
     """When a retry can succeed, if that is known: seconds since 1970, UTC."""
     blame: Literal["world", "work"] = "world"
-    """`work`: the batch itself may be the cause. It is halved after three tries, and a record that fails alone is
+    """`work`: the batch itself may be the cause. Its prompts are then tried one at a time, and one that fails alone is
     rejected. `world`: it is retried without a limit."""
 
 
 class Rejected(Struct, frozen=True):
-    """The work cannot be done. It becomes a dead letter with its reason; the position moves past it."""
+    """The work cannot be done. It is listed with its reason by `tacitd rescue`; the position moves past it."""
 
     reason: str
     upto: int | None = None
@@ -84,7 +84,7 @@ Outcome = Done | Later | Rejected
 
 
 class Commit(Struct, frozen=True):
-    """A record of the handler's log: its data and its position after it."""
+    """What a handler did: its data, and its position after it."""
 
     at: float
     """Seconds since 1970, UTC."""

@@ -166,7 +166,7 @@ def _watching(app: App) -> dict[str, Any]:
 
 
 def _handler(app: App, name: str) -> dict[str, Any]:
-    """A handler's lag and counts, as for a consumer group of a log."""
+    """A handler's lag and counts."""
     rows, now = app.store.rows, app.clock.now()
     reads = any(one.name == name and one.reads_records for one in app.found.plugins)
     transcripts, size = work_status.measure_lag(rows, name, app.engine.find_unread()) if reads else (0, 0)

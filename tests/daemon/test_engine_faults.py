@@ -156,7 +156,7 @@ def test_a_scan_for_one_project_pays_for_no_other(tmp_path: Path) -> None:
 
 
 def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
-    """DESIGN "Consumers": the rescue log is left "when it was handled or dropped by hand"."""
+    """`tacitd rescue`: a prompt leaves the list "when it was handled or dropped by hand"."""
     scene = Scene(
         tmp_path, Scripted(lambda event: Later("its directory is gone") if words_of(event) else Done())
     )

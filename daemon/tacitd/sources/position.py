@@ -1,6 +1,6 @@
 """A position in a transcript: an offset, and a mark that identifies the bytes before it (DESIGN "Sources").
 
-Only computing and checking marks belongs here; the consumers' logs store positions.
+Only computing and checking marks belongs here; the store has the positions.
 
 A position belongs to a path. The inode does not identify a file: after a restored home or a changed device number, old
 records must not look new. The bytes before the offset identify it: up to 256, as a CRC-32.

@@ -5,7 +5,7 @@ pay for, and only prompts of one project, in the order in which they were typed.
 so no later record is offered before it.
 
 A handler that pays for each batch declares a `Gather` (`Plugin.gather`). Gathering ends at once by `sync` and at the end of
-the session: the dispatcher then does not ask. No worker is started for a batch that is still gathered.
+the session. No worker is started for a batch that is still gathered.
 """
 
 from __future__ import annotations

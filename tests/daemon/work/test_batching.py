@@ -35,7 +35,7 @@ RECORDS = st.lists(
 
 
 def _all(records: list[Record], limit: int | None = None, unwanted: str = "", taken: str = "") -> list[Batch]:
-    """Make batches until nothing is left, as the dispatcher does."""
+    """Make batches until nothing is left, as the engine does."""
     made, position, end = [], 0, records[-1].end
     while position < end:
         left = [r for r in records if r.start >= position]

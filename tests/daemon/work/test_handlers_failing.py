@@ -29,7 +29,7 @@ def test_an_exception_is_a_later_with_a_count(tmp_path: Path) -> None:
     assert any("ZeroDivisionError: oops" in why for why in scene.parked())
     for _ in range(3):
         scene.settle(600)
-    assert len(scene.rescued()) == 1, "a single record that fails three times becomes a dead letter"
+    assert len(scene.rescued()) == 1, "a single record that fails three times is rejected"
     assert scene.engine.fault is None
 
 
@@ -79,7 +79,7 @@ def test_done_that_does_not_move_is_an_error_and_not_a_loop(tmp_path: Path, nowh
 
 
 def test_rejected_that_does_not_move_is_an_error_and_not_a_loop(tmp_path: Path) -> None:
-    """The same for Rejected, which would also fill the log of dead letters."""
+    """The same for Rejected, which would also fill the list of rejected work."""
     scene = Scene(tmp_path, grew(lambda event: Rejected("never", upto=0)))
     scene.type("s", "one")
     scene.settle()
@@ -96,7 +96,7 @@ def test_done_in_part_then_the_rest(tmp_path: Path) -> None:
 
 
 def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
-    """Issue "Dispatch": a dead letter, and the position moves past it and no further."""
+    """It is rejected, and the position moves past it and no further."""
     answers: list[Any] = [lambda e: Rejected("never", e.records[0].end), done]
     scene = Scene(tmp_path, grew(lambda event: answers.pop(0)(event)))
     scene.type("s", "one", "two")
@@ -113,7 +113,7 @@ def test_rejected_in_part_then_the_rest(tmp_path: Path) -> None:
 def test_files_that_cannot_be_written_are_retried_without_the_handler(
     tmp_path: Path, error: Exception
 ) -> None:
-    """DESIGN "Consumers": the commit is durable; project files are projections of it."""
+    """DESIGN "Commit": the commit is durable; project files are projections of it."""
     broken = [True]
 
     def project(commit: Any) -> None:

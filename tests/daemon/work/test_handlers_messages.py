@@ -51,7 +51,7 @@ def test_a_message_of_a_job_is_marked(tmp_path: Path) -> None:
 
 
 def test_an_unhandled_message_is_posted_again_after_a_crash(tmp_path: Path) -> None:
-    """DESIGN "Consumers": after a crash the message comes again, with the same id."""
+    """DESIGN "Commit": after a crash the message comes again, with the same id."""
     scene = Scene(
         tmp_path,
         Scripted(finder),
