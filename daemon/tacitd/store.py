@@ -25,10 +25,9 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from tacitd.clock import Clock
-from tacitd.contract import Row, Tx, Value
 from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
 from tacitd.state.person_choices import match_file
@@ -36,6 +35,9 @@ from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describ
 from tacitd.state.store_files import STORE
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
 from tacitd.state.store_words import blank_columns, make_blanker
+
+if TYPE_CHECKING:
+    from tacitd.contract import Row, Tx, Value
 
 __all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_readonly", "savepoint"]
 

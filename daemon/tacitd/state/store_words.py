@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacitd.contract import Tx
+if TYPE_CHECKING:
+    from tacitd.contract import Tx
 
 FORGOTTEN = "[forgotten]"
 """What stands in the place of the words."""

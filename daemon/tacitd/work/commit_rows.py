@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from tacitd.contract import Row, Tx
 from tacitd.handler import Commit
 from tacitd.store import open_readonly
-from tacitd.work.task_rows import Rows
+
+if TYPE_CHECKING:
+    from tacitd.contract import Row, Tx
+    from tacitd.work.task_rows import Rows
 
 OWNER = "adapter"
 SCHEMA = {OWNER: ("tacitd.work:adapter.sql",)}
