@@ -13,7 +13,6 @@ from tacitd.handler import Done, Later, Outcome
 from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.status import build_status
 from tacitd.work.breaker import LIMIT
-from tacitd.work.event_keys import lane_of_event
 
 
 def starts(scene: Scene) -> list[Path | None]:
@@ -172,7 +171,8 @@ def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(tmp
         scene.type(f"s{number}", "words", cwd=other if number == 5 else None)
     scene.settle()
     assert sorted(starts(scene), key=str) == [scene.root, other]
-    kinds = [type(event) for event in scene.handler.events if lane_of_event(event) == str(scene.root)]
+    app = Project(scene.root, git=True)
+    kinds = [type(event) for event in scene.handler.events if getattr(event, "project", None) == app]
     assert kinds == [SessionStarted] + [TranscriptGrew] * 8
     scene.type("s9", "later")
     scene.settle(0)

@@ -51,15 +51,6 @@ def position_at(path: Path, offset: int) -> Position:
         os.close(fd)
 
 
-def find_position(path: Path, offset: int) -> Position:
-    """The position at an offset. If the file is gone or cannot be read, only the offset is known: should it come back, it
-    is read from its first byte, and the ids of handled prompts are known."""
-    try:
-        return position_at(path, offset)
-    except (OSError, TacitdError):
-        return Position(offset, 0)
-
-
 def is_valid(path: Path, position: Position) -> bool:
     """Whether the bytes before the position are unchanged: the file is not shorter, and the mark is equal.
 

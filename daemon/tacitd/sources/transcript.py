@@ -146,11 +146,6 @@ class Tail:
         return self._last_time
 
     @property
-    def is_new_session(self) -> bool:
-        """Whether the transcript was read from its first byte, and contains a person's words."""
-        return self.assembler.start == 0 and self.assembler.has_prompts
-
-    @property
     def is_headless(self) -> bool:
         """Whether a program drives the session now."""
         return self.assembler.is_headless

@@ -1,4 +1,4 @@
-"""Failures as reasons that a person can read: of a handler, and of a write of tacitd's own files."""
+"""Failures of a handler as reasons that a person can read."""
 
 from __future__ import annotations
 
@@ -19,11 +19,3 @@ def explain_fault(error: BaseException) -> Later:
     hint = str(getattr(error, "hint", ""))
     what = getattr(error, "what", "") or f"{type(error).__name__}: {error}"
     return Later(str(what)[:300], hint, blame="world" if hint else "work")
-
-
-def explain_unwritten(error: OSError | TacitdError) -> Later:
-    """Return a failed write of tacitd's own files as a reason that a person can read."""
-    what, hint = describe_failure(error)
-    if isinstance(error, OSError):
-        what = f"it cannot be written down: {what}"
-    return Later(what[:300], hint)

@@ -28,11 +28,6 @@ class WatchedFiles:
         self._known: set[Path] = set()
         self._lock = threading.Lock()
 
-    def watch_new(self) -> None:
-        """Look at the sources of projects that were added: what they are now is no change."""
-        with self._lock:
-            self._look_at_new()
-
     def poll_changes(self) -> list[tuple[str, SourceChanged]]:
         """Return (handler, event) for each source that has changed.
 

@@ -45,7 +45,7 @@ class TalkAssembler:
         self.start, self.session, self.cwd = start, path.stem, cwd
         self.judged: list[JudgedLine] | None = [] if explain else None
         self.newest_time: float | None = None
-        self.is_headless = self.has_prompts = False
+        self.is_headless = False
         self.recognition = Recognition(False, 0, "", "")
         self.counts: Counter[str] = Counter()
         self.pinned_offset: int | None = None
@@ -74,7 +74,6 @@ class TalkAssembler:
             self.counts["damaged"] += start >= self.start
             return
         if who == "me":
-            self.has_prompts = True
             prompt = Prompt(
                 "typed", text, self.session, f"{self.session}:{start}", None, self.cwd, self._answer
             )

@@ -34,14 +34,12 @@ RECORDS = st.lists(
 )
 
 
-def _all(records: list[Record], limit: int | None = None, unwanted: str = "", taken: str = "") -> list[Batch]:
+def _all(records: list[Record], limit: int | None = None, unwanted: str = "") -> list[Batch]:
     """Make batches until nothing is left, as the engine does."""
     made, position, end = [], 0, records[-1].end
     while position < end:
         left = [r for r in records if r.start >= position]
-        one = make_batch(
-            left, end, lambda p: p.uuid != unwanted, _project_of, "/a", limit, lambda p: p.uuid == taken
-        )
+        one = make_batch(left, end, lambda p: p.uuid != unwanted, _project_of, "/a", limit)
         made.append(one)
         if one.end <= position:
             break
@@ -72,14 +70,6 @@ def test_unwanted_prompts_are_left_out_and_other_text_is_not() -> None:
     records = [_record(0, "/a"), _record(1, text="said"), _record(2, "/a")]
     (one,) = _all(records, unwanted="u0")
     assert [p.uuid for p in one.prompts] == ["u2"] and one.records[0].text == "said"
-
-
-def test_a_batch_ends_before_prompts_that_another_transcript_has_in_flight() -> None:
-    """CLAUDE_CODE section 0 fact 13: they are not skipped, so nothing is lost if that transcript is removed."""
-    records = [_record(0, "/a"), _record(1, "/a"), _record(2, "/a")]
-    first, then = _all(records, taken="u1")
-    assert [p.uuid for p in first.prompts] == ["u0"] and first.end == 10
-    assert then.records == () and then.end == 10
 
 
 def test_one_line_belongs_to_one_project() -> None:
