@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tacitd.errors import FileRefusedError
 from tacitd_handlers.learning.raw_ownership import _digest
 from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.tutor.graph_files import _read_text
@@ -33,10 +33,6 @@ def test_a_directory_in_a_files_place_leaves_no_descriptor_open(
     """A daemon that looks at such a file every minute would otherwise run out of descriptors within a day."""
     before = count_open()
     for _ in range(3):
-        try:
+        with suppress(OSError):
             assert read(tmp_path) == ""
-        except FileRefusedError as error:
-            assert "not an ordinary file" in error.what
-        except OSError as error:
-            assert "not an ordinary file" in str(error)
     assert count_open() == before
