@@ -22,6 +22,7 @@ from tacitd.errors import TacitdError
 from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
+from tacitd.state.first_design import list_left
 from tacitd.state.paths import SNAPSHOT
 from tacitd.work import work_status
 from tacitd.work.status_parts import StatusPart
@@ -266,6 +267,7 @@ def list_app_degradations(app: App) -> list[Degradation]:
         *_unfinished_degradations(app),
         *_busy_degradations(app),
         *_recovered_degradations(app),
+        *_earlier_degradations(app),
         *app.outdated,
     ]
 
@@ -310,3 +312,19 @@ def _recovered_degradations(app: App) -> list[Degradation]:
         )
         for copy in app.late_writes.recovered
     ]
+
+
+def _earlier_degradations(app: App) -> list[Degradation]:
+    """Files of the first design in the state directory."""
+    left = [str(path.relative_to(app.paths.state_dir)) for path in list_left(app.paths.state_dir)]
+    if not left:
+        return []
+    named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    what = (
+        f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
+        "paused there counts; what waited there is not learned"
+    )
+    hint = (
+        "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
+    )
+    return [Degradation("state.earlier", what, hint)]

@@ -147,7 +147,7 @@ def _read_first_design(state_dir: Path) -> dict[Key, Choice]:
             continue
         if record.get("held"):
             found[scope, name, "pause"] = Choice(scope, name, "pause", "", _time_of(record))
-        elif scope == "all":
+        elif scope == "all" and not record.get("alone"):
             found = {key: choice for key, choice in found.items() if choice.what != "pause"}
         else:
             found.pop((scope, name, "pause"), None)

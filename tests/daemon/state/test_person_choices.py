@@ -134,8 +134,10 @@ def test_the_first_designs_choices_are_read_once(state: Path) -> None:
         ("session", "s1", True),
         ("session", "s2", True),
         ("session", "s2", False),
+        ("all", "", True),
     ):
         pauses.append({"at": 1.0, "scope": scope, "name": name, "held": held})
+    pauses.append({"at": 1.0, "scope": "all", "name": "", "held": False, "alone": True})
     before = (state / "projects.jsonl").read_bytes()
     wanted = {
         ("project", "/a", "exclude"),
