@@ -367,7 +367,7 @@ class Plugin(Struct, frozen=True):
     """Whether the handler is offered records of transcripts, and the ends of the sessions in which it was. A handler that
     needs only jobs, messages and the starts of sessions sets False: its positions then move without anything being decoded."""
     lanes: int = 1
-    """The number of projects for which it may run at once."""
+    """1: it runs for one project at a time. More: for as many at once as there are workers."""
     single_store: bool = False
     """Whether it keeps one store for all projects: its work then is one queue, in the order in which it came."""
     gather: Gather | str | None = None
