@@ -162,9 +162,14 @@ def begun(scene: Scene) -> list[str]:
     return [event.session for event in scene.handler.events if isinstance(event, SessionStarted)]
 
 
-def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(tmp_path: Path) -> None:
+def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Thousands begin together when transcripts are caught up, and what a handler does then is about the project: it must be
     done before a prompt of the session is put to the model."""
+    monkeypatch.setattr(
+        "tacitd.work.reader.PASS_SECONDS", 60.0
+    )  # one pass reads all of them, however slow the machine is
     scene = Scene(tmp_path)
     other = scene.project("other")
     for number in range(9):
