@@ -41,7 +41,7 @@ MAY = {
     "control": {"clock", "errors", "events"},
     "model": {"clock", "config", "errors", "events", "text"},
     "sources": {"clock", "errors", "events", "files", "handler", "text"},
-    "state": {"__version__", "clock", "contract", "errors", "events", "files"},
+    "state": {"__version__", "clock", "contract", "errors", "events", "files", "text"},
     "store": {"clock", "contract", "errors", "state"},
     "contract": set(),
     "work": {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tacitd.errors import ConfigError
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
+from tacitd.text.lazy_pattern import compile_lazily
 
 if TYPE_CHECKING:
     from tacitd.contract import Tx
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 ENGINE = "engine"
 ENGINE_STEPS = ("tacitd:schema.sql",)
 """The engine's steps, as those of a plugin: `"package:file.sql"`."""
-_MARKED = re.compile(r"(\w+) TEXT\b(?:(?! TEXT\b)[^\n])*?(?:--|/\*) text\b")
+_MARKED = compile_lazily(r"(\w+) TEXT\b(?:(?! TEXT\b)[^\n])*?(?:--|/\*) text\b")
 
 
 def read_step(step: str) -> str:

@@ -9,12 +9,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
+from tacitd.text.lazy_pattern import compile_lazily
 
 if TYPE_CHECKING:
     from tacitd.contract import Executed, Row, Tx, Value
 
 T = TypeVar("T")
-_OWN = re.compile(
+_OWN = compile_lazily(
     r"\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
 )
 """Statements that only this module runs."""
