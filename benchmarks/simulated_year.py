@@ -20,23 +20,24 @@ from typing import Any
 
 from tacitd.clock import utc_millis
 from tacitd.config.model_settings import BudgetSettings
-from tacitd.consumers.compaction import compact_log
-from tacitd.consumers.consumer import Consumer
-from tacitd.consumers.dead_letters import DeadLetters
-from tacitd.consumers.snapshots import read_commits
-from tacitd.events import Event, Message, Prompt, SessionEnded
+from tacitd.contract import Tx
+from tacitd.events import Message, Prompt, SessionEnded, TranscriptGrew
 from tacitd.files.disk import RealDisk
 from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, RewriteFile, SwapLine, TakeLine, digest_of
 from tacitd.files.transaction import History
-from tacitd.handler import BaseHandler, Done, Outcome, Plugin, Tools
+from tacitd.handler import Commit, Plugin
 from tacitd.model.budget import Budget
 from tacitd.model.port import Tier
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
 from tacitd.state.layout import StateLayout
+from tacitd.store import Store
 from tacitd.testing import FakeClock
+from tacitd.work.commit_rows import SCHEMA, insert_commit, list_unfolded
+from tacitd.work.commit_rows import fold_commits as fold_commits_of
+from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning.refusals import RefusalLog, RefusedText
 from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 
@@ -65,25 +66,6 @@ class UnsyncedDisk(RealDisk):
         """Nothing."""
 
 
-class UnopenedHandler(BaseHandler):
-    """In the place of a handler, which no daemon opens here."""
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Nothing."""
-        return Done()
-
-
-class UnopenedLearning(UnopenedHandler):
-    """Learning, with what its log amounts to."""
-
-    def __init__(self, log: Path) -> None:
-        self._log = log
-
-    def take_snapshot(self) -> Mapping[str, Any]:
-        """The state as JSON."""
-        return encode_state(fold_commits(read_commits(Log(self._log))))
-
-
 @dataclass(slots=True)
 class SimulatedProject:
     """A project, and the lines of its LEARNED.md in their order."""
@@ -102,7 +84,7 @@ class SimulatedUse:
     clock: FakeClock = field(default_factory=lambda: FakeClock(wall=time.time()))
     disk: UnsyncedDisk = field(default_factory=UnsyncedDisk)
     projects: list[SimulatedProject] = field(default_factory=list)
-    consumers: dict[str, Consumer] = field(default_factory=dict)
+    plugins: dict[str, Plugin] = field(default_factory=dict)
 
     def write(self) -> None:
         """Write everything. The clock ends now."""
@@ -111,15 +93,13 @@ class SimulatedUse:
         layout = StateLayout(self.state)
         self.projects = [SimulatedProject(self._make_project(n)) for n in range(PROJECTS)]
         for plugin in find_plugins().plugins:
-            log = Log(layout.make_handler_dir(plugin.name) / "log.jsonl", self.disk)
-            handler = UnopenedLearning(log.path) if plugin.name == "learning" else UnopenedHandler()
-            self.consumers[plugin.name] = Consumer(plugin, handler, log, self.clock)
-            self.consumers[plugin.name].record_first_start(self.clock.now())
+            layout.make_handler_dir(plugin.name)
+            self.plugins[plugin.name] = plugin
         stores = Stores(
             History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk),
             Budget(Log(self.state / "budget.jsonl", self.disk, terminated=True), _CAPS, self.clock),
             Log(self.state / "own-sessions.jsonl", self.disk),
-            DeadLetters(Log(self.state / "dead.jsonl", self.disk), self.clock.now),
+            Store.open(self.state, self.clock, SCHEMA),
             RefusalLog(layout.make_handler_dir("learning"), self.disk),
             Log(layout.make_handler_dir("learning") / "quarantine.jsonl", self.disk),
             ShownTexts(Log(self.state / "session-context.jsonl", self.disk), self.clock),
@@ -130,8 +110,9 @@ class SimulatedUse:
                 self.clock.advance(DAY / SESSIONS)
             if day % START_DAYS == START_DAYS - 1:
                 self._shorten_logs(stores)
-        for consumer in self.consumers.values():
-            consumer.log.close()
+        with stores.store.write() as tx:
+            tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now - self.days * DAY))
+        stores.store.close()
 
     def _make_project(self, number: int) -> Path:
         root = self.home / "work" / f"project{number:02}"
@@ -148,30 +129,73 @@ class SimulatedUse:
         prompts = [_make_prompt(session, n, self.clock.now(), project.root) for n in range(PROMPTS)]
         ends = _measure_transcript(prompts, path if kept else None)
         batch, facts = f"{number:016x}", [f"Prefers the option {number} of the tool {number % 97}: {WORDS}"]
-        for name, consumer in self.consumers.items():
-            cursor = consumer.get_cursor(path)
-            cursor.session, cursor.cwd = session, str(project.root)
-            for upto, some, data in _list_commits(consumer.plugin, prompts, ends, batch, facts, project.root):
-                at = position_at(path, upto) if kept else Position(upto, 1)
-                consumer.commit(cursor, at, some, data)
-            made = self._write_lines(number, project, prompts, facts, stores) if name == "learning" else {}
-            consumer.commit_event(SessionEnded.stored_name, cursor, session, made)
-            if name == "profile":
-                consumer.commit_event(
-                    Message.stored_name,
-                    None,
-                    f"learning:{self.clock.now()!r}:{session}:{ends[-1]}",
-                    {"kind": "nothing"},
+        made = self._write_lines(number, project, prompts, facts, stores)
+        with stores.store.write() as tx:
+            numbers = self._store_prompts(tx, path, prompts, ends[-1], kept=kept)
+            for name, plugin in self.plugins.items():
+                if not plugin.reads_records:
+                    continue
+                for upto, _, data in _list_commits(plugin, prompts, ends, batch, facts, project.root):
+                    if data:
+                        commit = Commit(
+                            self.clock.now(), TranscriptGrew.stored_name, str(path), session, upto, data
+                        )
+                        insert_commit(tx, name, commit)
+                finish_prompts(tx, name, numbers, self.clock.now())
+                tx.execute(
+                    "INSERT INTO adapter_position VALUES(?, ?, ?, ?, ?)", name, str(path), *[ends[-1]] * 3
                 )
+                if name == "learning" and made:
+                    insert_commit(
+                        tx,
+                        name,
+                        Commit(self.clock.now(), SessionEnded.stored_name, str(path), session, -1, made),
+                    )
+                if name == "profile":
+                    found = Commit(
+                        self.clock.now(),
+                        Message.stored_name,
+                        "",
+                        f"learning:{number}",
+                        -1,
+                        {"kind": "nothing"},
+                    )
+                    insert_commit(tx, name, found)
         _note_calls(number, session, prompts, project.root, stores)
         if number % 50 == 0:
-            where = {"transcript": str(path), "prompts": [prompts[0].id], "from": 0, "upto": ends[0]}
-            stores.dead.add_letter("learning", "the answer cannot be used", where)
+            with stores.store.write() as tx:
+                finish_prompts(
+                    tx,
+                    "learning",
+                    numbers[:1],
+                    self.clock.now(),
+                    state="rejected",
+                    reason="the answer cannot be used",
+                )
             stores.quarantine.append({"project": str(project.root), "line": WORDS})
         if number % 5 == 0:
             refused = [RefusedText("fact", f"{number} {WORDS}", "nobody typed it")]
             stores.refusals.add(refused, project.root, batch, [p.text for p in prompts], self.clock.now())
         stores.shown.note_sections(session, {"learning": f"{number}", "profile": "p", "lessons": "l"})
+
+    def _store_prompts(self, tx: Tx, path: Path, prompts: list[Prompt], end: int, *, kept: bool) -> list[int]:
+        at = position_at(path, end) if kept else Position(end, 1)
+        tx.execute(
+            "INSERT INTO transcript(path, source, offset, crc, session, cwd) VALUES(?, 'claude-code', ?, ?, ?, ?)",
+            str(path),
+            at.offset,
+            at.crc,
+            prompts[0].session,
+            prompts[0].cwd,
+        )
+        reading = [name for name, plugin in self.plugins.items() if plugin.reads_records]
+        numbers = list[int]()
+        for prompt in prompts:
+            stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", str(path), None), self.clock.now())
+            if stored is not None:
+                queue_prompt(tx, stored.number, reading)
+                numbers.append(stored.number)
+        return numbers
 
     def _write_lines(
         self, number: int, project: SimulatedProject, prompts: list[Prompt], facts: list[str], stores: Stores
@@ -223,8 +247,9 @@ class SimulatedUse:
 
     def _shorten_logs(self, stores: Stores) -> None:
         """What a start of the daemon does with its logs."""
-        for consumer in self.consumers.values():
-            compact_log(consumer, os.path.lexists)
+        state = encode_state(fold_commits(list_unfolded(stores.store.rows, "learning")))
+        with stores.store.write() as tx:
+            fold_commits_of(tx, "learning", state, self.clock.now())
         stores.history.compact_log()
         stores.budget.compact_log()
         stores.refusals.load()
@@ -238,7 +263,7 @@ class Stores:
     history: History
     budget: Budget
     own: Log
-    dead: DeadLetters
+    store: Store
     refusals: RefusalLog
     quarantine: Log
     shown: ShownTexts

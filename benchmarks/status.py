@@ -96,15 +96,13 @@ def measure(home: Path, calls: int, plugins: tuple[Plugin, ...]) -> tuple[float,
         loop = threading.Thread(target=app.run)
         loop.start()
         try:
-            if "behind" not in app.engine.consumers:
+            if "behind" not in app.handlers:
                 app.engine.sync()
-            while app.engine.call(lambda: bool(app.engine.pool.unread_paths)):
+            while app.engine.call(lambda: app.engine.reader.has_unread):
                 time.sleep(0.1)
             return _measure_running(app, places.socket, calls)
         finally:
-            if (behind := app.engine.consumers.get("behind")) is not None and isinstance(
-                behind.handler, Behind
-            ):
+            if (behind := app.handlers.get("behind")) is not None and isinstance(behind.handler, Behind):
                 behind.handler.ended.set()
             app.request_stop()
             loop.join()

@@ -62,8 +62,8 @@ FULL = {"TACITD_EXAMPLES": "1"}
 COUNTED = FULL | {"TACITD_COUNT_FAULTS": "1"}
 ROWS = (
     SoakRow(1, "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
-    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}consumers", f"{HANDLERS}learning/test_learning_disk_faults.py"), COUNTED),
-    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}consumers", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", f"{HANDLERS}profile", f"{HANDLERS}learner", f"{HANDLERS}lessons"), COUNTED, least_faults=1000),
+    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{HANDLERS}learning/test_learning_disk_faults.py"), COUNTED),
+    SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", f"{HANDLERS}profile", f"{HANDLERS}learner", f"{HANDLERS}lessons"), COUNTED, least_faults=1000),
     SoakRow(4, "disk full for a minute", "no crash loop, under 1 % CPU, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py"), {"TACITD_FULL_DISK_SECONDS": "60"}),
     SoakRow(5, "200,000 appends over 2,000 files while stopped", "0 lost, caught up within 5 s; at most 6 times a JSON pass", benchmarks=(("catch_up.py",),)),
     SoakRow(6, "10,000 and 20,000 files in 5,000 directories", "ready within 1 s (2 s), caught up from positions within 2 s, under 60 MB (80 MB), idle under 0.3 %", benchmarks=(("memory.py", "--only", "files"),)),

@@ -23,6 +23,7 @@ from tacitd.plugins import FoundPlugins
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import START, FakeClock, ScriptedModel
+from tacitd.work.work_status import list_parked
 from tacitd_handlers.continuity import make_plugin as make
 from tacitd_handlers.continuity.handler import ContinuityHandler
 from tacitd_handlers.continuity.store import SessionStore
@@ -91,13 +92,14 @@ class World:
             found=found,
             model=self.make_model,
             watcher_for=SilentWatcher,
-            workers_for=lambda name, count: Inline(),
+            pool=Inline(),
         )
         self.app.open()
 
     def kill(self) -> None:
         """Kill the daemon without saving anything."""
         self.app.engine.follower.stop()
+        self.app.store.close()
         self.app.lock.release()
 
     def restart(self) -> None:
@@ -109,10 +111,9 @@ class World:
         self.clock.advance(seconds)
         self._age(seconds)
         engine = self.app.engine
-        engine._poll_files(full=True)
-        for _ in range(500):
-            engine.run_iteration()
-            if not (engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready):
+        for number in range(500):
+            engine.run_pass(full=not number)
+            if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
                 return
         raise AssertionError("it never comes to rest")
 
@@ -227,14 +228,16 @@ class World:
         return path
 
     def status(self) -> Mapping[str, Any]:
-        made: Mapping[str, Any] = self.app.engine.consumers["continuity"].handler.status()
+        made: Mapping[str, Any] = self.app.handlers["continuity"].handler.status()
         return made
 
     def degraded(self) -> list[str]:
         return [one.id for one in self.app.degraded.values()]
 
     def parked(self) -> list[str]:
-        return [why.reason for _, why in self.app.engine.dispatcher.work_queue.list_parked()]
+        app = self.app
+        found = list_parked(app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now())
+        return [one.reason for one in found]
 
     def forget(self) -> None:
         """Remove everything that tacitd knows, except the sessions' files."""
@@ -245,7 +248,7 @@ class World:
 
 def run_job(world: World) -> None:
     """Run the job that looks for sessions that paused."""
-    world.app.engine.dispatcher.post_event(Due("pauses"), "continuity")
+    world.app.handlers["continuity"].post(Due("pauses"))
     world.settle(1)
 
 

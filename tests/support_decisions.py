@@ -43,6 +43,7 @@ def decide(
     done = decide_line(bench.handler, bench.tools(), Decision(item.id, choice, item.root, text))
     if purge:
         purge_texts(bench.state, done.texts)
+        bench.log.purge(done.texts)
         purge_words(bench.handler, bench.tools(), item.id, done.texts)
     bench.play_posted()
     notice(bench)

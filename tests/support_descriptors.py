@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tacitd.files.disk import RealDisk
+from tacitd.store import Store
 
 MANY = 64
 """Maximum descriptors that are open when a process ends: about 15 belong to pytest and its workers."""
@@ -45,8 +46,18 @@ class Descriptors:
     @contextmanager
     def given_back(self) -> Iterator[None]:
         """Close what was opened in the block and is still open at its end."""
-        before = set(self._open)
-        yield
+        before, stores = set(self._open), list[Store]()
+        with pytest.MonkeyPatch.context() as patch:
+            connect = Store._connect
+
+            def connecting(store: Store) -> None:
+                stores.append(store)
+                connect(store)
+
+            patch.setattr(Store, "_connect", connecting)
+            yield
+        for store in stores:
+            store.close()
         for fd in self._open - before:
             self._open.discard(fd)
             os.close(fd)

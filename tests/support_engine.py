@@ -14,26 +14,30 @@ import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from support_beginnings import RECENT, beginning, is_new
-from tacitd.app import App, WorkersFor, build_app
+from tacitd.app import App, build_app
 from tacitd.config.settings import Config
-from tacitd.dispatch.costly_parts import CostlyParts
-from tacitd.dispatch.dispatcher import Dispatcher
-from tacitd.dispatch.workers import Work
 from tacitd.errors import FileBusyError
 from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
 from tacitd.handler import Commit, Done, Gather, Job, Outcome, Plugin, Tools
+from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
+from tacitd.state.person_choices import Scope
 from tacitd.testing import FakeClock, ScriptedModel
+from tacitd.work.pauses import set_pause
+from tacitd.work.rescue import list_rescued
+from tacitd.work.task_runner import InlineExecutor
+from tacitd.work.work_status import list_parked
 
 Script = Callable[[Event], Any]
 
@@ -124,21 +128,18 @@ def ids(scene: Scene, number: int = 0) -> list[str]:
     return [str(word) for word in scene.handlers[number].did]
 
 
-class Inline:
+class Inline(InlineExecutor):
     """A pool that runs work at once, in the engine's thread."""
 
     def __init__(self) -> None:
-        self.works: deque[Work] = deque()
+        self.works: deque[Callable[[], object]] = deque()
         self.held = False
 
-    def submit(self, work: Work) -> None:
-        if self.held:
-            self.works.append(work)
+    def submit(self, fn, /, *args, **kwargs):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN002, ANN003, ANN201
+        if self.held and not (args and getattr(args[0], "plugin", "") == "engine"):
+            self.works.append(lambda: fn(*args, **kwargs))
         else:
-            work()
-
-    def stop(self, grace: float) -> bool:
-        return not self.works
+            fn(*args, **kwargs)
 
 
 class Scene:
@@ -156,17 +157,17 @@ class Scene:
         clock: FakeClock | None = None,
         model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
         begins: str = RECENT,
-        workers_for: WorkersFor | None = None,
+        pool: Executor | None = None,
         **environ: str,
     ) -> None:
-        """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`. `workers_for` replaces the
+        """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`. `pool` replaces the
         workers, which otherwise run in the test's thread."""
         self.tmp = tmp.resolve()
         self.begins = begins
         self.version = "2.1.328"
         """The client that writes the records."""
         self.clock = clock or FakeClock()
-        self.held, self.model, self.workers_for = held, model, workers_for
+        self.held, self.model, self.given_pool = held, model, pool
         self.lanes, self.single_store, self.pays, self.jobs = lanes, single_store, pays, jobs
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
@@ -193,16 +194,10 @@ class Scene:
             found=FoundPlugins(tuple(slices)),
             model=self.model,
             watcher_for=SilentWatcher,
-            workers_for=self.workers_for or self._choose_pool,
+            pool=self.given_pool or self.pool,
         )
-        # A part that takes long is kept until the clock has moved on, which this clock does only when it is told to.
-        self.app.status_parts = CostlyParts(self.clock.monotonic, lambda: 0.0)
         self.engine = self.app.engine
         self.app.open()
-
-    def _choose_pool(self, name: str, count: int) -> Inline:
-        """A handler's status is asked for at once, also where its work is held."""
-        return Inline() if name.startswith("status-") else self.pool
 
     def _slice(self, number: int, handler: Scripted) -> Plugin:
         pays = self.pays[number] if number < len(self.pays) else True
@@ -225,30 +220,51 @@ class Scene:
     def kill(self) -> None:
         """Kill the daemon without saving anything."""
         self.app.engine.follower.stop()
+        self.app.store.close()
         self.app.lock.release()
+
+    def forget_store(self) -> None:
+        """Delete the store of a daemon that does not run."""
+        for path in (self.tmp / "state").glob("tacitd.sqlite*"):
+            path.unlink()
 
     @property
     def handler(self) -> Scripted:
         return self.handlers[0]
 
-    @property
-    def dispatcher(self) -> Dispatcher:
-        return self.engine.dispatcher
+    def post(self, event: Event, only: str | None = None) -> None:
+        """Post an event without records to one handler, or to all."""
+        for name, one in self.app.handlers.items():
+            if only in (None, name):
+                one.post(event)
+
+    def pause(self, scope: Scope = "all", name: str = "", *, held: bool = True) -> dict[str, Any]:
+        """Pause, or resume with `held=False`, as the command does."""
+        self.engine.read_all()
+        return set_pause(self.app.store, self.app.paths.state_dir, scope, name, self.clock.now(), held=held)
+
+    def scan(self, paths: Sequence[Path], since: float, roots: Sequence[str] = ()) -> int:
+        """What `tacitd scan` asks for; returns how many of the paths are transcripts."""
+        found = self.call("scan", since=since, transcripts=list(map(str, paths)), projects=list(roots))
+        return int(found["transcripts"])
+
+    def rescued(self) -> list[dict[str, Any]]:
+        return list_rescued(self.app.store.rows, self.clock.now())
+
+    def call(self, method: str, **params: Any) -> Any:
+        """Call a method of the control socket. The loop is run by the test, so it is not waited for."""
+        return build_methods(self.app)[method](params)
 
     # time
 
     def settle(self, seconds: float = 2.0) -> None:
         """Let time pass, and iterate until nothing more happens."""
         self.clock.advance(seconds)
-        self.engine._poll_files(full=True)
-        for _ in range(300):
-            self.engine.run_iteration()
-            if not (
-                self.engine.inbox
-                or (self.engine.pool.unread_paths and not self.dispatcher.must_reading_wait())
-                or self.dispatcher.work_queue.lanes.has_ready
-            ):
-                self.dispatcher.outcomes.statuses.renew_all()  # as a person's `status` would see it
+        for number in range(300):
+            self.engine.run_pass(full=not number)
+            engine = self.engine
+            is_ready = bool(engine.runner.list_ready()) and not (self.pool.held or engine.problem)
+            if engine.problem or not (engine.inbox or engine.reader.has_unread or is_ready):
                 return
         raise AssertionError("it never comes to rest")
 
@@ -259,12 +275,13 @@ class Scene:
 
     def sync(self) -> Any:
         """Begin a sync, iterate until nothing more happens, and return the sync's future."""
-        future = self.engine._begin_sync().future
+        future = self.engine.begin_sync()
         self.settle(0)
         return future
 
     def parked(self) -> list[str]:
-        return [why.reason for _, why in self.dispatcher.work_queue.list_parked()]
+        found = list_parked(self.app.store.rows, self.engine.is_held, self.engine.choices, self.clock.now())
+        return [one.reason for one in found]
 
     # the person
 

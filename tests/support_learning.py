@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from support_commits import CommitStore
 from support_git import init
 from support_heard import write_heard
 from tacitd.errors import FileBusyError, TacitdError
@@ -79,7 +80,7 @@ class Bench:
         self.answer(*(rules or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)]))
         self.state = self.box / "state"
         self.home = self.state / "handlers" / "learning"
-        self.log = Log(self.home / "log.jsonl", disk)
+        self.log = CommitStore(self.state, "learning", self.clock)
         self.write = write
         self.modes: dict[Path, str] = {}
         self.history = self.make_history()
@@ -177,9 +178,7 @@ class Bench:
         self.open()
 
     def commits(self) -> Iterator[Commit]:
-        for record in self.log.read():
-            if record.get("k") == "done" and record["d"]:
-                yield Commit(*(record[key] for key in ("at", "ev", "t", "s", "o", "d")))
+        yield from self.log.read()
 
     def play(self, event: Event) -> Outcome:
         """Offer an event and apply the outcome, as the engine does. Raises FileBusyError."""
@@ -200,9 +199,8 @@ class Bench:
         kind, data = type(event).__name__, json.loads(json.dumps(dict(outcome.data)))
         if not data:
             return
-        record = {"k": "done", "at": self.clock.now(), "ev": kind, "t": where[0], "s": where[1], "o": upto}
-        self.log.append(record | {"d": data})
-        self.handler.committed(Commit(self.clock.now(), kind, *where, upto, data), self.tools())
+        commit = self.log.append(data, kind, *where, upto)
+        self.handler.committed(commit, self.tools())
 
     def play_posted(self) -> list[Outcome]:
         """Offer the events that the handler posted."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Batch, Done, Outcome, Row, Task, Tools, Tx
+from tacitd.engine import Engine, WorkPlan
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.sources.base import SessionClaim
@@ -21,9 +22,7 @@ from tacitd.testing import FakeClock
 from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import Observer, Reader
-from tacitd.work.task_rows import list_ready
 from tacitd.work.task_runner import InlineExecutor, Runnable, TaskRunner
-from tacitd.work.work_loop import WorkLoop, WorkPlan
 
 MINUTE = 60.0
 OPEN: list[WorkBench] = []
@@ -103,12 +102,12 @@ class WorkBench:
         )
         self.runner = TaskRunner(
             self.store,
-            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},  # type: ignore[arg-type,return-value]
+            {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},
             self.clock,
             pool=InlineExecutor(),
         )
         claims: Callable[[], Sequence[SessionClaim]] = tuple
-        self.loop = WorkLoop(
+        self.loop = Engine(
             self.store,
             follower,
             self.reader,
@@ -170,12 +169,9 @@ class WorkBench:
         self.clock.advance(seconds)
         for n in range(500):
             self.loop.run_pass(full=not n, asked=asked)
-            if not self.reader.has_unread and not self._is_ready():
+            if self.loop.problem or not (self.reader.has_unread or self.runner.list_ready()):
                 return self
         raise RuntimeError("there is still work")
-
-    def _is_ready(self) -> bool:
-        return bool(list_ready(self.store.rows, self.clock.now(), ())) and not self.loop.problem
 
     def leave(self) -> WorkBench:
         """All sessions fall silent for half an hour."""

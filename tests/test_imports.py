@@ -41,13 +41,25 @@ MAY = {
     "control": {"clock", "errors", "events"},
     "model": {"clock", "config", "errors", "events", "text"},
     "sources": {"clock", "errors", "events", "files", "handler", "text"},
-    "state": {"__version__", "clock", "contract", "errors", "events", "files"},
+    "state": {"__version__", "clock", "contract", "errors", "events", "files", "text"},
     "store": {"clock", "contract", "errors", "state"},
     "contract": set(),
-    "work": {"clock", "contract", "errors", "events", "plugin", "sources", "store", "text"},
-    "consumers": {"clock", "errors", "events", "files", "handler", "plugins", "sources", "state", "text"},
+    "work": {
+        "clock",
+        "config",
+        "contract",
+        "errors",
+        "events",
+        "files",
+        "handler",
+        "model",
+        "plugin",
+        "sources",
+        "state",
+        "store",
+        "text",
+    },
     "report": {"clock", "files", "model", "text"},
-    "dispatch": {"clock", "consumers", "errors", "events", "files", "handler", "model", "sources", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
 ROOT_MODULES = 19
@@ -72,8 +84,13 @@ def test_parts_import_only_what_they_may() -> None:
     assert find_wrong(limited, lambda m: m.parts - MAY[m.part] - {m.part}) == {}
 
 
-STORE_FILES = {"tacitd.store", "tacitd.state.store_files", "tacitd.state.store_faults"}
-"""The modules that name the store's file. Of these only `tacitd.store` opens it; the others rename it, or ask the system about it."""
+STORE_FILES = {
+    "tacitd.store",
+    "tacitd.state.store_files",
+    "tacitd.state.store_faults",
+    "tacitd.service.uninstall",
+}
+"""The modules that name the store's file. Of these only `tacitd.store` opens it; the others rename, leave or remove it, or ask the system about it."""
 
 
 def test_only_one_module_opens_the_store() -> None:
@@ -334,8 +351,8 @@ def test_no_callback_is_set_after_construction() -> None:
     among = [module for module in engine() if module.part != "files"]
     methods = {name for module in among for name in methods_in(module.tree)}
     callbacks = {name for module in among for name in callbacks_in(module.tree)}
-    assert "run_ready" in methods
-    assert {"_on_rewritten", "set_log_level"} <= callbacks
+    assert "start_ready" in methods
+    assert {"_on_asked", "set_log_level"} <= callbacks
     assert find_wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
 
 

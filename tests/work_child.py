@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tacitd.clock import SystemClock
 from tacitd.contract import Batch, Done, Outcome, Task, Tools, Tx
+from tacitd.engine import Engine, WorkPlan
 from tacitd.plugin import GatherRule
 from tacitd.sources.follow import Follower
 from tacitd.sources.projects import ProjectFinder
@@ -20,7 +21,6 @@ from tacitd.work.behind import BehindReader
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.reader import Observer, Reader
 from tacitd.work.task_runner import Runnable, TaskRunner
-from tacitd.work.work_loop import WorkLoop, WorkPlan
 
 QUIET, IDLE = 0.1, 1.5
 
@@ -63,11 +63,11 @@ def main() -> None:
     rule = GatherRule(quiet=QUIET, prompts=5)
     runner = TaskRunner(
         store,
-        {"toy": Runnable(run, lambda task: None, rule)},  # type: ignore[arg-type,return-value]
+        {"toy": Runnable(run, lambda task: None, rule)},
         clock,
         on_done=wake.set,
     )
-    loop = WorkLoop(
+    loop = Engine(
         store,
         Follower(source, clock, SilentWatcher, wake.set),
         reader,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,69 +19,68 @@ from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, load_config
-from tacitd.consumers.dead_letters import DeadLetters
-from tacitd.consumers.opening import make_consumers, open_consumer
-from tacitd.consumers.rescue import RescueLog
+from tacitd.contract import Done, Task, Tx
 from tacitd.control.server import Server
-from tacitd.dispatch.activities import Activities, Activity, describe_call, describe_change, describe_commit
-from tacitd.dispatch.backoff import Backoff
-from tacitd.dispatch.costly_parts import CostlyParts
-from tacitd.dispatch.dispatcher import Dispatcher
-from tacitd.dispatch.in_flight import InFlightPrompts
-from tacitd.dispatch.inbox import Inbox
-from tacitd.dispatch.lag_counters import LagCounters
-from tacitd.dispatch.lanes import Lanes
-from tacitd.dispatch.messages import MessageRouter
-from tacitd.dispatch.outcomes import Outcomes
-from tacitd.dispatch.pauses import PausedScopes, Refusals
-from tacitd.dispatch.pool import TranscriptPool
-from tacitd.dispatch.runner import HandlerRunner
-from tacitd.dispatch.status_cache import StatusCache
-from tacitd.dispatch.sync_waiters import SyncWaiters
-from tacitd.dispatch.unhandled import UnhandledRecords
-from tacitd.dispatch.watched_files import WatchedFiles
-from tacitd.dispatch.work_notes import WorkNotes
-from tacitd.dispatch.work_queue import WorkQueue
-from tacitd.dispatch.workers import ThreadPool, WorkerPool
-from tacitd.engine import MAX_SLEEP, Engine, EngineHost
+from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import TacitdError
-from tacitd.events import Project
+from tacitd.events import Due, Project
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
-from tacitd.files.replaced import EditGuards, replace_file
+from tacitd.files.replaced import EditGuards
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import Transaction
-from tacitd.handler import Commit, Degradation, Plugin, Tools
+from tacitd.handler import COMPACTION, Degradation, Tools
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.model_factory import load_own_sessions, make_claude_factory
+from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused, check_removed, note_removed
-from tacitd.schedule import Schedule
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
-from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.sessions import Sessions
-from tacitd.sources.transcript import read_records
 from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
-from tacitd.state.paths import SOCKET_FILE, Paths
+from tacitd.state.paths import Paths
 from tacitd.state.schema import check_schema
-from tacitd.state.write_modes import WriteModes
+from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_app_degradations, write_snapshot
+from tacitd.store import Store
 from tacitd.version_check import check_installed_version
+from tacitd.work.activities import Activities, Activity, describe_call, describe_change, describe_commit
+from tacitd.work.behind import BehindReader
+from tacitd.work.breaker import find_refusal
+from tacitd.work.breaker import list_degradations as list_closed
+from tacitd.work.commit_rows import SCHEMA, list_commits_since
+from tacitd.work.growth import GrowthReader
+from tacitd.work.growth_queue import Services
+from tacitd.work.handler_adapter import AdaptedHandler
+from tacitd.work.handler_start import adapt_handlers, describe_broken
+from tacitd.work.handler_tools import make_tools, root_of, settle_calls
+from tacitd.work.lookup import ProjectLookup
+from tacitd.work.reader import Observer, Reader
+from tacitd.work.status_parts import StatusParts
+from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_runner import Runnable, TaskRunner
+from tacitd.work.tries import Pauses
+from tacitd.work.watched_files import WatchedFiles
+from tacitd.work.work_notes import WorkNotes
+from tacitd.work.write_modes import WriteModes
 
 SourceFor = Callable[[Path, OwnCalls], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
-WorkersFor = Callable[[str, int], WorkerPool]
 A_DAY = 86400.0
+HOUSEKEEPING = 50.0
+"""Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
+GRACE = 11.0
+"""Seconds that tasks get when the daemon stops: longer than a model call gets, so that no child outlives the daemon."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,14 @@ class App:
     config: Config
     found: FoundPlugins
     clock: Clock
-    make_engine: InitVar[Callable[[EngineHost], Engine]]
+    store: Store
+    engine: Engine
+    services: Services
+    handlers: dict[str, AdaptedHandler]
+    """The handlers that run. What the others do waits."""
+    runnables: dict[str, Runnable]
+    watched: WatchedFiles
+    parts: StatusParts
     model: Model
     budget: Budget
     history: History
@@ -108,15 +115,10 @@ class App:
     degraded: dict[str, Degradation]
     set_log_level: Callable[[str], None]
     """Change the level of the log."""
-    status_parts: CostlyParts
     outdated: Sequence[Degradation] = ()
     """Whether another version is installed than the running one. Checked each minute."""
-    engine: Engine = field(init=False)
     _server: Server | None = None
     _is_open: bool = False
-
-    def __post_init__(self, make_engine: Callable[[EngineHost], Engine]) -> None:
-        self.engine = make_engine(self)
 
     def open(self) -> None:
         """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
@@ -128,25 +130,27 @@ class App:
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         earlier, since = list[Activity](), self.clock.now() - A_DAY
-        for name, consumer in list(self.engine.consumers.items()):
-
-            def note_commit(commit: Commit, plugin: Plugin = consumer.plugin) -> None:
-                if commit.at >= since:
-                    earlier.extend(describe_commit(plugin, commit))
-
-            broken = open_consumer(consumer, self.tools[name], note_commit)
-            if broken is not None:
-                self.degraded[f"{broken.id}:{name}"] = broken
-                del self.engine.consumers[name]
+        for name, one in list(self.handlers.items()):
+            try:
+                one.open()
+            except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+                self.degraded[f"handler.broken:{name}"] = describe_broken(name, error)
+                del self.handlers[name], self.runnables[name]
+                continue
+            for commit in list_commits_since(self.store.rows, name, since):
+                earlier.extend(describe_commit(one.plugin, commit))
         changes = [one for one in self.history.list_transactions() if one.state == "done" and one.at >= since]
         self.activities.load(earlier, changes)
         self.engine.start()
-        self.engine.dispatcher.messages.resend_unhandled(self.clock.now())
-        for name, consumer in self.engine.consumers.items():
-            for job in consumer.plugin.jobs:
-                self.engine.schedule.add_job(name, job, consumer.last_job_runs.get(job.name))
-        # The loop does not run yet, so this thread may wait.
-        self.engine.dispatcher.outcomes.statuses.refresh(1.0)
+        with self.store.write() as tx:
+            for one in self.handlers.values():
+                one.queue_leftover(tx)
+        for name, one in self.handlers.items():
+            ran: dict[str, float] = dict(
+                self.store.rows("SELECT name, succeeded FROM job WHERE plugin = ?", name)
+            )
+            for job in one.plugin.jobs:
+                self.engine.schedule.add_job(name, job, ran.get(job.name))
         self._is_open = True
         self._write_hook_script()
         self.run_housekeeping()
@@ -161,7 +165,8 @@ class App:
             logger.warning("the script for hooks cannot be written: {}", error.strerror)
 
     def run_housekeeping(self) -> None:
-        """Finish files that wait, check a refused configuration, save the budget, write the snapshot. Engine thread."""
+        """Finish files that wait, check a refused configuration, save the budget, check the store, write the snapshot. It looks
+        at files of persons, so it is not for the loop's thread."""
         try:
             self.follow_up.run_once()
         except (OSError, TacitdError) as error:
@@ -170,23 +175,47 @@ class App:
         check_removed(self)
         self.outdated = check_installed_version()
         self._save_budget()
-        if not self.stopping.is_set():  # its threads have ended then
-            self.engine.dispatcher.outcomes.statuses.renew_all()
+        with suppress(TacitdError):  # the loop meets it too, and says so
+            self.store.check()
         write_snapshot(self)
 
-    def list_host_degradations(self) -> Sequence[Degradation]:
-        """What is wrong with handlers, and with the parts that the engine does not know. Engine thread."""
-        return [*self.found.failed, *self.degraded.values(), *list_app_degradations(self)]
+    def check_sources(self) -> None:
+        """Compare the files that handlers watch now, in a worker."""
+        with self.store.write() as tx:
+            insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), self.clock.now())
+        self.engine.call_soon(lambda: None)
+
+    def run_own_job(self, task: Task, tools: object) -> Done:
+        """A job of the engine itself, in a worker."""
+        if task.key == SYNC_JOB:
+            changed = self.watched.poll_changes()
+
+            def queue(tx: Tx) -> None:
+                for name, event in changed:
+                    if name in self.handlers:
+                        self.handlers[name].queue_event(tx, event)
+
+            return Done(queue)
+        self.run_housekeeping()
+        return Done()
+
+    def list_degradations(self) -> list[Degradation]:
+        """What is wrong. Any thread."""
+        now = self.clock.now()
+        stored = [
+            Degradation(id, what, hint)
+            for id, what, hint in self.store.rows(
+                "SELECT id, what, hint FROM degradation WHERE owner = 'engine'"
+            )
+        ]
+        closed = list_closed(self.store.rows, now)
+        own = [*self.found.failed, *self.degraded.values(), *list_app_degradations(self)]
+        return [*self.engine.list_degradations(), *closed, *stored, *own]
 
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
         with suppress(OSError, TacitdError):
             self.budget.save_unwritten()
-
-    def list_directives(self, config: Config) -> list[Path]:
-        """The documents that apply to every project."""
-        home = Path(self.paths.home)
-        return [home / name[2:] if name.startswith("~/") else Path(name) for name in config.directives]
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
@@ -203,18 +232,12 @@ class App:
         """Stop everything and release the lock. Commits are durable already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
-        steps += [self.engine.dispatcher.stop, self.engine.follower.stop]
+        steps += [self._stop_tasks, self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [
-            self.follow_up.stop,
-            self.late_writes.close,
-            self._save_budget,
-            self.engine.save_positions,
-            self.engine.save_jobs,
-            self.engine.dispatcher.outcomes.statuses.close,
-        ]
-        steps += [self.run_housekeeping] if self._is_open else []
-        steps += [] if self._server is None else [self._remove_socket_file]
+        steps += [self.follow_up.stop, self.late_writes.close, self._save_budget]
+        steps += [lambda: write_snapshot(self)] if self._is_open else []
+        steps += [self.store.close]
+        steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]
         try:
             for step in steps:
                 try:
@@ -226,6 +249,10 @@ class App:
         finally:
             self.lock.release()
 
+    def _stop_tasks(self) -> None:
+        if not self.engine.runner.stop(GRACE):
+            logger.warning("stopped while tasks still ran")
+
     def listen(self, server: Server) -> None:
         """Answer calls until `close`, and write the socket's path for commands with another environment.
 
@@ -233,18 +260,7 @@ class App:
         """
         self._server = server
         server.open()
-        self._write_socket_file(server.path)
-
-    def _write_socket_file(self, socket: Path) -> None:
-        try:
-            replace_file(self.paths.state_dir / SOCKET_FILE, f"{socket}\n".encode(), mode=0o600)
-        except OSError as error:
-            # Run without it: otherwise a service manager would restart the daemon for ever.
-            logger.warning("{} cannot be written: {}", SOCKET_FILE, error.strerror)
-
-    def _remove_socket_file(self) -> None:
-        with suppress(OSError):
-            (self.paths.state_dir / SOCKET_FILE).unlink(missing_ok=True)
+        write_socket_file(self.paths.state_dir, server.path)
 
     def __enter__(self) -> App:
         try:
@@ -266,11 +282,11 @@ def build_app(
     found: FoundPlugins | None = None,
     model: Callable[[Config, Budget], Model] | None = None,
     watcher_for: WatcherFor = WatchdogWatcher,
-    workers_for: WorkersFor = ThreadPool,
+    pool: Executor | None = None,
     source_for: SourceFor = make_source,
     set_log_level: Callable[[str], None] = lambda _: None,
 ) -> App:
-    """Take the lock and build the parts. Nothing is watched, asked or written yet.
+    """Take the lock and build the parts. Nothing is watched or asked yet.
 
     `set_log_level` is called when a reload changes the level.
 
@@ -284,8 +300,13 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         check_schema(paths.state_dir)
-        parts = _Outside(paths, environ, clock, found, watcher_for, workers_for, source_for, set_log_level)
-        return _join_parts(parts, config, lock, model)
+        parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
+        store = Store.open(paths.state_dir, clock, SCHEMA)
+        try:
+            return _join_parts(parts, config, lock, store, model)
+        except BaseException:
+            store.close()
+            raise
     except BaseException:
         lock.release()
         raise
@@ -299,13 +320,17 @@ class _Outside(Struct, frozen=True):
     clock: Clock
     found: FoundPlugins
     watcher_for: WatcherFor
-    workers_for: WorkersFor
+    pool: Executor | None
     source_for: SourceFor
     set_log_level: Callable[[str], None]
 
 
 def _join_parts(
-    outside: _Outside, config: Config, lock: Lock, make_model: Callable[[Config, Budget], Model] | None
+    outside: _Outside,
+    config: Config,
+    lock: Lock,
+    store: Store,
+    make_model: Callable[[Config, Budget], Model] | None,
 ) -> App:
     """Build each part after the parts that it uses. No part is completed by a later assignment."""
     paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
@@ -326,7 +351,7 @@ def _join_parts(
     late_writes = LateWrites(clock, on_kept=unfinished.set)
     busy_files = BusyFiles(clock)
     guards = EditGuards(late_writes, busy_files)
-    write_modes = WriteModes(layout.open_log("projects.jsonl"), clock, config.projects.write)
+    write_modes = WriteModes(paths.state_dir, clock, config.projects.write, store)
 
     def is_off(root: Path) -> bool:
         return write_modes.get_mode(Project(root, False)) == "off"
@@ -348,77 +373,106 @@ def _join_parts(
         is_off=is_off,
     )
     degraded, tools = dict[str, Degradation](), dict[str, Tools]()
-    consumers, broken = make_consumers(found.plugins, layout.make_handler_dir, clock)
-    degraded.update(broken)
     note_removed(degraded, config)
-    sessions = Sessions(clock, config.session.idle, source.read_claims)
-    pauses = PausedScopes(layout.open_log("paused.jsonl"), clock)
-    breaker = GrowthBreaker(clock.monotonic, resumed=pauses.list_let_go(), on_open=pauses.let_go)
-    inbox, in_flight, watched_files = Inbox(wake), InFlightPrompts(), WatchedFiles(consumers)
-    lanes = Lanes(consumers, clock.monotonic)
-    work_queue = WorkQueue(consumers, lanes, clock.monotonic, projects.find_project, in_flight)
-    pool = TranscriptPool(consumers, source, work_queue.restart_transcript)
-    messages = MessageRouter(consumers, projects.find_project, work_queue.post_event)
-    notes = WorkNotes(consumers, projects.find_project, activities, clock)
-    unhandled = UnhandledRecords(work_queue, pool, in_flight, projects.find_project, pauses)
-    follower = Follower(source, clock, outside.watcher_for, wake.set)
-    runner = HandlerRunner(
-        tools,
-        inbox.call_soon,
-        route_messages=messages.route_messages,
-        mark_discarded=budget.mark_discarded,
-        workers_for=outside.workers_for,
+    threads = outside.pool is None
+    notes = WorkNotes(activities, clock)
+    handlers, runnables, watched_projects = (
+        dict[str, AdaptedHandler](),
+        dict[str, Runnable](),
+        dict[Path, Project](),
     )
-    dispatcher = Dispatcher(
-        consumers=consumers,
-        work_queue=work_queue,
-        in_flight=in_flight,
-        pool=pool,
-        runner=runner,
-        messages=messages,
-        unhandled=unhandled,
-        refusals=Refusals(pauses, breaker, sessions, projects.find_project, clock),
-        watched_files=watched_files,
-        outcomes=Outcomes(
-            work_queue=work_queue,
-            pool=pool,
-            in_flight=in_flight,
-            runner=runner,
-            clock=clock,
-            backoff=Backoff(config.dispatch.first_pause, config.dispatch.longest_pause),
-            rescue=RescueLog(layout.open_log("rescue.jsonl"), clock),
-            dead_letters=DeadLetters(layout.open_log("dead.jsonl"), clock.now),
-            statuses=StatusCache(consumers, clock.now, clock.monotonic, outside.workers_for),
-            notes=notes,
+    services = Services(
+        store,
+        clock,
+        GrowthReader(store.rows, source, projects.find_project, lambda: reader.floor),
+        projects.find_project,
+        Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
+        write_modes.get_mode,
+        lambda task: find_refusal(store.rows, task.session, root_of(task), clock.now()),
+        partial(settle_calls, budget),
+        notes.note_parked,
+        handlers,
+        watched_projects,
+    )
+    adapted = adapt_handlers(found.plugins, config, services, layout, degraded)
+    for one in adapted:
+        if f"handler.broken:{one.name}" not in degraded:
+            handlers[one.name] = one
+            runnables[one.name] = Runnable(
+                one.run,
+                lambda task: None,
+                has_one_lane=one.has_one_lane,
+                committed=one.committed,
+            )
+    sessions = Sessions(clock, config.session.idle, source.read_claims)
+    lookup = ProjectLookup(projects.find_project, clock, threads=threads)
+    reading = [one for one in adapted if one.plugin.reads_records]
+    observers = [
+        Observer(
+            one.name,
+            one.observe if one.plugin.reads_records else None,
+            one.plugin.reads_records,
+            True,
+            True,
+            one.plugin.uses_model,
+        )
+        for one in adapted
+    ]
+    mode = config.projects.write
+    reader = Reader(store, source, lookup, observers, clock, default_mode=mode)
+    follower = Follower(source, clock, outside.watcher_for, wake.set)
+    runner = TaskRunner(
+        store,
+        runnables,
+        clock,
+        is_held=lambda task: engine.is_held(task),
+        on_done=wake.set,
+        pool=outside.pool,
+        pauses=services.pauses,
+    )
+    jobs = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
+
+    def post_job(tx: Tx, plugin: str, job: str) -> None:
+        handlers[plugin].queue_event(tx, Due(job))
+
+    def note_asked(more: int) -> None:
+        services.asked += more
+
+    engine = Engine(
+        store,
+        follower,
+        reader,
+        BehindReader(store, source, lookup, observers, clock, mode),
+        sessions,
+        runner,
+        lookup,
+        source,
+        WorkPlan(
+            {},
+            {ENGINE: jobs},
+            [one.name for one in reading],
+            [one.name for one in reading],
+            [one.name for one in adapted if any(job.name == COMPACTION for job in one.plugin.jobs)],
         ),
-        project_of=projects.find_project,
-        clock=clock,
+        clock,
+        wake,
+        post_job=post_job,
+        on_read=notes.note_read,
+        on_asked=note_asked,
+        default_mode=mode,
     )
     app = App(
         paths=paths,
         config=config,
         found=found,
         clock=clock,
-        make_engine=lambda host: Engine(
-            clock=clock,
-            follower=follower,
-            pool=pool,
-            sessions=sessions,
-            breaker=breaker,
-            project_of=projects.find_project,
-            pauses=pauses,
-            consumers=consumers,
-            watched_files=watched_files,
-            schedule=Schedule(clock),
-            wake=wake,
-            source=source,
-            dispatcher=dispatcher,
-            inbox=inbox,
-            host=host,
-            sync_waiters=SyncWaiters(unhandled, clock),
-            lag=LagCounters(consumers, follower.stamps, source.is_subagent),
-            notes=notes,
-        ),
+        store=store,
+        engine=engine,
+        services=services,
+        handlers=handlers,
+        runnables=runnables,
+        watched=WatchedFiles(handlers, watched_projects),
+        parts=StatusParts(handlers, clock, threads=threads),
         model=model,
         budget=budget,
         history=history,
@@ -434,55 +488,13 @@ def _join_parts(
         tools=tools,
         degraded=degraded,
         set_log_level=outside.set_log_level,
-        status_parts=CostlyParts(clock.monotonic),
     )
-    tools |= {name: _make_tools(one.plugin, app, layout) for name, one in consumers.items()}
+    runnables[ENGINE] = Runnable(app.run_own_job, lambda task: None)
+    for one in adapted:
+        tools[one.name] = one.tools = make_tools(one, app, layout)
     return app
 
 
 def _note_change(activities: Activities, done: Transaction) -> None:
     activities.follow_transaction(done)
     activities.add("changed", *describe_change(done))
-
-
-def _make_tools(one: Plugin, app: App, layout: StateLayout) -> Tools:
-    projects = app.projects
-
-    def degrade(what: Degradation) -> None:
-        app.degraded[f"{one.name} {what.id}"] = (
-            what  # the key has its name: no handler clears the degradation of another
-        )
-
-    def clear(id: str) -> None:
-        app.degraded.pop(f"{one.name} {id}", None)
-
-    return Tools(
-        clock=app.clock,
-        model=app.model,
-        history=app.history,
-        settings={name: app.config.get_section(name) for name in one.settings},
-        home=layout.make_handler_dir(one.name),
-        project_of=projects.find_project,
-        has_live_session=lambda project: app.engine.sessions.is_live_in(
-            lambda cwd: projects.find_project(cwd) == project
-        ),
-        degrade=degrade,
-        clear=clear,
-        directives=app.list_directives(app.config),
-        guards=app.guards,
-        write=app.config.projects.write,
-        write_mode_of=app.write_modes.get_mode,
-        list_sessions=app.engine.source.list_sessions,
-        list_positions=lambda: app.engine.consumers[one.name].list_positions(),
-        read_records=lambda path, start, upto: app.engine.dispatcher.unhandled.drop_paused(
-            read_records(app.engine.source, path, start, upto)
-        ),
-        read_tool_answers=app.engine.source.read_tool_answers,
-        announce=partial(app.activities.announce, one.name),
-        prompt_extensions=app.found.collect_prompt_extensions(),
-        person_rules=app.found.collect_person_rules(),
-        client_home=app.paths.config_dir,
-        post=lambda event: app.engine.call_soon(
-            lambda: app.engine.dispatcher.post_event(event, only=one.name)
-        ),
-    )

@@ -141,11 +141,20 @@ class Batch(Struct, frozen=True):
 # --- tasks -----------------------------------------------------------------------------------------------------------
 
 TaskKind = Literal[
-    "prompts", "session-started", "session-ended", "compaction", "job", "message", "file-changed"
+    "prompts",
+    "session-started",
+    "session-ended",
+    "compaction",
+    "job",
+    "message",
+    "file-changed",
+    "grew",
+    "committed",
 ]
 """prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
-watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`."""
+watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. grew, committed: of
+handlers of the first contract (`work/handler_adapter.py`) only."""
 
 
 class Task(Struct, frozen=True):

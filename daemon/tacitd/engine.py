@@ -1,497 +1,499 @@
-"""The loop: notices growth, reads it, dispatches it to handlers, and answers requests.
+"""The loop: notices growth, reads it, queues what is due, and begins tasks. One thread owns all of it.
 
-One thread owns everything. Other threads (socket, workers) only put a function into the inbox and wake the loop.
+It reads transcripts and rows, and decides. It touches no path below a project's root, no git and no file of a person: tasks
+do, in the workers. Nothing is kept here that the store does not have, but which sessions grew lately.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from loguru import logger
-from msgspec import Struct, field
+from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.consumers.consumer import Consumer, make_baseline_records
-from tacitd.consumers.cursor_table import Cursor, share_cursors
-from tacitd.dispatch.dispatcher import LONGEST_WAIT, Dispatcher
-from tacitd.dispatch.faults import explain_unwritten
-from tacitd.dispatch.inbox import Inbox
-from tacitd.dispatch.lag_counters import LagCounters
-from tacitd.dispatch.pauses import Pause, PausedScopes
-from tacitd.dispatch.pool import TranscriptPool
-from tacitd.dispatch.sync_waiters import SyncWaiter, SyncWaiters
-from tacitd.dispatch.watched_files import WatchedFiles
-from tacitd.dispatch.work_notes import WorkNotes
-from tacitd.errors import TacitdError
-from tacitd.events import Due, NoProject, Project, SessionEnded, SessionStarted
+from tacitd.contract import Tx
+from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.handler import Degradation
+from tacitd.plugin import GatherRule, TimedJob
 from tacitd.schedule import Schedule
-from tacitd.sources.base import SessionHint, Source
+from tacitd.sources.base import Source
 from tacitd.sources.follow import Follower
-from tacitd.sources.growth_breaker import GrowthBreaker
 from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
-from tacitd.sources.transcript import Tail
+from tacitd.store import Store
+from tacitd.work.behind import BehindReader
+from tacitd.work.client_hints import ClientHints, make_growth_due
+from tacitd.work.engine_problems import list_problems
+from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
+from tacitd.work.inbox import Inbox, make_stopped_error
+from tacitd.work.lookup import ProjectLookup
+from tacitd.work.missing_projects import find_missing_projects
+from tacitd.work.project_rows import Choices, read_choices
+from tacitd.work.prompt_rows import forget_old_texts
+from tacitd.work.reader import Grown, Reader
+from tacitd.work.recognition import RecognitionWatch
+from tacitd.work.task_rows import NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.task_runner import TaskRunner
 
-T = TypeVar("T")
-
-HOUSEKEEPING = 50.0
-"""Seconds. A person's edit of a handler's file is found then, and is to be followed within a minute."""
-RESCUE = 3600.0
+HOUSEKEEPING = 60.0
+"""Seconds between two looks at what is due once a minute."""
+ENGINE = "engine"
+"""The name under which the engine's own jobs are queued."""
 JUMP = 5.0
-"""Seconds by which the wall clock may drift between two passes of the loop before it counts as a jump."""
+"""Seconds by which the wall clock may drift between two passes before it counts as a jump."""
 FAULTS = 10
 """Failed passes in a row after which the loop ends."""
 SHOWN = 600.0
-"""Seconds for which a failed pass is a degradation, if no other fails."""
+"""Seconds for which a failed pass is a problem, if no other fails."""
+READ_AT_MOST = 200
+"""Passes of the reader that a command waits for."""
+GRACE = 60.0
+"""Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
+pressed, and appears in the file later."""
+SYNC_JOB = "sources"
+"""The engine's job that `sync` begins with: files that people edited are noticed."""
+T = TypeVar("T")
+AGAIN = (0.2, 1.0, 5.0, 10.0)
+"""Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
-"""Maximum seconds between two passes."""
 
 
-class SessionPlace(Struct, frozen=True):
-    """The directory in which a session works, from its transcript."""
+class WorkPlan(Struct, frozen=True):
+    """What the loop needs of the plugins, each by its name."""
 
-    cwd: str
-    project: Project | NoProject
-    is_new_session: bool
-    """`Tail.is_new_session`: it counts for the growth breaker."""
-
-
-class EngineHost(Protocol):
-    """What the engine calls of the program that it runs in. Engine thread only."""
-
-    def run_housekeeping(self) -> None:
-        """Do what is due once a minute and belongs to no part of the engine. Must not raise."""
-        ...
-
-    def list_host_degradations(self) -> Sequence[Degradation]:
-        """The degradations of the parts that the engine does not know."""
-        ...
+    rules: Mapping[str, GatherRule]
+    jobs: Mapping[str, Sequence[TimedJob]]
+    wants_ends: Sequence[str] = ()
+    wants_all_ends: Sequence[str] = ()
+    """Those that want the ends of sessions that belong to no project too."""
+    wants_compactions: Sequence[str] = ()
 
 
-class Engine(Struct):
-    """The parts, and the loop that runs them. `app.py` builds it."""
+class Engine:
+    """The parts, and the passes over them. Other threads use `call`, `call_soon`, `sync` and `stop` only."""
 
-    clock: Clock
-    follower: Follower
-    pool: TranscriptPool
-    sessions: Sessions
-    breaker: GrowthBreaker
-    project_of: Callable[[str], Project | NoProject]
-    pauses: PausedScopes
-    consumers: dict[str, Consumer]
-    watched_files: WatchedFiles
-    schedule: Schedule
-    wake: threading.Event
-    source: Source
-    dispatcher: Dispatcher
-    inbox: Inbox
-    host: EngineHost
-    sync_waiters: SyncWaiters
-    lag: LagCounters
-    notes: WorkNotes
-    started_at: float = 0.0
-    session_places: dict[str, SessionPlace] = field(default_factory=dict)
-    """Sessions whose directory is known, until they end."""
-    fault: Degradation | None = None
-    _fault_count: int = 0
-    _fault_at: float = 0.0
-    _unwritten: dict[str, Degradation] = field(default_factory=dict)
-    """The parts of the state that could not be written, and are tried again."""
-    _stop: threading.Event = field(default_factory=threading.Event)
-    _next_housekeeping: float = 0.0
-    _next_rescue: float = 0.0
-    _clocks: tuple[float, float] | None = None
-    """Wall and monotonic time of the pass before."""
-    _found_mtimes: dict[Path, float] = field(default_factory=dict)
-    """Growth that was found at the start or by `scan`, not watched: the mtime of each file, seconds since 1970."""
-    _compacting: dict[Path, str] = field(default_factory=dict)
-    """The sessions that a client is about to compact, by transcript."""
-    _nameless: set[Path] = field(default_factory=set)
-    """Transcripts in which no complete line names a session yet."""
+    def __init__(
+        self,
+        store: Store,
+        follower: Follower,
+        reader: Reader,
+        behind: BehindReader,
+        sessions: Sessions,
+        runner: TaskRunner,
+        lookup: ProjectLookup,
+        source: Source,
+        plan: WorkPlan,
+        clock: Clock,
+        wake: threading.Event,
+        *,
+        schedule: Schedule | None = None,
+        post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
+        on_read: Callable[[str, int], None] = lambda where, number: None,
+        on_asked: Callable[[int], None] = lambda more: None,
+        default_mode: str = "local",
+    ) -> None:
+        """`post_job` queues a timed job of a plugin of the first contract. `on_read` gets a project's name and how many prompts of it
+        were read. `on_asked` gets +1 when a caller begins to wait for everything, and -1 when it waits no more."""
+        self._store = store
+        self.follower = follower
+        self.reader = reader
+        self._behind = behind
+        self.sessions = sessions
+        self.runner = runner
+        self._lookup = lookup
+        self.source = source
+        self._plan = plan
+        self._clock = clock
+        self.wake = wake
+        self.schedule = schedule or Schedule(clock)
+        self.inbox = Inbox(wake)
+        self.recognition = RecognitionWatch()
+        self.started_at = clock.now()
+        self.is_first_start = False
+        self.first_start = 0.0
+        """Seconds since 1970, UTC."""
+        self.fault: Degradation | None = None
+        """Why a pass failed lately."""
+        self.choices = Choices()
+        """What a person chose, as of this pass."""
+        self._post_job = post_job
+        self._on_read = on_read
+        self._on_asked = on_asked
+        self._default_mode = default_mode
+        self._waiters: list[Future[None]] = []
+        self._hints = ClientHints(store, follower, sessions, source, plan.wants_compactions)
+        self._found_mtimes: dict[Path, float] = {}
+        """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
+        self._clocks: tuple[float, float] | None = None
+        self._fault_count, self._fault_at = 0, 0.0
+        self._stop = threading.Event()
+        self._ending: dict[Path, EndedSession] = {}
+        """Sessions that ended and whose last records are being read."""
+        self._next_due = 0.0
+        """When prompts or jobs are due next: seconds since 1970, UTC."""
+        self._next_housekeeping = 0.0
+        self._refused: tuple[float, int] = (0.0, 0)
+        """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
+        self.problem: UnwritableError | StoreLostError | None = None
+        """Why the last pass could not be committed; None if it was."""
+        self.passed_at = clock.now()
+        """When the last pass ended: seconds since 1970, UTC."""
 
-    # from other threads
+    # --- from other threads
 
     def call_soon(self, work: Callable[[], None]) -> None:
-        """Run this in the engine's thread soon."""
+        """Run this in the loop's thread soon."""
         self.inbox.call_soon(work)
 
     def call(self, work: Callable[[], T], timeout: float | None = 30.0) -> T:
-        """Run this in the engine's thread and return what it returns.
-
-        Raises TimeoutError after `timeout` seconds, UnavailableError if the engine has stopped.
-        """
+        """Run this in the loop's thread and return what it returns. Raises TimeoutError, UnavailableError."""
         return self.inbox.call(work, timeout)
 
     def sync(self, timeout: float | None = None) -> None:
-        """Return when every byte that exists now is handled or parked. Raises TimeoutError, UnavailableError."""
-        waiter = self.call(self._begin_sync, timeout)
+        """Return when every byte that exists now is ingested, and its tasks are done or parked. Raises TimeoutError,
+        UnavailableError."""
+        waiter = self.call(self.begin_sync, timeout)
         try:
-            waiter.future.result(timeout)
+            waiter.result(timeout)
         except TimeoutError:
-            self.call_soon(lambda: self.sync_waiters.drop_waiter(waiter))
+            self.call_soon(lambda: self._drop_waiter(waiter))
             raise
 
     def stop(self) -> None:
-        """Leave the loop at the end of this pass."""
+        """Leave `run` at the end of this pass. Any thread."""
         self._stop.set()
         self.wake.set()
 
-    # the loop
+    # --- start and stop
 
     def start(self) -> None:
-        """Begin to watch, list all transcripts, take those from before the first start as read, find those that are behind."""
-        self.started_at = self.clock.now()
-        self._clocks = self.started_at, self.clock.monotonic()
+        """Begin to watch, take what exists at the first start as read, and find the sessions that were open."""
+        now = self.started_at = self._clock.now()
+        self._clocks = now, self._clock.monotonic()
         self.follower.start()
         self.follower.list_all()
         known = self.follower.list_own()
-        if new := [consumer for consumer in self.consumers.values() if consumer.first_start is None]:
-            baselines = list(make_baseline_records(find_baselines(known), now := self.clock.now()))
-            for consumer in new:
-                consumer.record_first_start(now, baselines)
-        share_cursors([consumer.cursors for consumer in self.consumers.values()])
-        behind = self.lag.count_all(known)
-        self._correct_first_starts()
-        self._try_write("rescue", self.dispatcher.settle_rescued)
-        for path in behind:
-            self.pool.mark_unread(path)
-            self._found_mtimes[path] = known[str(path)].mtime_ns / 1e9
-        for path, cursor in self._list_open_sessions():
-            stamp = known.get(str(path))
-            at = stamp.mtime_ns / 1e9 if stamp is not None else cursor.logged_at
-            self.sessions.note_growth(path, cursor.session, cursor.cwd, at, mtime=at)
-        now = self.clock.monotonic()
-        self._next_housekeeping, self._next_rescue = now + HOUSEKEEPING, now + HOUSEKEEPING
+        if not self._store.rows("SELECT 1 FROM setting WHERE key = 'first start'"):
+            self.is_first_start = True
+            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(known))
+            with self._store.write() as tx:
+                tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now))
+        self._find_floor()
+        with self._store.write() as tx:
+            # What it waited for may have changed while no daemon ran.
+            tx.execute("UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> ''", now)
+        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
+        for name, stamp in known.items():
+            if stamp.size != offsets.get(name, 0):
+                path = Path(name)
+                self.reader.note_grown([path])
+                self._found_mtimes[path] = stamp.mtime_ns / 1e9
+        for session, path, cwd, last in self._store.rows(
+            "SELECT id, transcript, cwd, last FROM session WHERE ended IS NULL"
+        ):
+            seen = known.get(path)
+            at = seen.mtime_ns / 1e9 if seen is not None else last
+            self.sessions.note_growth(Path(path), session, cwd, last, mtime=at)
 
-    def _correct_first_starts(self) -> None:
-        for name, consumer in self.consumers.items():
-            self._try_write(f"first start of {name}", consumer.correct_first_start)
+    def _find_floor(self) -> None:
+        """Prompts from before the first start are not paid for. If that is in the future, the clock was wrong then, or is now."""
+        ((first,),) = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = 'first start'")
+        now = self._clock.now()
+        self.first_start = min(first, now)
+        self.reader.floor = self.first_start - GRACE
+        if first > now:
+            with self._store.write() as tx:
+                tx.execute("UPDATE setting SET value = ? WHERE key = 'first start'", repr(now))
 
-    def _list_open_sessions(self) -> Iterator[tuple[Path, Cursor]]:
-        """Sessions in which a handler did something and whose end it has not handled: the end is offered after a restart."""
-        for consumer in self.consumers.values():
-            found = consumer.cursors.iter_unhandled_ends()
-            yield from ((cursor.path, cursor) for cursor in found if cursor.session)
-
-    def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
-        """Run passes until `stop`. A pass that fails is logged, shown as a degradation, and repeated. After ten failures in a
-        row the exception is raised, so that a service manager restarts the daemon.
-
-        `on_iteration` is called after each pass; the loop sleeps for `max_sleep` seconds at most.
-        """
+    def run(self, on_pass: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
+        """Run passes until `stop`. `on_pass` is called after each; the loop sleeps for `max_sleep` seconds at most. A pass that
+        fails is logged, shown as a problem, and repeated; after ten in a row the exception is raised."""
         try:
             while not self._stop.is_set():
                 self._run_guarded()
-                on_iteration()
-                self.wake.wait(min(self._sleep_seconds(), max_sleep))
+                on_pass()
+                self.wake.wait(min(self.sleep_seconds(), max_sleep))
                 self.wake.clear()
         finally:
-            self._fail_waiters()
+            self.inbox.close()
+            for waiter in self._waiters:
+                waiter.set_exception(make_stopped_error())
 
     def _run_guarded(self) -> None:
         try:
-            self.run_iteration()
+            self.run_pass()
             self._fault_count = 0
-        except Exception as error:  # one failed pass must not end the daemon, and is shown
-            self._fault_count, self._fault_at = self._fault_count + 1, self.clock.monotonic()
+        except Exception as error:
+            self._fault_count, self._fault_at = self._fault_count + 1, self._clock.monotonic()
             logger.opt(exception=error).error("a pass of the engine's loop failed")
-            self.fault = Degradation(
-                "engine.fault", f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
-            )
+            what, hint = find_fault(error)
+            self.fault = Degradation("engine.fault", what, hint)
             if self._fault_count >= FAULTS:
                 raise
             self._stop.wait(min(5.0, 0.05 * 2**self._fault_count))
 
-    def _fail_waiters(self) -> None:
-        """No caller may wait for a loop that has ended."""
-        self.inbox.close()
-        self.sync_waiters.fail_all()
-
-    def _sleep_seconds(self) -> float:
+    def sleep_seconds(self) -> float:
+        """Seconds until the next pass is due without being woken."""
         if self.inbox or self._stop.is_set():
             return 0.0
-        if self.pool.unread_paths:
-            return LONGEST_WAIT if self.dispatcher.must_reading_wait() else 0.0
-        now = self.clock.monotonic()
+        mono, now = self._clock.monotonic(), self._clock.now()
+        if mono < self._refused[0]:
+            return self._refused[0] - mono
+        due = next_due(self._store.rows, now)
         nearest = min(
             self.follower.next_in(),
+            self.reader.next_in(),
             self.sessions.next_in(),
-            self.dispatcher.work_queue.next_in(),
+            self._next_housekeeping - mono,
+            self._next_due - now,
             self.schedule.next_in(),
-            self._next_housekeeping - now,
+            self.runner.next_in(),
+            due - now if due is not None else MAX_SLEEP,
         )
-        return max(0.005, min(nearest, MAX_SLEEP))
+        return max(0.005, min(nearest, MAX_SLEEP)) if not self.reader.has_unread else 0.0
 
-    def run_iteration(self) -> None:
-        """One pass: inbox, growth, reading, ends of sessions, due jobs, offers, housekeeping, syncs."""
+    # --- a pass
+
+    def run_pass(self, *, full: bool = False, asked: bool = False) -> None:
+        """Notice, read, end sessions, queue, begin. `full`: compare all files. `asked`: all prompts are due now.
+
+        If the store refuses, nothing moved, and the pass is tried again after a pause.
+        """
         self.inbox.run_pending()
-        self._poll_files(full=False)
-        self._read_transcripts()
-        for ended in self.sessions.take_ended():
-            self.end_session(ended)
-        self._post_compactions()
-        self._post_due()
-        self.dispatcher.offer_ready()
-        self.lag.note_positions()
-        self._housekeeping()
-        self.sync_waiters.resolve_settled(self.pool.unread_paths)
-
-    def _poll_files(self, *, full: bool) -> None:
-        self._watch_clock()
-        changes = self.follower.poll(full=full)
-        self.lag.note_files(changes)
-        for path in (*changes.created, *changes.changed):
-            if self.source.is_subagent(str(path)):
-                if (session := self.source.session_of_subagent(path)) is not None:
-                    self.sessions.note_subagent(session)
-            else:
-                self._found_mtimes.pop(path, None)
-                self.pool.mark_unread(path)
-        for path in changes.vanished:
-            self._found_mtimes.pop(path, None)
-            self._nameless.discard(path)
-            self.pool.mark_vanished(path)
-            self._try_write("rescue", lambda path=path: self.dispatcher.rescue_vanished(path))  # type: ignore[misc]
+        if self._clock.monotonic() < self._refused[0]:
+            return
+        try:
+            self._watch_clock()
+            self.choices = read_choices(self._store, self._default_mode, self._clock.now())
+            self._notice(full=full)
+            self._read()
+            self._end_sessions()
+            self._hints.post_compactions(self.reader.is_unread, self._clock.now())
+            self._queue_due(asked=asked)
+            self._keep_house()
+        except (UnwritableError, StoreLostError) as error:
+            pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]
+            self._refused = self._clock.monotonic() + pause, self._refused[1] + 1
+            if self.problem is None:
+                logger.warning("the store cannot be written: {}", error)
+            self.problem = error
+            if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
+                self._answer_waiters()
+            return
+        self._refused, self.problem = (0.0, 0), None
+        self.runner.start_ready()
+        self._resolve_waiters()
+        self.passed_at = self._clock.now()
 
     def _watch_clock(self) -> None:
-        """Trigger: the wall clock was set. Why: work that waits for a time of day was planned by the old clock. Outcome: it is
-        planned again. The schedule needs no such call, because it reads both clocks each time."""
-        now, monotonic = self.clock.now(), self.clock.monotonic()
-        before, self._clocks = self._clocks, (now, monotonic)
-        if before is not None:
-            jump = (now - before[0]) - (monotonic - before[1])
-            if abs(jump) > JUMP:
-                logger.warning("the clock jumped by {:.0f} s", jump)
-                self.dispatcher.replan_after_jump(jump)
-                self._correct_first_starts()
+        """Trigger: the wall clock was set. Why: due times are of the old clock. Outcome: what waits for a while goes on waiting for as
+        long; what waits for a time of day is tried again if the clock was set back."""
+        now, monotonic = self._clock.now(), self._clock.monotonic()
+        before = self._clocks
+        jump = (now - before[0]) - (monotonic - before[1]) if before is not None else 0.0
+        if abs(jump) > JUMP:
+            logger.warning("the clock jumped by {:.0f} s", jump)
+            with self._store.write() as tx:
+                tx.execute(
+                    "UPDATE task SET due = CASE WHEN not_before IS NULL THEN due + ? WHEN ? < 0 THEN ? ELSE due END "
+                    "WHERE due > ?",
+                    jump,
+                    jump,
+                    now,
+                    min(now, now - jump),  # what was due before stays due
+                )
+            self._find_floor()
+        self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again
 
-    def _read_transcripts(self) -> None:
-        if self.dispatcher.must_reading_wait():
+    def _notice(self, *, full: bool) -> None:
+        changes = self.follower.poll(full=full)
+        for path in (*changes.created, *changes.changed):
+            self._found_mtimes.pop(path, None)
+            if not self.source.is_subagent(str(path)):
+                self.reader.note_grown([path])
+            elif (session := self.source.session_of_subagent(path)) is not None:
+                self.sessions.note_subagent(session)
+        for path in changes.vanished:
+            self.reader.note_vanished(path)
+
+    def _read(self) -> None:
+        if not self.reader.next_in():
+            done = self.reader.read_pass()
+            for grown in done.grown:
+                self._note_grown(grown)
+            for where, number in done.prompts.items():
+                self._on_read(where, number)
+
+    def _note_grown(self, grown: Grown) -> None:
+        if grown.recognition is not None:
+            self.recognition.take_session(grown.path, grown.recognition)
+        if grown.read or grown.path not in self._ending:
+            self._ending.pop(grown.path, None)
+            if not self.reader.is_unread(
+                grown.path
+            ):  # otherwise an old session would end once for each slice
+                mtime = self._found_mtimes.pop(grown.path, None)
+                self.sessions.note_growth(grown.path, grown.session, grown.cwd, grown.time, mtime=mtime)
+
+    def _end_sessions(self) -> None:
+        for ended in self.sessions.take_ended():
+            self._ending[ended.path] = ended
+            for path in self._list_transcripts(ended):
+                self.reader.note_ended(path)
+        done = [
+            one
+            for one in self._ending.values()
+            if not any(self.reader.is_unread(path) for path in self._list_transcripts(one))
+        ]
+        if not done:
             return
-        for path, tail in self.pool.read_slices():
-            if path not in self.pool.unread_paths:  # otherwise an old session would end once for each slice
-                if tail.session:
-                    self._nameless.discard(path)
-                    self._note_session(path, tail)
-                else:
-                    self._note_nameless(path, tail)
-            self.notes.note_read(path, tail)
-            self.dispatcher.wake_transcript(path, tail)
+        now = self._clock.now()
+        with self._store.write() as tx:
+            for one in done:
+                for project, root in tx.rows(  # none if it ended before, and only part of a line came since
+                    "SELECT s.project, r.root FROM session s LEFT JOIN project r ON r.number = s.project "
+                    "WHERE s.id = ? AND s.ended IS NULL",
+                    one.session,
+                ):
+                    wanting = self._plan.wants_ends if project is not None else self._plan.wants_all_ends
+                    queue_session_task(tx, wanting, "session-ended", one.session, project, root or "", now)
+                tx.execute(
+                    "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL",
+                    now,
+                    one.why,
+                    one.session,
+                )
+                make_growth_due(tx, one.session, now)
+        for one in done:
+            del self._ending[one.path]
+        self._next_due = 0.0
 
-    def _note_session(self, path: Path, tail: Tail) -> None:
-        """The session grew: it is live, and its start is announced."""
-        self.sessions.note_growth(
-            path, tail.session, tail.cwd, tail.last_time, mtime=self._found_mtimes.get(path)
+    def _list_transcripts(self, ended: EndedSession) -> list[Path]:
+        """The transcripts of a session: its folder may have been renamed, or it continued in another file."""
+        found = self._store.rows("SELECT path FROM transcript WHERE session = ?", ended.session)
+        return list(dict.fromkeys([ended.path, *(Path(path) for (path,) in found)]))
+
+    def _queue_due(self, *, asked: bool) -> None:
+        now = self._clock.now()
+        prompts = find_due_prompts(self._store.rows, self._plan.rules, now, asked=asked)
+        jobs = find_due_jobs(self._store.rows, self._plan.jobs, now)
+        self._next_due = min(prompts.next_at, jobs.next_at)
+        planned = self.schedule.take_due()
+        if prompts.tasks or jobs.tasks or planned:
+            with self._store.write() as tx:
+                for task in (*prompts.tasks, *jobs.tasks):
+                    insert_task(tx, task, now)
+                for plugin, job in planned:
+                    self._post_job(tx, plugin, job)
+
+    def _keep_house(self) -> None:
+        if self._clock.monotonic() < self._next_housekeeping:
+            return
+        self._next_housekeeping = self._clock.monotonic() + HOUSEKEEPING
+        if self.fault is not None and self._clock.monotonic() - self._fault_at > SHOWN:
+            self.fault = None
+        self.reader.note_grown(list(self.reader.refused))  # the reason may be gone without growth
+        self._behind.read()
+        find_missing_projects(self._store, self._lookup, self.choices, self._clock.now())
+        with self._store.write() as tx:
+            forget_old_texts(tx, self._clock.now())
+
+    def read_all(self) -> None:
+        """Read what was written until now. Loop's thread."""
+        self._notice(full=True)
+        for _ in range(READ_AT_MOST):
+            if not self.reader.has_unread:
+                break
+            self._read()
+
+    # --- sync
+
+    def begin_sync(self) -> Future[None]:
+        """Make everything due, for a caller that waits until all of it is done or parked. Loop's thread."""
+        waiter: Future[None] = Future()
+        self._on_asked(1)
+        self._waiters.append(waiter)
+        self._notice(full=True)
+        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
+        own = self.follower.list_own()
+        self.reader.note_asked(
+            Path(name) for name, stamp in own.items() if stamp.size != offsets.get(name, 0)
         )
-        self._note_start(path, tail)
+        now = self._clock.now()
+        with suppress(UnwritableError), self._store.write() as tx:
+            if SYNC_JOB in {job.name for job in self._plan.jobs.get(ENGINE, ())}:
+                insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)
+            tx.execute(
+                "UPDATE task SET due = ? WHERE due > ? AND coalesce(not_before, 0) <= ?", now, now, now
+            )
+        return waiter
 
-    def _note_nameless(self, path: Path, tail: Tail) -> None:
-        """Trigger: no record names the session, and bytes without a newline follow. Why: they may be its only record, and are
-        read only at the end of a session. Outcome: until then, the session has the name of its file."""
-        stamp = self.follower.stamps.get(path)
-        if stamp is not None and stamp.size > tail.read_end:
-            self._nameless.add(path)
-            self.sessions.note_growth(path, path.stem, "", None, mtime=self._found_mtimes.get(path))
-
-    def _note_start(self, path: Path, tail: Tail) -> None:
-        """Announce a session in the project in which it works, once for each project.
-
-        Trigger: its first record that names a directory, or one that names another directory. Why: Claude Code begins a
-        transcript with records that name none, long before the first prompt. Outcome: a session counts for the directory in
-        which its prompts are typed.
-        """
-        session = tail.session
-        if not tail.cwd:
+    def _resolve_waiters(self) -> None:
+        if not self._waiters or self.inbox or self.reader.has_unread or self._ending:
             return
-        place = SessionPlace(tail.cwd, self.project_of(tail.cwd), tail.is_new_session)
-        before = self.session_places.get(session)
-        if place == before:
+        if self.runner.running or self.runner.list_ready():
             return
-        self.session_places[session] = place
-        if place.is_new_session:
-            at = tail.last_time or self.clock.now()
-            self.breaker.note_session(place.cwd, session, at, self.sessions.get_client(session))
-        self.watched_files.watch_project(place.project)
-        if before is None or before.project != place.project:
-            self.dispatcher.post_event(SessionStarted(session, path, place.project, self.clock.now()))
+        self._answer_waiters()
+
+    def _answer_waiters(self) -> None:
+        for waiter in self._waiters:
+            self._on_asked(-1)
+            waiter.set_result(None)
+        self._waiters.clear()
+
+    def _drop_waiter(self, waiter: Future[None]) -> None:
+        if waiter in self._waiters:
+            self._waiters.remove(waiter)
+            self._on_asked(-1)
 
     def take_hook_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
-        """What hooks of the client got from it: a transcript is read now, and a session that ended ends soon.
+        """What hooks of the client got from it. Loop's thread."""
+        self._hints.take_inputs(inputs)
 
-        Engine thread. An input that is not understood, and a path that is not a transcript of the source, have no effect.
-        """
-        hooks = self.source.hooks
-        for hint in () if hooks is None else map(hooks.read_hint, inputs):
-            if hint is not None:
-                self._take_hint(hint)
+    # --- pauses
 
-    def _take_hint(self, hint: SessionHint) -> None:
-        if hint.ended:
-            self.sessions.note_left(hint.session)
-        else:
-            self.sessions.note_returned(hint.session)
-        path = self.follower.note_hint(hint.transcript, at_once=hint.ended or hint.compacts)
-        if hint.compacts and path is not None:
-            self._compacting[path] = hint.session
+    def is_held(self, task: ReadyTask) -> bool:
+        """Whether a task must not begin: a person paused it, or its project's file system does not answer."""
+        if task.plugin == ENGINE:
+            return False
+        stuck = self._lookup.list_stuck()
+        choices = self.choices
+        if not (stuck or choices.paused_all or choices.paused_projects or choices.paused_sessions):
+            return False
+        found = self._store.rows("SELECT root FROM project WHERE number = ?", task.project)
+        root = found[0][0] if found else ""
+        if root and any(cwd == root or cwd.startswith(f"{root}/") for cwd in stuck):
+            return True
+        return choices.is_paused(root, task.session)
 
-    def _post_compactions(self) -> None:
-        """Announce the compactions of transcripts that are read."""
-        for path in [one for one in self._compacting if one not in self.pool.unread_paths]:
-            session, tail = self._compacting.pop(path), self.pool.get_tail(path)
-            if tail is not None:
-                self.dispatcher.post_compaction(path, session, self.project_of(tail.cwd))
-
-    def end_session(self, ended: EndedSession) -> None:
-        """A session ended: its queued prompts count as sent, and each handler that did or will do something in it gets the
-        event."""
-        tail = self.pool.release_queued(ended.path)
-        if ended.path in self._nameless:
-            self._nameless.discard(ended.path)
-            if tail is not None and tail.session:
-                self._note_start(ended.path, tail)  # its only record had no newline
-        # Its folder was renamed, or it continued in another file.
-        others = self.pool.find_by_session(ended.session)
-        for path in (ended.path, *others):
-            if (released := self.pool.release_queued(path)) is not None:
-                self.dispatcher.wake_transcript(path, released)
-        self.session_places.pop(ended.session, None)
-        for name, consumer in self.consumers.items():
-            cursor = consumer.get_cursor(ended.path)
-            is_behind = tail is not None and cursor.offset < tail.safe_end
-            if is_behind or cursor.has_unhandled_end:
-                cwd = (tail.cwd if tail is not None else "") or cursor.cwd
-                event = SessionEnded(ended.session, ended.path, self.project_of(cwd), ended.at, ended.why)
-                self.dispatcher.post_event(event, only=name)
-
-    def _housekeeping(self) -> None:
-        now = self.clock.monotonic()
-        if now < self._next_housekeeping:
-            return
-        self._next_housekeeping = now + HOUSEKEEPING
-        self.pool.retry_unreadable()
-        self.pool.evict_idle(self.sessions.is_live)
-        # After `evict_idle`: examining an item opens its transcript.
-        self.dispatcher.work_queue.forget_closed(self.pool.is_open)
-        self.notes.forget_closed(self.pool.is_open)
-        if self.fault is not None and now - self._fault_at > SHOWN:
-            self.fault = None
-        self._correct_first_starts()  # again, in case it could not be written
-        self.save_positions()
-        self.check_sources()
-        self.host.run_housekeeping()
-        if now >= self._next_rescue:
-            self._next_rescue = now + RESCUE
-            self._try_write("rescue", self.dispatcher.rescue_old)
-
-    def save_positions(self) -> None:
-        """Write positions that moved without a commit. A failed write is a degradation, and is tried again."""
-        for name, consumer in self.consumers.items():
-            self._try_write(f"positions of {name}", consumer.save_positions)
-
-    def save_jobs(self) -> None:
-        """Write when each job last succeeded, before the daemon stops. If it fails, the interval begins again."""
-        for name, consumer in self.consumers.items():
-            self._try_write(f"jobs of {name}", consumer.save_jobs)
-
-    def _try_write(self, what: str, work: Callable[[], None]) -> None:
-        """Run `work`. A failed write becomes a degradation; the loop continues."""
-        try:
-            work()
-        except (OSError, TacitdError) as error:
-            later = explain_unwritten(error)
-            logger.warning("{}: {}", what, later.reason)
-            self._unwritten[what] = Degradation("state.unwritable", f"{what}: {later.reason}", later.hint)
-        else:
-            self._unwritten.pop(what, None)
-
-    def _post_due(self) -> None:
-        for name, job in self.schedule.take_due():
-            self.dispatcher.post_event(Due(job), only=name)
-
-    def check_sources(self) -> None:
-        """Post the changes of the files that handlers watch, without waiting for the next comparison. Engine thread."""
-        for name, event in self.watched_files.poll_changes():
-            self.dispatcher.post_event(event, only=name)
-
-    # sync
-
-    def _begin_sync(self) -> SyncWaiter:
-        behind = self._read_behind()
-        for path in behind:
-            self.dispatcher.work_queue.list_items_of(path)  # makes the items that `make_all_due` makes due
-        self.pool.retry_unreadable()
-        self.dispatcher.make_all_due()
-        return self.sync_waiters.add_waiter(behind)
-
-    def _read_behind(self) -> dict[Path, int]:
-        """Read the transcripts that some handler has not handled to their end; return them with their sizes."""
-        self._poll_files(full=True)
-        self.check_sources()
+    def find_unread(self) -> dict[str, int]:
+        """By path, how many bytes of a transcript were not ingested."""
+        offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
         own = self.follower.list_own()
-        self.lag.count_all(own)  # and not the counts so far: what waits here is not to rest on them
-        # Unread files count as behind: one that was replaced by a smaller file is behind no position until it is read.
-        paths = self.lag.list_behind() | set(self.pool.unread_paths)
-        behind = {path: own[str(path)].size for path in paths if str(path) in own}
-        for path in behind:
-            self.pool.read_to_end(path, behind[path])
-        return behind
+        return {
+            name: stamp.size - offsets.get(name, 0)
+            for name, stamp in own.items()
+            if stamp.size > offsets.get(name, 0)
+        }
 
-    # asked for by a person
-
-    def set_pause(self, pause: Pause, *, held: bool) -> bool:
-        """Pause, or resume and open the growth breaker; return whether that changed anything. Engine thread.
-
-        Raises OSError if it cannot be written; then the pause does not change.
-        """
-        for path in self._read_behind() if not held else ():  # what was typed just now is counted too
-            self.dispatcher.unhandled.note_paused(path)
-        is_covered = partial(self.dispatcher.unhandled.is_covered, pause)
-        changed = not held and self.breaker.release_sessions(is_covered)
-        try:
-            if self.pauses.would_change(pause, held):
-                self.pauses.set_paused(pause, held)
-                changed = True
-        finally:  # the breaker may be open already, and its sessions must not wait for another command
-            if changed and not held:
-                self.dispatcher.resume_paused()
-        return changed
-
-    def rewind_transcripts(self, paths: Sequence[Path], floor: float, only: Sequence[str] = ()) -> int:
-        """Read transcripts from their first byte again, for prompts not older than `floor`, of the projects with these
-        roots (empty: of all). Engine thread.
-
-        Returns the number of transcripts among `paths`; other files are not read.
-        """
-        stamps = self.follower.stamps
-        known = [path for path in paths if path in stamps and not self.source.is_subagent(str(path))]
-        self.pauses.note_scan()
-        for consumer in self.consumers.values():
-            if consumer.plugin.uses_model:
-                consumer.rewind_transcripts(known, floor, only)
-        for path in known:
-            self.reread_transcript(path)
-        return len(known)
-
-    def reread_transcript(self, path: Path) -> None:
-        """Read an existing transcript again after its cursors were set back. Engine thread."""
-        self._found_mtimes[path] = self.follower.stamps[path].mtime_ns / 1e9
-        self.notes.forget_transcript(path)
-        self.pool.reopen_transcript(path)
-        self.dispatcher.work_queue.restart_transcript(path, due=True)
+    def set_default_mode(self, mode: str) -> None:
+        """Whether tacitd writes into projects without a choice, from the next pass on."""
+        self._default_mode = mode
+        self.reader.set_default_mode(mode)
 
     def list_degradations(self) -> list[Degradation]:
-        """All degradations. Engine thread."""
-        found = [
-            *self.follower.list_degradations(),
-            *self.breaker.list_degradations(),
-            *self.pool.list_degradations(),
-        ]
-        found += self._unwritten.values()
-        if self.fault is not None:
-            found.append(self.fault)
-        return [*found, *self.host.list_host_degradations()]
+        """What is wrong with following, reading and storing."""
+        return list_problems(self, self._lookup.list_stuck())
+
+
+def find_fault(error: BaseException) -> tuple[str, str]:
+    """What a person is told about an error of the loop: what happened, and the hint."""
+    if isinstance(error, TacitdError):
+        return error.what, error.hint
+    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"

@@ -66,12 +66,12 @@ class Later(Struct, frozen=True):
     not_before: float | None = None
     """When a retry can succeed, if that is known: seconds since 1970, UTC."""
     blame: Literal["world", "work"] = "world"
-    """`work`: the batch itself may be the cause. It is halved after three tries, and a record that fails alone is
+    """`work`: the batch itself may be the cause. Its prompts are then tried one at a time, and one that fails alone is
     rejected. `world`: it is retried without a limit."""
 
 
 class Rejected(Struct, frozen=True):
-    """The work cannot be done. It becomes a dead letter with its reason; the position moves past it."""
+    """The work cannot be done. It is listed with its reason by `tacitd rescue`; the position moves past it."""
 
     reason: str
     upto: int | None = None
@@ -84,7 +84,7 @@ Outcome = Done | Later | Rejected
 
 
 class Commit(Struct, frozen=True):
-    """A record of the handler's log: its data and its position after it."""
+    """What a handler did: its data, and its position after it."""
 
     at: float
     """Seconds since 1970, UTC."""
@@ -367,7 +367,7 @@ class Plugin(Struct, frozen=True):
     """Whether the handler is offered records of transcripts, and the ends of the sessions in which it was. A handler that
     needs only jobs, messages and the starts of sessions sets False: its positions then move without anything being decoded."""
     lanes: int = 1
-    """The number of projects for which it may run at once."""
+    """1: it runs for one project at a time. More: for as many at once as there are workers."""
     single_store: bool = False
     """Whether it keeps one store for all projects: its work then is one queue, in the order in which it came."""
     gather: Gather | str | None = None

@@ -8,20 +8,15 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec.structs import asdict
-
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.consumers.retries import retry_rejected
 from tacitd.control.streams import Stream
-from tacitd.dispatch.activities import NO_LINE, STORED, list_kept
-from tacitd.dispatch.pauses import Pause
-from tacitd.engine import Engine
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
@@ -35,7 +30,13 @@ from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import report_file
+from tacitd.state.person_choices import Scope
 from tacitd.status import build_status, make_status_line
+from tacitd.work.activities import NO_LINE, STORED, list_kept
+from tacitd.work.old_prompts import Scanner
+from tacitd.work.pauses import set_pause
+from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
+from tacitd.work.task_rows import make_parked_due
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "keep": "keep",
@@ -43,8 +44,8 @@ _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "edit": "edit",
     "restore": "restore",
 }
-STATUS_PATIENCE = 10.0
-"""Seconds for which `sync` waits for what handlers report, because it says by that what still waits."""
+RETRY = "retry"
+"""The job in which a handler tries its own rejected work again."""
 RpcMethod = Callable[[Mapping[str, Any]], Any]
 
 
@@ -58,14 +59,12 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "resume": lambda params: _set_pause(app, params, held=False),
         "due": lambda params: _run_job(app, params),
         "scan": lambda params: _scan(app, params),
-        "lag": lambda params: app.engine.call(lambda: _lag(app.engine, params)),
-        "rescued": lambda _: {
-            "kept": [dict(one) for one in app.engine.dispatcher.outcomes.rescue.list_entries()]
-        },
+        "lag": lambda params: _lag(app, params),
+        "rescued": lambda _: {"kept": list_rescued(app.store.rows, app.clock.now())},
         "retry": lambda params: _retry(app, params),
-        "drop": lambda params: {"dropped": app.engine.call(lambda: _drop(app, params))},
+        "drop": lambda params: {"dropped": _drop(app, params)},
         "hint": lambda params: _take_hint(app, params),
-        "statusline": lambda _: {"line": app.engine.call(lambda: make_status_line(app))},
+        "statusline": lambda _: {"line": make_status_line(app)},
         "session_text": partial(_make_session_text, app, make_session_texts(app)),
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
@@ -95,10 +94,10 @@ def _plugin_methods(app: App) -> dict[str, RpcMethod]:
 
 def _call_plugin(app: App, name: str, where: str, params: Mapping[str, Any]) -> Any:
     """Call a plugin's method in this thread. Raises UnavailableError if its handler could not be started."""
-    consumer = app.engine.consumers.get(name)
-    if consumer is None:
+    running = app.handlers.get(name)
+    if running is None:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
-    return load_hook(where)(consumer.handler, app.tools[name], params)
+    return load_hook(where)(running.handler, app.tools[name], params)
 
 
 def _wedge(app: App) -> dict[str, Any]:
@@ -112,27 +111,8 @@ def _wedge(app: App) -> dict[str, Any]:
 
 
 def take_status(app: App) -> dict[str, Any]:
-    """The whole status document. Any thread but the engine's, which must run: it waits for the handlers' parts.
-
-    A handler that does not report within two seconds has its last part, with its time.
-    """
-    app.engine.dispatcher.outcomes.statuses.refresh()
-    return app.engine.call(lambda: build_status(app))
-
-
-def _take_exact_status(app: App, deadline: float | None) -> tuple[dict[str, Any], bool]:
-    """The status document, and whether `waits` in it is new; waits for slow handlers until the deadline, 10 s at most.
-
-    A handler that hangs makes it old only if it had something to name there before, or never reported.
-    """
-    left = STATUS_PATIENCE if deadline is None else deadline - app.clock.monotonic()
-    statuses = app.engine.dispatcher.outcomes.statuses
-    old = [
-        statuses.get_part(name)
-        for name in statuses.refresh(min(STATUS_PATIENCE, max(statuses.patience, left)))
-    ]
-    document = app.engine.call(lambda: build_status(app, exact=True))
-    return document, not any(one.as_of is None or one.part.get("waits") for one in old)
+    """The whole status document. Any thread."""
+    return build_status(app)
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,13 +131,12 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        document, done = _take_exact_status(app, deadline)
+        document = build_status(app)
         waited = document["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline) and done
-    document, fresh = _take_exact_status(app, deadline)
-    done = done and fresh
+    document = build_status(app)
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [one.describe() for one in app.activities.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}
@@ -247,7 +226,7 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     dry_run = bool(params.get("dry_run"))
     done = app.history.undo_transaction(str(params["id"]), dry_run=dry_run)
     if not dry_run:
-        app.engine.call_soon(app.engine.check_sources)
+        app.check_sources()
     return describe_transaction(done)
 
 
@@ -266,8 +245,8 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
     )
-    consumer = app.engine.consumers.get(name)
-    if consumer is None:
+    running = app.handlers.get(name)
+    if running is None:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
     if params.get("purge") and app.history.pending:
         # Its words would be blanked in a change that is still to be written into a file.
@@ -275,7 +254,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise FileRefusedError(
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
-    done: Decided = load_hook(plugin.decide)(consumer.handler, app.tools[name], decision)
+    done: Decided = load_hook(plugin.decide)(running.handler, app.tools[name], decision)
     if choice in ("drop", "restore"):
         app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
@@ -303,10 +282,12 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
     for plugin in app.found.plugins:
-        if plugin.purge and (consumer := app.engine.consumers.get(plugin.name)) is not None:
-            purged += load_hook(plugin.purge)(consumer.handler, app.tools[plugin.name], id, texts)
+        if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
+            purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
     app.activities.blank_texts(texts)
     purged += purge_texts(app.paths.state_dir, texts, keep=keep)
+    if app.store.purge_words([text for text in texts if text not in keep], keep):
+        purged.append(app.store.path)
     report = report_file(app.environ)
     if report.is_file():
         report.unlink()
@@ -335,26 +316,27 @@ def _list_other_items(app: App, id: str) -> Iterator[StoredItem]:
 
 
 def _set_pause(app: App, params: Mapping[str, Any], *, held: bool) -> dict[str, Any]:
-    pause = Pause("all")
+    """Pause, or resume and open the growth breaker. Works also while the loop waits for something."""
+    scope, name = _read_scope(app, params)
+    with suppress(TimeoutError):  # what was typed before this moment
+        app.engine.call(app.engine.read_all, 2.0)
+    done = set_pause(app.store, app.paths.state_dir, scope, name, app.clock.now(), held=held)
+    app.engine.call_soon(lambda: None)
+    return {"scope": scope, "name": name, "held": held, **done}
+
+
+def _read_scope(app: App, params: Mapping[str, Any]) -> tuple[Scope, str]:
     if "" in (params.get("session"), params.get("project")):
         raise UsageError("the name is empty", "leave it out for everything")
     if params.get("session"):
-        pause = Pause("session", str(params["session"]))
-    elif params.get("project"):
-        pause = Pause("project", str(_project(app, params["project"]).root))
-    pauses = app.engine.pauses
-
-    def apply() -> dict[str, Any]:
-        was_paused = pause in pauses.list_pauses()
-        changed = app.engine.set_pause(pause, held=held)
-        passed = pauses.count_passed(pause) if was_paused and not held else 0
-        return {"changed": changed, "passed": passed, "paused": [asdict(one) for one in pauses.list_pauses()]}
-
-    return {"scope": pause.scope, "name": pause.name, "held": held, **app.engine.call(apply)}
+        return "session", str(params["session"])
+    if params.get("project"):
+        return "project", str(_project(app, params["project"]).root)
+    return "all", ""
 
 
 def _project(app: App, directory: object) -> Project:
-    place = app.engine.project_of(str(directory))
+    place = app.projects.find_project(str(directory))
     if isinstance(place, NoProject):
         raise UsageError(f"{place.cwd} is not a project: {place.reason}", "name a directory that you work in")
     return place
@@ -368,11 +350,11 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise UsageError(f"no handler has a job {job!r}")
     project = _project(app, params["project"]) if params.get("project") else None
 
-    def post() -> None:
+    with app.store.write() as tx:
         for name in owners:
-            app.engine.dispatcher.post_event(Due(job, project), only=name)
-
-    app.engine.call(post)
+            if name in app.handlers:
+                app.handlers[name].queue_event(tx, Due(job, project))
+    app.engine.call_soon(lambda: None)
     return {"job": job, "project": str(project.root) if project else None}
 
 
@@ -381,37 +363,63 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
     Only prompts that are not older than `since` (seconds since 1970) and belong to `projects` (roots; none: all) count.
     """
-    since, paths = float(params["since"]), [Path(str(name)) for name in params["transcripts"]]
-    only = [str(root) for root in params.get("projects", ())]
-    return {"transcripts": app.engine.call(lambda: app.engine.rewind_transcripts(paths, since, only), None)}
+    since = float(params["since"])
+    roots = {str(root) for root in params.get("projects", ())}
+    handlers = [one for one in app.handlers.values() if one.plugin.uses_model and one.plugin.reads_records]
+    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, handlers)
+    source, known = app.engine.source, app.engine.follower.stamps
+    paths = [path for name in params["transcripts"] if (path := Path(str(name))) in known]
+    paths = [path for path in paths if not source.is_subagent(str(path))]
+    for path in paths:
+        scanner.scan(path, since, roots)
+    app.engine.call_soon(lambda: None)
+    return {"transcripts": len(paths)}
 
 
 def _drop(app: App, params: Mapping[str, Any]) -> int:
-    """Delete texts from the rescue log, and stop their parked work. Returns how many were deleted. Engine thread."""
-    ids = [str(id) for id in params["ids"]]
-    dropped = sum(app.engine.dispatcher.outcomes.rescue.drop_prompt(id) for id in ids)
-    app.engine.dispatcher.drop_prompts(ids)
+    """A person does not want these prompts to be handled. Returns how many were dropped."""
+    with app.store.write() as tx:
+        dropped = drop_prompts(tx, [str(id) for id in params["ids"]], app.clock.now())
+        make_parked_due(tx, app.clock.now())
+    app.engine.call_soon(lambda: None)
     return dropped
 
 
 def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Try rejected prompts again: `ids`, or `all`. Raises UsageError without either, or with both."""
+    """Try rejected prompts again: `ids`, or `all`, and then all parked work too. Raises UsageError without either, or with both.
+
+    Returns `retried` (number of prompts), `parked` (number of parked tasks, without those that wait for a known time) and `gone`,
+    which is empty: a rejected prompt outlives its transcript.
+    """
     if bool(params.get("all")) == bool(params.get("ids")):
         raise UsageError("name ids, or all", "`tacitd rescue` lists the ids; `--all` tries everything again")
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
-    return app.engine.call(lambda: retry_rejected(app, ids), None)
+    parked, now = 0, app.clock.now()
+    with app.store.write() as tx:
+        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.handlers]
+        for name in dict.fromkeys(plugin for plugin, _ in found):
+            app.handlers[name].queue_leftover(tx)
+        if ids is None:
+            parked = make_parked_due(tx, now)
+            for name in find_job_owners(app.found.plugins, RETRY):
+                if name in app.handlers:
+                    app.handlers[name].queue_event(tx, Due(RETRY))
+    app.budget.allow_again(sorted({id for _, id in found}))
+    app.engine.call_soon(lambda: None)
+    return {"retried": len(found), "parked": parked, "gone": []}
 
 
-def _lag(engine: Engine, params: Mapping[str, Any]) -> dict[str, int]:
-    """The handled and the total bytes of these transcripts, for the handlers that call the model."""
+def _lag(app: App, params: Mapping[str, Any]) -> dict[str, int]:
+    """How many prompts of these transcripts were handled, and how many there are, for the handlers that call the model."""
     done = total = 0
-    for path in map(Path, params["transcripts"]):
-        stamp = engine.follower.stamps.get(path)
-        if stamp is not None:
-            total += stamp.size
-            done += min(
-                [stamp.size, *(c.get_offset(path) for c in engine.consumers.values() if c.plugin.uses_model)]
-            )
+    for path in map(str, params["transcripts"]):
+        ((all_of_it, waiting),) = app.store.rows(
+            "SELECT count(*), count(CASE WHEN t.state = 'waiting' THEN 1 END) FROM prompt p "
+            "JOIN prompt_task t ON t.prompt = p.number WHERE p.transcript = ? AND p.priority = 'scan'",
+            path,
+        )
+        total += all_of_it
+        done += all_of_it - waiting
     return {"done": done, "total": total}
 
 

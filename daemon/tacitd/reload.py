@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from tacitd.config.settings import Config, list_settings, load_config
-from tacitd.dispatch.backoff import Backoff
-from tacitd.dispatch.pauses import PAUSED
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
+from tacitd.work.handler_tools import list_directives
+from tacitd.work.tries import Pauses
 
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""
@@ -112,7 +112,9 @@ def apply_config(app: App, new: Config, changed: list[str]) -> None:
     engine.sessions.idle = new.session.idle
     app.projects.set_excludes(new.projects.exclude)
     app.write_modes.set_default(new.projects.write)
-    engine.dispatcher.outcomes.backoff = Backoff(new.dispatch.first_pause, new.dispatch.longest_pause)
+    pauses = Pauses(new.dispatch.first_pause, new.dispatch.longest_pause)
+    app.services.pauses = engine.runner.pauses = pauses
+    engine.set_default_mode(new.projects.write)
     _tools(app, new)
     app.set_log_level(new.log.level)
     if any(key.split(".")[0] in ("claude", "budget") for key in changed):
@@ -124,8 +126,11 @@ def _tools(app: App, new: Config) -> None:
     for name, tools in list(app.tools.items()):
         _update(tools.settings, {key: new.get_section(key) for key in tools.settings})
         assert isinstance(tools.directives, list)
-        tools.directives[:] = app.list_directives(new)
+        tools.directives[:] = list_directives(app.paths.home, new)
         app.tools[name] = replace(tools, write=new.projects.write)
+        if (running := app.handlers.get(name)) is not None:
+            running.tools = app.tools[name]
+            running.gather = running.plugin.find_gather(running.tools.settings)
 
 
 def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -134,9 +139,7 @@ def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 
 
 def _retry_parked(app: App) -> None:
-    """Wake work that waits for the model or the budget; work that a person paused stays parked."""
-    queue, now = app.engine.dispatcher.work_queue, app.clock.monotonic()
-    for item, parked in queue.list_parked():
-        if not parked.reason.startswith(PAUSED):
-            item.parked = replace(parked, due=now)
-            queue.wake(item)
+    """Try again what waits for the model or the budget, also before the time that was named."""
+    now = app.clock.now()
+    with app.store.write() as tx:
+        tx.execute("UPDATE task SET due = ?, not_before = NULL WHERE reason <> ''", now)

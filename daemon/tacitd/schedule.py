@@ -6,7 +6,7 @@ schedulers are not used: they compare with the system's clock, list every missed
 entries for a job of one minute if the clock is set from 1970 to now), and do not run while the clock is set back.
 
 A due job only means that its interval has passed. What it does is a function of elapsed time, never of how often it ran.
-The last success of each job is in its handler's log (`consumers/consumer.py`), so a restart neither repeats nor forgets it.
+The last success of each job is a row of `job`, so a restart neither repeats nor forgets it.
 """
 
 from __future__ import annotations

@@ -73,6 +73,7 @@ CREATE TABLE prompt(
 );
 CREATE INDEX prompt_digest ON prompt(digest, typed);
 CREATE INDEX prompt_session ON prompt(session, number);
+CREATE INDEX prompt_transcript ON prompt(transcript, number);
 CREATE INDEX prompt_handled ON prompt(handled) WHERE handled IS NOT NULL AND text IS NOT NULL;
 
 CREATE TABLE prompt_task(
@@ -98,7 +99,7 @@ CREATE TABLE behind(                    -- an observer that raised; normally emp
 -- Work --------------------------------------------------------------------------------------------------------------
 
 CREATE TABLE task(
-  number INTEGER PRIMARY KEY,
+  number INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: a task that runs and was asked for again has another
   plugin TEXT NOT NULL,
   lane TEXT NOT NULL,                   -- one task at a time for each (plugin, lane): the project's root, or ''
   kind TEXT NOT NULL,                   -- TaskKind
@@ -112,14 +113,17 @@ CREATE TABLE task(
   tries INTEGER NOT NULL DEFAULT 0,
   reason TEXT NOT NULL DEFAULT '',      -- why it waits; '' if it is only not due
   hint TEXT NOT NULL DEFAULT '',
+  not_before REAL,                      -- before which a try is useless, if its reason names a time
   UNIQUE(plugin, kind, key)
 );
 CREATE INDEX task_due ON task(priority, due);
+CREATE INDEX task_lane ON task(plugin, lane, kind, priority, due);
 
 CREATE TABLE job(
   plugin TEXT NOT NULL,
   name TEXT NOT NULL,
   succeeded REAL NOT NULL,
+  runs INTEGER NOT NULL DEFAULT 1,      -- how often it succeeded
   PRIMARY KEY(plugin, name)
 ) WITHOUT ROWID;
 
@@ -237,6 +241,13 @@ CREATE TABLE choice(                    -- each row is a line of choices.jsonl t
   at REAL NOT NULL,
   PRIMARY KEY(scope, name, what)
 ) WITHOUT ROWID;
+
+CREATE TABLE pause_span(                -- pauses that ended: what was typed in one and is read later is passed over too
+  scope TEXT NOT NULL,
+  name TEXT NOT NULL,
+  since REAL NOT NULL,
+  until REAL NOT NULL
+);
 
 CREATE TABLE shown(                     -- which text a session got
   session TEXT NOT NULL,

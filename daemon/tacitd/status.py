@@ -2,7 +2,7 @@
 belongs in `cli/status_command.py`.
 
 The document is a contract, described in docs/socket.md: `schema` is increased if a field changes its meaning. Times are
-ISO 8601, UTC. Engine thread, or after the engine has ended.
+ISO 8601, UTC. Any thread: it waits for no pass of the loop and for no write.
 """
 
 from __future__ import annotations

@@ -25,10 +25,9 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from tacitd.clock import Clock
-from tacitd.contract import Row, Tx, Value
 from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
 from tacitd.state.person_choices import match_file
@@ -36,6 +35,9 @@ from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describ
 from tacitd.state.store_files import STORE
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
 from tacitd.state.store_words import blank_columns, make_blanker
+
+if TYPE_CHECKING:
+    from tacitd.contract import Row, Tx, Value
 
 __all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_readonly", "savepoint"]
 
@@ -76,6 +78,8 @@ class Store:
         self.is_new = False
         """Whether the store was made at this start. The process can end at any time, so whoever does something at a first start
         marks it as done by a row of its own."""
+        self.generation = 0
+        """How many stores were put aside since the start: the numbers of rows of one mean nothing in the next."""
         self.off: Mapping[str, str] = {}
         """By plugin why its tables cannot be used."""
         self._clock = clock
@@ -190,13 +194,14 @@ class Store:
         with suppress(OSError):
             store_files.remove_aside(self.state_dir, now - KEPT)
 
-    def purge_words(self, texts: Collection[str]) -> int:
+    def purge_words(self, texts: Collection[str], keep: Collection[str] = ()) -> int:
         """Remove texts from every column that may hold words, and every store that was put aside. Returns how many values changed.
-        After it no file of the store has a byte of them. Raises UnwritableError: it is to be repeated."""
+        After it no file of the store has a byte of them. `keep`: longer texts
+        that stay whole. Raises UnwritableError: it is to be repeated."""
         with self._lock:
             with self.write() as tx:
                 db = self._require_open()
-                db.create_function("blank", 1, make_blanker(texts), deterministic=True)
+                db.create_function("blank", 1, make_blanker(texts, keep), deterministic=True)
                 changed = blank_columns(tx, store_tables.list_text_columns(tx))
             try:
                 db.create_function("blank", 1, None)
@@ -350,6 +355,7 @@ class Store:
             raise UnwritableError(f"the store {what} as soon as it was made", OS_ERROR_HINTS[errno.EIO])
         try:
             aside = store_files.put_aside(self.path, self._clock.now())
+            self.generation += 1
         except OSError as error:
             raise describe_error(self.path, error, 0.0) from error
         self._lost = f"{what} and is kept as {aside.name} for {store_files.KEPT_DAYS} days" if aside else what

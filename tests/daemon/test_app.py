@@ -6,6 +6,7 @@ import json
 import stat
 import threading
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,6 @@ from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli.status_command import read_last_status
 from tacitd.clock import utc_seconds
-from tacitd.consumers import compaction
-from tacitd.dispatch.workers import ThreadPool
 from tacitd.errors import FileBusyError, FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Event, Project
 from tacitd.files.follow_up import FollowUp
@@ -80,7 +79,7 @@ def _built(scene: Scene, *slices: Plugin) -> App:
 def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
     """One part that cannot be closed must not keep the lock, nor the positions, from being written."""
     scene = Scene(tmp_path)
-    scene.append("s", scene.title("s"))
+    scene.type("s", "one")
     scene.settle()
 
     def broken() -> None:
@@ -89,7 +88,9 @@ def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
     scene.engine.follower.stop = broken  # type: ignore[method-assign]
     scene.app.close()
     scene.start(Scripted())
-    assert scene.engine.consumers["a"].get_offset(scene.path("s")) == scene.path("s").stat().st_size
+    assert scene.app.handlers["a"].list_positions() == [
+        ("s", scene.path("s"), scene.path("s").stat().st_size)
+    ]
 
 
 @dataclass(slots=True)
@@ -113,11 +114,11 @@ def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Pat
     scene = Scene(tmp_path, Lazy())
     scene.type("s", "one")
     scene.settle()
-    first_start = scene.engine.consumers["a"].first_start
+    first_start = scene.engine.first_start
     scene.clock.advance(500)
     scene.restart(Lazy())
     scene.settle()
-    assert scene.handler.words == [] and scene.engine.consumers["a"].first_start == first_start
+    assert scene.handler.words == [] and scene.engine.first_start == first_start
 
 
 def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:
@@ -125,8 +126,8 @@ def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) 
     scene = Scene(tmp_path, Unable(), Scripted(), jobs=[Job("j", 60.0)])
     scene.type("s", "one")
     scene.settle()
-    assert scene.handlers[1].did == ["u1"] and list(scene.engine.consumers) == ["b"]
-    (said,) = [d for d in scene.engine.list_degradations() if d.id == "handler.broken"]
+    assert scene.handlers[1].did == ["u1"] and list(scene.app.handlers) == ["b"]
+    (said,) = [d for d in scene.app.list_degradations() if d.id == "handler.broken"]
     assert "my file is broken" in said.what
     assert scene.sync().done()
     scene.clock.advance(60)
@@ -140,9 +141,7 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     scene.clock.advance(400)
     scene.app.close()
     scene.start(Scripted())
-    size = scene.engine.consumers["a"].log.path.stat().st_size
     scene.app.close()
-    assert scene.engine.consumers["a"].log.path.stat().st_size == size, "nothing ran, so nothing is written"
     scene.start(Scripted())
     assert scene.engine.schedule.next_in() == pytest.approx(200.0)
     scene.clock.advance(85_999)
@@ -160,22 +159,8 @@ def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path
         raise ValueError("not today")
 
     with _built(scene, Plugin("bad", make), Plugin("good", Scripted)) as app:
-        assert list(app.engine.consumers) == ["good"]
-        assert "not today" in next(d.what for d in app.engine.list_degradations() if d.id == "handler.broken")
-
-
-def test_a_long_log_is_made_short_when_it_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 18."""
-    monkeypatch.setattr(compaction.compact_log, "__kwdefaults__", {"large": 5000, "grown": 0.5})
-    scene = Scene(tmp_path)
-    for i in range(60):
-        scene.type("s", f"words {i}")
-        scene.settle()
-    before = scene.engine.consumers["a"].log.size
-    scene.restart()
-    scene.settle()
-    assert scene.engine.consumers["a"].log.size < before and scene.handler.words == []
-    assert [c.data["did"] for c in scene.handler.opened] == [[f"u{i + 1}"] for i in range(60)]
+        assert list(app.handlers) == ["good"]
+        assert "not today" in next(d.what for d in app.list_degradations() if d.id == "handler.broken")
 
 
 # status
@@ -289,7 +274,7 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
             "transcripts": 1
         }
         assert table["sync"]({})["done"] is True
-        assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]})["done"] > 0
+        assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {"done": 0, "total": 0}
         assert table["rescued"]({}) == {"kept": []} and table["drop"]({"ids": ["x"]}) == {"dropped": 0}
         assert table["stop"]({}) == {"stopping": True}
     finally:
@@ -347,15 +332,15 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
         never.wait(600)
         return Done()
 
-    scene = Scene(tmp_path, Scripted(hangs), workers_for=ThreadPool)
+    scene = Scene(tmp_path, Scripted(hangs), pool=ThreadPoolExecutor(2))
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()
-    scene.engine.call(lambda: scene.engine._poll_files(full=True))
+    scene.engine.call(lambda: scene.engine._notice(full=True))
     scene.app.request_stop()
     loop.join(PATIENCE)
     assert not loop.is_alive()
-    scene.dispatcher.stop(0.01)
+    scene.engine.runner.stop(0.01)
     never.set()
     scene.app.close()
     assert scene.handler.commits == []
@@ -404,3 +389,24 @@ def test_a_kept_file_and_a_waiting_transaction_wake_their_thread(
         assert ran.acquire(timeout=PATIENCE), "a transaction waits"
     finally:
         app.follow_up.stop()
+
+
+def test_files_of_the_first_design_are_named_and_left_alone(tmp_path: Path) -> None:
+    """DESIGN "The store": state of the first design is named in `status`; what a person excluded there counts."""
+    excluded = tmp_path.resolve() / "work" / "app"
+    home = tmp_path / "state" / "handlers" / "learning"
+    home.mkdir(parents=True, mode=0o700)
+    (tmp_path / "state").chmod(0o700)
+    record = json.dumps({"at": 1.0, "project": str(excluded), "write": "off"})
+    for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
+        path.write_text(f"{record}\n")
+    scene = Scene(tmp_path, Scripted())
+    (said,) = [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
+    assert "projects.jsonl, handlers/learning/log.jsonl" in said.what and "tacitd scan" in said.hint
+    assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
+    assert (home / "log.jsonl").read_text() == f"{record}\n"
+    for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
+        path.unlink()
+    assert not [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
+    assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
+    scene.app.close()

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted, done, gathered, ids
-from tacitd.dispatch import pool as pool_module
 from tacitd.errors import FileRefusedError
 from tacitd.events import SessionEnded, SessionStarted, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected
 from tacitd.sources import lines
+from tacitd.work import reader as reader_module
 
 # the past
 
@@ -22,7 +22,7 @@ def test_what_is_there_at_the_first_start_is_taken_as_read(tmp_path: Path) -> No
     """Issue "Reading": the past costs nothing unasked; what comes after is learned."""
     scene = Scene(tmp_path)
     scene.kill()
-    (tmp_path / "state" / "handlers" / "a" / "log.jsonl").unlink()
+    scene.forget_store()
     scene.type("s", "old")
     scene.start(Scripted())
     scene.settle()
@@ -36,7 +36,7 @@ def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path)
     """Issue "Reading": a position only stands just after a newline."""
     scene = Scene(tmp_path)
     scene.kill()
-    (tmp_path / "state" / "handlers" / "a" / "log.jsonl").unlink()
+    scene.forget_store()
     whole = json.dumps(scene.typed("s", "new")).encode() + b"\n"
     scene.type("s", "old")
     with scene.path("s").open("ab") as out:
@@ -71,9 +71,7 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     scene.settle()
     floor = scene.clock.wall - 6000
     for _ in range(2):
-        assert scene.engine.rewind_transcripts([scene.path("s"), Path("/etc/passwd")], floor) == 1, (
-            "nothing but transcripts"
-        )
+        assert scene.scan([scene.path("s"), Path("/etc/passwd")], floor) == 1, "nothing but transcripts"
         assert scene.sync().done()
     assert ids(scene) == ["u3", "u2"] and scene.handlers[0].words == [["young"], ["old"]]
     assert scene.handlers[1].words == [["very old", "old", "young"]], "who does not pay was not set back"
@@ -88,7 +86,7 @@ def test_scan_goes_on_after_a_restart(tmp_path: Path) -> None:
     scene.settle(1000)
     scene.type("s", "old", age=5000)
     scene.settle()
-    scene.engine.rewind_transcripts([scene.path("s")], 0.0)
+    scene.scan([scene.path("s")], 0.0)
     scene.held = False
     scene.restart()
     scene.settle()
@@ -99,7 +97,7 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A synthesis for each megabyte of a long session would cost a hundred times what was said."""
-    monkeypatch.setattr(pool_module, "SLICE", 600)
+    monkeypatch.setattr(reader_module, "SLICE", 600)
     scene = Scene(tmp_path, gathered(), held=False)
     scene.settle(10)
     scene.type("s", *(f"words {i}" for i in range(40)))
@@ -189,23 +187,8 @@ def test_a_file_that_vanishes_while_a_handler_works_on_it(tmp_path: Path, answer
     scene.settle()
     assert scene.engine.fault is None and scene.sync().done()
     assert ids(scene) == (["u1"] if answer == "done" else [])
-    assert [kept["text"] for kept in scene.dispatcher.outcomes.rescue.list_entries()] == (
-        [] if answer == "done" else ["one"]
-    )
-
-
-def test_a_file_that_vanishes_with_nothing_of_interest_left(tmp_path: Path) -> None:
-    """Its position cannot be looked up any more: that is no fault of the engine."""
-    scene = Scene(tmp_path)
-    scene.append("s", scene.title("s"))
-    scene.engine._poll_files(full=True)
-    scene.engine.pool.read_slices()
-    scene.path("s").unlink()
-    tail = scene.engine.pool.get_tail(scene.path("s"))
-    assert tail is not None
-    scene.dispatcher.wake_transcript(scene.path("s"), tail)
-    scene.settle()
-    assert scene.engine.fault is None and scene.sync().done()
+    assert [kept["text"] for kept in scene.rescued()] == (["one"] if answer == "rejected" else [])
+    assert scene.parked() == (["no"] if answer == "later" else [])
 
 
 def test_a_file_that_comes_back_is_read_again(tmp_path: Path) -> None:
@@ -236,11 +219,11 @@ def test_an_unreadable_file_is_shown_and_recovers(tmp_path: Path, monkeypatch: p
     scene.type("s", "one")
     scene.type("t", "two")
     assert scene.sync().done() and scene.handler.words == [["two"]]
-    (said,) = [d for d in scene.engine.list_degradations() if d.id == "transcript.unreadable"]
+    (said,) = [d for d in scene.app.list_degradations() if d.id == "transcript.unreadable"]
     assert "s.jsonl" in said.what and said.hint == "chmod"
     shut[0] = False
     assert scene.sync().done() and scene.handler.words == [["two"], ["one"]]
-    assert not [d for d in scene.engine.list_degradations() if d.id == "transcript.unreadable"]
+    assert not [d for d in scene.app.list_degradations() if d.id == "transcript.unreadable"]
 
 
 def test_an_unreadable_file_at_the_first_start_stops_nothing(
@@ -249,7 +232,7 @@ def test_an_unreadable_file_at_the_first_start_stops_nothing(
     """Issue "Bad input": the daemon starts; what is in it is older than the first start, and not paid for."""
     scene = Scene(tmp_path)
     scene.kill()
-    (tmp_path / "state" / "handlers" / "a" / "log.jsonl").unlink()
+    scene.forget_store()
     scene.type("s", "old", age=3000)
     scene.type("t", "old too", age=3000)
     real = lines.open_transcript

@@ -31,12 +31,12 @@ def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     scene.settle(7200)
     before = build_status(scene.app)["handlers"]["a"]["waiting"]
     say(scene, "UserPromptSubmit")
-    scene.engine.run_iteration()
+    scene.engine.run_pass()
     scene.type("s", "no, use pnpm")
-    assert scene.engine._sleep_seconds() == pytest.approx(HINT_EVERY)
+    assert scene.engine.sleep_seconds() == pytest.approx(HINT_EVERY)
     scene.clock.advance(HINT_EVERY)
     for _ in range(3):
-        scene.engine.run_iteration()
+        scene.engine.run_pass()
     assert build_status(scene.app)["handlers"]["a"]["waiting"] == before + 1
 
 
@@ -47,21 +47,21 @@ def test_what_follows_a_hook_waits_only_while_the_client_works(tmp_path: Path, l
     scene.type("s", "hello")
     scene.settle()
     say(scene, "UserPromptSubmit")
-    scene.engine.run_iteration()
+    scene.engine.run_pass()
     scene.type("s", "no, use pnpm")
     if last == "sync":
-        scene.engine._begin_sync()
+        scene.engine.begin_sync()
     elif last == "restart":
         scene.restart()
     else:
         say(scene, last)
     for _ in range(3):
-        scene.engine.run_iteration()
+        scene.engine.run_pass()
     is_read = last not in ("UserPromptSubmit", "Stop")
     assert (["no, use pnpm"] in scene.handlers[0].words) == is_read
     scene.clock.advance(HINT_EVERY)
     for _ in range(3):
-        scene.engine.run_iteration()
+        scene.engine.run_pass()
     assert scene.handlers[0].words[-1:] == [["no, use pnpm"]]
 
 

@@ -7,20 +7,23 @@ import random
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from support_beginnings import is_new
 from support_engine import Scene, Scripted, busy, prompts_of
 from support_examples import examples
-from tacitd.dispatch import pool as pool_module
-from tacitd.dispatch.pauses import Pause
+from tacitd.errors import UnwritableError
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Gather, Later
-from tacitd.sources.transcript import read_records
+from tacitd.state.person_choices import Scope
+from tacitd.work import reader as reader_module
+from tacitd.work import task_runner
+from tacitd.work.commit_rows import list_commits_since
+from tacitd.work.work_status import list_pauses
 
 STEPS = ["type", "type", "fork", "torn", "queue", "work", "work", "pass", "long", "kill", "close", "sync", "rewrite",
          "pause", "resume", "title", "said", "said", "jump", "housekeeping", "touch", "scan", "move", "eio"]  # fmt: skip
@@ -86,17 +89,21 @@ class World:
                 scene.kill()
             scene.start(self._handler())
         elif what == "sync":
-            scene.engine._begin_sync()
+            scene.engine.begin_sync()
         elif what == "rewrite" and session in self.typed and session not in self.torn:
             scene.path(session).write_bytes(b"")
             self.typed[session] = [scene.title(session), *self.typed[session]]
             scene.append(session, *self.typed[session])
         elif what in ("pause", "resume"):
             held = what == "pause"
-            hold = self.random.choice(
-                [Pause("all"), Pause("session", session), Pause("project", str(self.other))]
-            )
-            scene.engine.set_pause(hold, held=held)
+            places: list[tuple[Scope, str]] = [
+                ("all", ""),
+                ("session", session),
+                ("project", str(self.other)),
+            ]
+            scope, name = self.random.choice(places)
+            with suppress(UnwritableError):
+                scene.pause(scope, name, held=held)
         elif what == "housekeeping":
             scene.engine._next_housekeeping = 0.0
         elif what == "eio":
@@ -105,23 +112,21 @@ class World:
             for path in scene.folder.iterdir():
                 path.chmod(self.random.choice([0o600, 0o640]))
         elif what == "scan":
-            with suppress(OSError):
-                scene.engine.rewind_transcripts([scene.path(session)], 0.0)
+            with suppress(UnwritableError):
+                scene.scan([scene.path(session)], 0.0)
         scene.settle(0)
 
     def _break_a_sync(self) -> None:
-        """The next record reaches the log's file, and the sync behind it fails."""
-        disk = self.scene.engine.consumers["a"].log._disk
-        real, left = disk.sync_data, [1]
+        """The next commit of the store fails, or it is durable and its caller is told that it is not."""
+        left, when = [1], self.random.choice(["before commit", "committed"])
 
-        def sync(fd: int) -> None:
-            if left[0] and not self.calm:
+        def fail(step: str) -> None:
+            if step == when and left[0] and not self.calm:
                 left[0] = 0
-                raise OSError(5, "Input/output error")
-            real(fd)
+                raise UnwritableError("Input/output error", "wait")
 
-        patched: Any = disk
-        patched.sync_data = sync
+        store: Any = self.scene.app.store
+        store._on_step = fail
 
     def _write(self, what: str, session: str) -> None:
         scene = self.scene
@@ -169,8 +174,8 @@ class World:
         for session, rest in self.torn.items():
             with scene.path(session).open("ab") as out:
                 out.write(rest)
-        for pause in scene.engine.pauses.list_pauses():
-            scene.engine.set_pause(pause, held=False)
+        for scope, name in list_pauses(scene.app.store.rows):
+            scene.pause(cast(Scope, scope), name, held=False)
         scene.pool.held = False
         for _ in range(4):
             scene.work(1000)
@@ -181,47 +186,42 @@ class World:
 
     def _list_paused(self) -> set[str]:
         """The prompts that were typed while a pause was in force. A `scan` may have asked for them."""
-        source, found = self.scene.engine.source, set[str]()
-        for path in self.scene.folder.iterdir():
-            whole = read_records(source, path, 0, path.stat().st_size)
-            kept = {one.start for one in self.scene.dispatcher.unhandled.drop_paused(whole)}
-            found |= {prompt.uuid for one in whole if one.start not in kept for prompt in one.prompts}
-        return found
+        rows = self.scene.app.store.rows("SELECT id FROM prompt WHERE passed = 'paused'")
+        return {id for (id,) in rows}
 
     def check(self) -> None:
         scene = self.scene
-        log = list(scene.engine.consumers["a"].log.read())
-        did = [w for r in log if r.get("k") == "done" for w in r["d"].get("did", ()) if w]
+        log = list_commits_since(scene.app.store.rows, "a", 0.0)
+        did = [word for commit in log for word in commit.data.get("did", ()) if word]
         assert len(did) == len(set(did)) and set(did) <= set(self.all), "no prompt twice"
         assert set(self.all) - set(did) <= self._list_paused(), "each prompt that was not paused"
-        assert (
-            scene.parked() == []
-            and scene.engine.fault is None
-            and not scene.dispatcher.work_queue.lanes.is_busy
-        )
-        assert len(scene.dispatcher.in_flight) == 0 and scene.dispatcher.work_queue.items_by_event == {}
-        assert [dict(s) for s in [scene.engine._unwritten]] == [{}]
+        assert scene.parked() == [] and scene.engine.fault is None and not scene.engine.runner.running
+        live = {id for (id,) in scene.app.store.rows("SELECT id FROM prompt WHERE priority = 'live'")}
         for session in "stuvw":
             own = [one["uuid"] for one in self.typed.get(session, []) if one["type"] == "user"]
             mine = [
-                w
-                for r in log
-                if r.get("k") == "done" and r["t"] == str(scene.path(session))
-                for w in r["d"].get("did", ())
+                word
+                for commit in log
+                if commit.transcript == str(scene.path(session))
+                for word in commit.data.get("did", ())
             ]
-            order = [own.index(w) for w in mine if w in own]
+            order = [own.index(w) for w in mine if w in own and w in live]
             assert order == sorted(order), "in order within a session"
 
 
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
+@example(
+    2, ["type", "type", "type", "queue", "type", "type", "type", "type"]
+)  # read in slices, without a kept reader
 @examples(12)
 def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
     """RELIABILITY row 1: 0 lost, 0 twice, in order; forks, kills, rewrites, torn lines, moods of a handler, little
     memory."""
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         world = World(Path(folder), seed)
-        patch.setattr(pool_module, "KEPT", world.random.choice([0, 1500, 4000, pool_module.KEPT]))
-        patch.setattr(pool_module, "SLICE", world.random.choice([200, 1000, pool_module.SLICE]))
+        patch.setattr(task_runner, "AGAIN", (0.0,))
+        patch.setattr(reader_module, "TAILS", world.random.choice([0, 1, reader_module.TAILS]))
+        patch.setattr(reader_module, "SLICE", world.random.choice([200, 1000, reader_module.SLICE]))
         for step in steps:
             world.step(step)
         world.end()

@@ -8,12 +8,11 @@ import pytest
 
 from support_beginnings import PRINTED, SHAPES, beginning
 from support_engine import Scene, Scripted, ids, words_of
-from tacitd.dispatch.event_keys import lane_of_event
 from tacitd.events import Event, NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome
-from tacitd.sources.growth_breaker import LIMIT
 from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.status import build_status
+from tacitd.work.breaker import LIMIT
 
 
 def starts(scene: Scene) -> list[Path | None]:
@@ -91,25 +90,6 @@ def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> Non
     assert watched(scene) == sorted([str(scene.root), str(other)])
 
 
-def test_a_directory_that_becomes_a_work_tree_is_announced(tmp_path: Path) -> None:
-    """`git init` in the middle of a session: what handlers name as sources is another list then, and is watched."""
-    scene = Scene(tmp_path)
-    bare = scene.tmp / "bare"
-    bare.mkdir()
-    scene.append("s", scene.said("s", "Begun.", cwd=bare))
-    scene.settle()
-    (bare / ".git").mkdir()
-    (bare / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-    scene.handler.watched = [bare / ".git" / "logs"]
-    scene.append("s", scene.said("s", "Done.", cwd=bare))
-    scene.settle(20)
-    (bare / ".git" / "logs").write_text("moved")
-    scene.settle(61)
-    announced = [event.project for event in scene.handler.events if isinstance(event, SessionStarted)]
-    assert announced == [Project(bare, False), Project(bare, True)]
-    assert [e.project for e in scene.handler.events if isinstance(e, SourceChanged)] == [Project(bare, True)]
-
-
 def test_words_said_in_a_project_that_a_session_only_passed_through(tmp_path: Path) -> None:
     """Two directories in one read: also the one that the newest record does not name is watched."""
     scene = Scene(tmp_path)
@@ -136,7 +116,6 @@ def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> 
     scene = Scene(tmp_path, Scripted())
     scene.begin("s")
     scene.settle()
-    scene.engine.save_positions()
     scene.restart()
     scene.type("s", "use pnpm")
     scene.settle()
@@ -156,7 +135,7 @@ def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: 
         scene.type(f"s{i}", f"words {i}")
         scene.settle(1)
     assert len(ids(scene)) == LIMIT
-    (problem,) = [one for one in scene.engine.list_degradations() if one.id == "breaker.closed"]
+    (problem,) = [one for one in scene.app.list_degradations() if one.id == "breaker.closed"]
     assert str(scene.root) in problem.what
     scene.type("mine", "words of a person", cwd=other)
     scene.settle()
@@ -169,7 +148,6 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     scene.type("s", "one")
     scene.append("s", *(scene.title("s") | {"aiTitle": "x" * 1000} for _ in range(LOOK_BEHIND // 1000)))
     scene.settle()
-    scene.engine.save_positions()
     scene.restart()
     scene.append("s", scene.queued("s", "two"), scene.title("s") | {"version": "2.1.20"})
     scene.append("s", scene.queued("s", "", "remove"))
@@ -184,16 +162,22 @@ def begun(scene: Scene) -> list[str]:
     return [event.session for event in scene.handler.events if isinstance(event, SessionStarted)]
 
 
-def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(tmp_path: Path) -> None:
+def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Thousands begin together when transcripts are caught up, and what a handler does then is about the project: it must be
     done before a prompt of the session is put to the model."""
+    monkeypatch.setattr(
+        "tacitd.work.reader.PASS_SECONDS", 60.0
+    )  # one pass reads all of them, however slow the machine is
     scene = Scene(tmp_path)
     other = scene.project("other")
     for number in range(9):
         scene.type(f"s{number}", "words", cwd=other if number == 5 else None)
     scene.settle()
     assert sorted(starts(scene), key=str) == [scene.root, other]
-    kinds = [type(event) for event in scene.handler.events if lane_of_event(event) == str(scene.root)]
+    app = Project(scene.root, git=True)
+    kinds = [type(event) for event in scene.handler.events if getattr(event, "project", None) == app]
     assert kinds == [SessionStarted] + [TranscriptGrew] * 8
     scene.type("s9", "later")
     scene.settle(0)

@@ -8,15 +8,10 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, done, ids
+from support_engine import Scene, Scripted, ids
 from support_waiting import PATIENCE
-from tacitd.dispatch import pool as pool_module
-from tacitd.dispatch.pauses import Pause
 from tacitd.errors import UnavailableError
 from tacitd.events import Due, Project, TranscriptGrew
-from tacitd.handler import Later
-from tacitd.sources import lines
-from tacitd.sources.growth_breaker import LIMIT
 
 # what a person says
 
@@ -26,8 +21,8 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     """Issue "Command line": what is typed meanwhile is passed over, also over a restart and after `resume`."""
     scene = Scene(tmp_path)
     other = scene.project("other")
-    hold = Pause(scope, {"all": "", "project": str(scene.root), "session": "s"}[scope])
-    scene.engine.set_pause(hold, held=True)
+    name = {"all": "", "project": str(scene.root), "session": "s"}[scope]
+    scene.pause(scope, name, held=True)
     scene.type("s", "one")
     scene.type("t", "two", cwd=other)
     scene.settle()
@@ -39,8 +34,7 @@ def test_pause_and_resume(tmp_path: Path, scope: Any) -> None:
     scene.start(Scripted(scene.handler.answer))
     scene.settle(90000)
     assert ids(scene) == free
-    scene.engine.set_pause(hold, held=False)
-    assert scene.engine.pauses.count_passed(hold) == (3 if scope == "all" else 2)
+    assert scene.pause(scope, name, held=False)["passed"] == (3 if scope == "all" else 2)
     scene.type("s", "four")
     scene.settle()
     assert ids(scene) == [*free, "u4"] and scene.parked() == []
@@ -54,43 +48,28 @@ def test_what_was_typed_before_a_pause_waits_for_its_end(tmp_path: Path) -> None
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.clock.advance(1.0)
-    scene.engine.set_pause(Pause("all"), held=True)
+    scene.pause("all", held=True)
     scene.type("s", "two")
     scene.settle()
     assert ids(scene) == [] and all(why.startswith("paused by you") for why in scene.parked())
-    scene.engine.set_pause(Pause("all"), held=False)
+    scene.pause("all", held=False)
     scene.type("s", "three")
     scene.settle()
     assert ids(scene) == ["u1", "u3"] and scene.parked() == []
-
-
-def test_a_handler_that_reads_a_transcript_again_gets_nothing_of_a_pause(tmp_path: Path) -> None:
-    """The summary of a session is made of its transcript: neither what was typed while it was paused nor the answers."""
-    scene = Scene(tmp_path)
-    path = scene.append("s", scene.typed("s", "one"))
-    scene.clock.advance(1.0)
-    scene.engine.set_pause(Pause("session", "s"), held=True)
-    scene.append("s", scene.typed("s", "two"), scene.said("s", "answer"))
-    scene.clock.advance(1.0)
-    scene.engine.set_pause(Pause("session", "s"), held=False)
-    scene.append("s", scene.typed("s", "three"))
-    read = scene.dispatcher.runner.tools["a"].read_records(path, 0, path.stat().st_size)
-    assert [prompt.text for one in read for prompt in one.prompts] == ["one", "three"]
-    assert not any(one.text for one in read)
 
 
 def test_a_scan_takes_what_was_passed_over(tmp_path: Path) -> None:
     """A person asks for it; a transcript that is read again for another reason does not."""
     scene = Scene(tmp_path)
     since = scene.clock.wall - 1.0
-    scene.engine.set_pause(Pause("all"), held=True)
+    scene.pause("all", held=True)
     scene.type("s", "one")
     scene.settle()
-    scene.engine.set_pause(Pause("all"), held=False)
-    scene.engine.reread_transcript(scene.path("s"))
+    scene.pause("all", held=False)
+    scene.engine.reader.note_grown([scene.path("s")])
     scene.settle()
     assert ids(scene) == []
-    scene.engine.rewind_transcripts([scene.path("s")], since)
+    scene.scan([scene.path("s")], since)
     scene.settle()
     assert ids(scene) == ["u1"]
 
@@ -98,7 +77,7 @@ def test_a_scan_takes_what_was_passed_over(tmp_path: Path) -> None:
 def test_a_paused_project_is_not_shown_to_who_asks_no_model_either(tmp_path: Path) -> None:
     """Records without words of a person are paused as well: a continuity handler reads them."""
     scene = Scene(tmp_path)
-    scene.engine.set_pause(Pause("project", str(scene.root)), held=True)
+    scene.pause("project", str(scene.root), held=True)
     scene.append("s", scene.said("s", "Done!"))
     scene.settle()
     assert not any(isinstance(event, TranscriptGrew) for event in scene.handler.events)
@@ -109,27 +88,13 @@ def test_pause_holds_back_ends_and_jobs(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
-    scene.engine.set_pause(Pause("project", str(scene.root)), held=True)
-    scene.dispatcher.post_event(Due("synthesize", Project(scene.root, True)))
+    scene.pause("project", str(scene.root), held=True)
+    scene.post(Due("synthesize", Project(scene.root, True)))
     scene.settle(1801)
     assert scene.handler.ends == [] and not any(isinstance(e, Due) for e in scene.handler.events)
-    scene.engine.set_pause(Pause("project", str(scene.root)), held=False)
+    scene.pause("project", str(scene.root), held=False)
     scene.settle()
     assert len(scene.handler.ends) == 1 and any(isinstance(e, Due) for e in scene.handler.events)
-
-
-def test_the_growth_breaker_closes_and_opens(tmp_path: Path) -> None:
-    """RELIABILITY row 16: a loop of self-made sessions is not paid for; nothing of it is lost."""
-    scene = Scene(tmp_path)
-    for i in range(LIMIT + 10):
-        scene.type(f"s{i}", f"words {i}")
-        scene.settle()
-    assert len(ids(scene)) == LIMIT
-    assert any(d.id == "breaker.closed" for d in scene.engine.list_degradations()) and scene.sync().done()
-    scene.settle(3700)
-    for _ in range(3):
-        scene.settle(700)
-    assert sorted(ids(scene)) == sorted(f"u{i + 1}" for i in range(LIMIT + 10))
 
 
 # sync
@@ -148,31 +113,12 @@ def test_sync_does_not_hang_on_a_queued_message(tmp_path: Path, version: str, le
     assert scene.handler.words == [["one"], *left] and len(scene.handler.ends) == 1
 
 
-def test_a_queued_message_survives_being_put_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What counted as said at the end of the session counts as said when the file is read once more."""
-    scene = Scene(
-        tmp_path,
-        Scripted(lambda e: Later("no model") if isinstance(e, TranscriptGrew) and open_[0] else done(e)),
-    )
-    open_ = [True]
-    scene.version = "2.0.76"
-    scene.append("s", scene.said("s", "Hello"), scene.queued("s", "while it works"))
-    scene.settle()
-    scene.settle(1801)
-    assert "no model" in scene.parked()
-    monkeypatch.setattr(pool_module, "KEPT", 0)
-    scene.settle(61)
-    open_[0] = False
-    scene.settle(25000)
-    assert scene.handler.words[-1] == ["while it works"] and len(scene.handler.did) == 1
-
-
 def test_sync_does_not_hang_on_a_vanished_file(tmp_path: Path) -> None:
     """DESIGN "Control": a file that is gone can not be waited for."""
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
     scene.type("t", "two")
-    future = scene.engine._begin_sync().future
+    future = scene.engine.begin_sync()
     scene.path("s").unlink()
     for _ in range(8):
         scene.settle(0)
@@ -195,36 +141,15 @@ def test_sync_waits_for_what_runs_and_for_what_that_makes_due(tmp_path: Path) ->
     assert future.done() and len(scene.handler.ends) == 1
 
 
-def test_sync_is_cheap_where_nothing_is_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two thousand transcripts, and none is opened for a `sync` but those that grew."""
-    scene = Scene(tmp_path)
-    for i in range(60):
-        scene.type(f"s{i}", f"words {i}")
-    scene.settle()
-    scene.settle(1900)
-    scene.settle(61)
-    opened: list[Path] = []
-    real = lines.open_transcript
-
-    def opens(path: Path) -> int:
-        opened.append(path)
-        return real(path)
-
-    monkeypatch.setattr(lines, "open_transcript", opens)
-    scene.type("s7", "more")
-    assert scene.sync().done()
-    assert set(opened) <= {scene.path("s7")}
-
-
 def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     """DESIGN "Control": `sync --timeout` in a loop must not pile up."""
     scene = Scene(tmp_path, held=True)
     scene.type("s", "one")
-    waiting = scene.engine._begin_sync()
-    scene.engine.sync_waiters.drop_waiter(waiting)
-    scene.engine.sync_waiters.drop_waiter(waiting)
+    waiting = scene.engine.begin_sync()
+    scene.engine._drop_waiter(waiting)
+    scene.engine._drop_waiter(waiting)
     scene.settle()
-    assert not waiting.future.done()
+    assert not waiting.done() and scene.app.services.asked == 0
 
 
 def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def put(scene: Scene, path: Path) -> None:
 
 def recovered(scene: Scene) -> list[Degradation]:
     """What `status` says of it."""
-    return [one for one in scene.engine.list_degradations() if one.id == "files.recovered"]
+    return [one for one in scene.app.list_degradations() if one.id == "files.recovered"]
 
 
 def test_another_version_is_a_degradation_until_its_copy_is_gone(tmp_path: Path) -> None:
@@ -73,14 +73,14 @@ def test_a_file_that_is_open_in_an_editor_is_in_status_until_it_is_closed(tmp_pa
     mark = open_in_editor(path, scene.clock)
     with pytest.raises(FileBusyError):
         put(scene, path)
-    (said,) = [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
+    (said,) = [one for one in scene.app.list_degradations() if one.id.startswith("files.")]
     assert (
         said.id == "files.busy" and f"{path} is open in an editor" in said.what and "ten minutes" in said.hint
     )
     scene.settle(LAST)
     assert path.read_text() == LEARNED
     mark.unlink()
-    assert not [one for one in scene.engine.list_degradations() if one.id.startswith("files.")]
+    assert not [one for one in scene.app.list_degradations() if one.id.startswith("files.")]
     scene.settle(LAST)
     assert path.read_text() == LEARNED + "- ours\n" and not scene.app.history.pending
     scene.app.close()

@@ -103,7 +103,7 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     }
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
     assert isinstance(app.projects.find_project(str(box.secret)), NoProject)
-    assert app.engine.dispatcher.outcomes.backoff.first == 1.0 and box.levels == ["DEBUG"]
+    assert app.engine.runner.pauses.first == 1.0 and box.levels == ["DEBUG"]
     assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for number in range(7):
@@ -154,7 +154,7 @@ def test_the_switch_for_tests_is_off(tmp_path: Path) -> None:
 
 def degraded(box: Box) -> dict[str, str]:
     """Id and text of each degradation, as `status` shows them."""
-    return {one.id: f"{one.what} / {one.hint}" for one in box.app.engine.list_degradations()}
+    return {one.id: f"{one.what} / {one.hint}" for one in box.app.list_degradations()}
 
 
 def test_a_refused_configuration_is_shown_until_it_is_mended(box: Box) -> None:

@@ -253,50 +253,6 @@ def test_a_read_only_project_waits_before_money_is_spent(make: MakeDaemon) -> No
     assert "Prefers amber-1" in daemon.put_to_model()
 
 
-def test_a_log_of_ours_that_somebody_damaged_is_read_on(make: MakeDaemon) -> None:
-    """DESIGN "Files": readers skip and report what does not parse; nothing that was handled is paid for again."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.synthesize()
-    daemon.stop()
-    log = daemon.state / "handlers" / "learning" / "log.jsonl"
-    damage = b"\0\0\0 half a rec"
-    append(log, damage)
-    daemon.start()
-    daemon.type_("s1", "Prefers basalt-2")
-    daemon.synthesize()
-    daemon.restart()
-    daemon.sync()
-    assert daemon.put_to_model() == ["Prefers amber-1", "Prefers basalt-2"]
-    assert daemon.learned == ["Prefers amber-1", "Prefers basalt-2"]
-    log.write_bytes(log.read_bytes().replace(damage + b"\n", b""))
-
-
-def test_a_log_of_ours_that_cannot_be_read_stops_one_handler_and_is_named(make: MakeDaemon) -> None:
-    """DESIGN "Handlers and events": a failing handler affects no other; the hint fixes it, and nothing is lost."""
-    daemon = make()
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.sync()
-    daemon.stop()
-    log = daemon.state / "handlers" / "learning" / "log.jsonl"
-    log.rename(log.with_name("away"))
-    log.mkdir(0o700)
-    daemon.start()
-    daemon.type_("s1", "Prefers basalt-2")
-    assert daemon.sync() == []
-    assert f"{log}: Is a directory" in degraded(daemon)["handler.broken"]
-    hints = {one["id"]: one["hint"] for one in daemon.status()["degraded"]}
-    assert "move it away" in hints["handler.broken"] and "tacitd restart" in hints["handler.broken"]
-    assert "continuity" in daemon.status()["handlers"]
-    log.rmdir()
-    log.with_name("away").rename(log)
-    daemon.restart()
-    assert daemon.synthesize() == []
-    assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers basalt-2"]
-
-
 def test_a_start_that_fails_says_why_to_who_asked_for_it(make: MakeDaemon) -> None:
     """DESIGN "Service": `tacitd start` prints the error that the detached process found."""
     daemon = make()

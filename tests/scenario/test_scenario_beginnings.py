@@ -67,24 +67,3 @@ def test_a_session_of_a_second_ends_two_minutes_later(make: MakeDaemon) -> None:
     said = daemon.cli("status").stdout
     assert f"waits     prompts of 2 sessions in {daemon.project}: until its session ends (at " in said
     assert status["sessions"][0]["project"] == str(daemon.project)
-
-
-def test_a_hundred_sessions_in_a_hundred_directories_wait_until_a_person_says_so(make: MakeDaemon) -> None:
-    """RELIABILITY 16: nothing is paid for; one line has the reason; `tacitd resume` continues the work."""
-    daemon = make(BUDGET__CALLS_PER_DAY="5000", BUDGET__USD_PER_DAY="100", BUDGET__USD_PER_MONTH="100")
-    daemon.start()
-    before = len(daemon.put_to_model())
-    for number in range(100):
-        daemon.type_(f"loop-{number}", f"Prefers amber-{number}", daemon.new_project(f"loop{number}"))
-    parked = daemon.sync()
-    held = {one["reason"] for one in parked if one["handler"] == "learning"}
-    assert len(parked) == 100 and len(held) == 1 and "all directories together" in held.pop()
-    assert len(daemon.put_to_model()) == before
-    (line,) = [one for one in daemon.status()["degraded"] if one["id"] == "breaker.closed"]
-    assert "in 100 directories together" in line["what"]
-    assert daemon.cli("status").stdout.count("in 100 directories together") == 1
-    resumed = daemon.cli("resume")
-    assert resumed.returncode == 0 and "resumed" in resumed.stderr
-    assert daemon.sync() == []
-    assert sorted(daemon.put_to_model()) == sorted(f"Prefers amber-{number}" for number in range(100))
-    assert not any(one["id"] == "breaker.closed" for one in daemon.status()["degraded"])

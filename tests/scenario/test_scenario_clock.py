@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -13,6 +12,7 @@ import pytest
 
 from support_daemon import Daemon, MakeDaemon
 from support_moved_clock import MOVED
+from tacitd.store import open_readonly
 
 pytestmark = pytest.mark.scenario
 
@@ -70,14 +70,13 @@ def _wait_for_runs(daemon: Daemon, wanted: dict[str, int]) -> None:
 
 
 def _runs(daemon: Daemon) -> Counter[str]:
-    """The number of runs of each job in the handlers' logs."""
-    found: Counter[str] = Counter()
-    for path in (daemon.state / "handlers").glob("*/log.jsonl"):
-        for text in path.read_text().splitlines():
-            record = json.loads(text)
-            if record.get("ev") == "Due":
-                found[f"{path.parent.name}.{record['s']}"] += 1
-    return found
+    """The number of runs of each job."""
+    store = open_readonly(daemon.state)
+    if store is None:
+        return Counter()
+    with store:
+        rows = store.rows("SELECT plugin || '.' || name, runs FROM job WHERE plugin <> 'engine'")
+    return Counter({name: runs for name, runs in rows if name in JOBS})
 
 
 def _memory(daemon: Daemon) -> int:

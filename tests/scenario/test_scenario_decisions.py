@@ -161,7 +161,7 @@ def test_purged_words_are_in_no_file_that_tacitd_writes(make: MakeDaemon) -> Non
 
 def path_lines(path: Path, words: str) -> set[str]:
     """How the words go on in a file, each time."""
-    return {found[0] for found in re.finditer(rf"{words}(?: 4 carts)?", path.read_text())}
+    return {found[0] for found in re.finditer(rf"{words}(?: 4 carts)?", path.read_text(errors="replace"))}
 
 
 def test_a_persons_own_line_is_not_removed_silently(make: MakeDaemon) -> None:

@@ -135,9 +135,9 @@ def check(daemon: Daemon, person: Person) -> None:
     assert not lost, f"{len(lost)} of {len(typed)} lost: {sorted(lost)[:5]}"
     assert set(lines) <= set(typed), "a fact was invented"
     assert set(put.values()) <= {1, 2}, "a prompt was paid for more than twice"
-    for letter in dead_letters(daemon):
-        tries = [begun(daemon, prompt) for prompt in letter["prompts"]]
-        assert set(tries) == {2}, f"given up though it may be tried again: {tries}"
+    for one in rejected(daemon):
+        tries = begun(daemon, one["id"])
+        assert tries == 2, f"given up though it may be tried again: {one['text']}, {tries} calls"
 
 
 def begun(daemon: Daemon, prompt: str) -> int:
@@ -147,9 +147,8 @@ def begun(daemon: Daemon, prompt: str) -> int:
     return sum(prompt in record.get("parts", ()) for record in records)
 
 
-def dead_letters(daemon: Daemon) -> list[dict[str, list[str]]]:
+def rejected(daemon: Daemon) -> list[dict[str, str]]:
     """The rejected prompts. The only reason may be two kills during their calls."""
-    log = daemon.state / "dead.jsonl"
-    letters = [json.loads(text) for text in log.read_text().splitlines()] if log.exists() else []
-    assert all("killed twice" in letter["reason"] for letter in letters), letters
-    return letters
+    found: list[dict[str, str]] = daemon.call("rescued")["kept"]
+    assert all("killed twice" in one["reason"] for one in found), found
+    return found

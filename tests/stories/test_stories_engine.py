@@ -59,11 +59,12 @@ def test_two_projects_do_not_mix(begin: Begin) -> None:
 
 
 def test_a_session_that_moves_to_another_project(begin: Begin) -> None:
-    """S-10: a session that goes on in another project teaches each what was said there."""
+    """S-10: a session that goes on in another project teaches each what was said there, and its file names the newest one."""
     with begin(FACTS) as world:
         other = world.new_project("other")
         world.type("s1", "use pnpm, not npm").type("s1", "keep answers short", cwd=other).leave("s1")
         assert world.bullets("LEARNED.md") == [PNPM] and SHORT in (other / "LEARNED.md").read_text()
+        assert f'"projectPath": "{other}"' in world.read("~/.claude/user-memory/sessions/session-s1.json")
 
 
 def test_an_absent_model_is_waited_for(begin: Begin) -> None:

@@ -19,7 +19,7 @@ from tacitd.text.text_table import format_table
 def rescue(ctx: click.Context, as_json: bool) -> None:
     """List the prompts that wait or were rejected.
 
-    Their text is kept in the rescue log, because Claude Code deletes transcripts after 30 days.
+    Their text is kept, because Claude Code deletes transcripts after 30 days.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -42,7 +42,7 @@ def rescue(ctx: click.Context, as_json: bool) -> None:
 @rescue.command(epilog="\b\nExample: tacitd rescue drop 4f1c…")
 @click.argument("ids", nargs=-1, required=True)
 def drop(ids: tuple[str, ...]) -> None:
-    """Delete these prompts from the rescue log."""
+    """Delete these prompts: they are not tried again."""
     with connect_or_run() as call:
         dropped = call("drop", ids=list(ids))["dropped"]
     if not dropped:

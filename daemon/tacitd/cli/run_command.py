@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import os
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
 from typing import TYPE_CHECKING, Literal
@@ -47,8 +47,8 @@ def run(ctx: click.Context, once: bool, quiet: bool, service: bool, detached: in
 
 def _run_once(quiet: bool) -> int:
     from tacitd.cli.in_process import open_app
-    from tacitd.dispatch.activities import activity_line
     from tacitd.methods import build_methods
+    from tacitd.work.activities import activity_line
 
     with open_app(get_paths()) as app:
         table, mark = build_methods(app), app.activities.get_mark()
@@ -91,6 +91,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     from tacitd.service.heap import limit_heap
     from tacitd.service.notify import Notifier
     from tacitd.service.signals import SignalReactions, handle_signals
+    from tacitd.service.store_wait import open_when_possible
     from tacitd.service.supervision import Supervision
 
     limit_heap()
@@ -105,9 +106,12 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
     with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
-        app = build_app(places, os.environ, set_log_level=set_level)
+        build = partial(build_app, places, os.environ, set_log_level=set_level)
+        app = open_when_possible(build, places, notifier)
+        if app is None:
+            return 0
         set_level(app.config.log.level)
-        with app, make_desktop_notices(app):
+        with closing(app), make_desktop_notices(app):
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})

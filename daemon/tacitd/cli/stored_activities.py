@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.clock import SystemClock
-from tacitd.consumers.snapshots import parse_commit, read_commit_records
-from tacitd.dispatch.activities import Activity, describe_call, describe_change, describe_commit
 from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.handler import Plugin
 from tacitd.model.budget import EndedCall
+from tacitd.work.activities import Activity, describe_call, describe_change, describe_commit
+from tacitd.work.commit_rows import read_all_commits
 
 LATEST = 253_402_300_800.0
 """The year 10000, in seconds since 1970: a foreign record may have a time that cannot be shown."""
@@ -60,9 +60,5 @@ def _list_calls(state: Path) -> Iterator[Activity]:
 
 
 def _list_commits(home: Path, plugin: Plugin) -> Iterator[Activity]:
-    for record in read_commit_records(home):
-        try:
-            commit = parse_commit(record)
-        except (KeyError, TypeError, ValueError):
-            continue
+    for commit in read_all_commits(home):
         yield from describe_commit(plugin, commit)

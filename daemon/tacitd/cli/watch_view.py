@@ -19,9 +19,9 @@ from tacitd.cli.status_lines import (
 )
 from tacitd.cli.terminal_text import NARROW
 from tacitd.clock import parse_utc
-from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun
+from tacitd.work.waiting_lines import describe_waiting
 
 BAR = 12
 """Characters of a bar."""

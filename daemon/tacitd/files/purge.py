@@ -30,6 +30,8 @@ WITHIN = 12
 """Characters. A text of at least this length is blanked wherever it is, also as a part of a word."""
 SHORTEST = 4
 """Characters. A shorter text is not looked for in longer ones."""
+DATABASE = ".sqlite"
+"""What the names of a database's files contain."""
 LARGEST = 64 << 20
 """Bytes of a file that is not a log; a larger one is none of tacitd's."""
 TEXT_KEYS = frozenset(("fact", "facts", "line", "new", "old", "text", "words"))
@@ -144,7 +146,8 @@ def _list_files(directory: Path) -> Iterator[Path]:
             is_file = stat.S_ISREG(path.lstat().st_mode)
         except FileNotFoundError:
             continue
-        if is_file:
+        # A second descriptor of the store, once closed, would drop SQLite's locks. The store removes words itself.
+        if is_file and DATABASE not in path.name:
             yield path
 
 

@@ -78,14 +78,6 @@ def replace_file(
     return True
 
 
-def write_file(path: Path, parts: Iterable[bytes], mode: int, disk: Disk | None = None) -> None:
-    """As `replace_file` for a file of any length, which is not compared with the old one. Raises OSError."""
-    disk = disk or RealDisk()
-    target = disk.resolve(path)
-    make_dirs(target.parent, disk, private=True)
-    _put_in_place(target, parts, None, mode, disk)
-
-
 def _put_in_place(
     target: Path,
     parts: Iterable[bytes],

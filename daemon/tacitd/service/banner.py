@@ -9,9 +9,9 @@ from loguru import logger
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.config.durations import format_duration
-from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.handler import load_hook
 from tacitd.status import list_session_rows, list_waits
+from tacitd.work.waiting_lines import describe_waiting
 
 
 def banner_lines(app: App) -> Iterator[str]:
@@ -20,10 +20,7 @@ def banner_lines(app: App) -> Iterator[str]:
     stamps = app.engine.follower.stamps
     roots = ", ".join(map(str, app.engine.source.roots))
     yield f"tacitd {__version__} watches {roots} ({len(stamps)} transcripts)"
-    first = [
-        name for name, c in app.engine.consumers.items() if (c.first_start or 0.0) >= app.engine.started_at
-    ]
-    if first:
+    if app.engine.is_first_start:
         yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
     yield (
         f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "
@@ -34,12 +31,12 @@ def banner_lines(app: App) -> Iterator[str]:
         f"its client has ended"
     )
     yield from _list_plugin_lines(app)
-    app.engine.dispatcher.outcomes.statuses.refresh()  # the loop does not run yet, so this thread may wait
-    waits = list_waits(app.engine)
+    app.parts.ask()
+    waits = list_waits(app)
     for text in describe_waiting(waits, list_session_rows(app, waits)):
         yield f"waits: {text}"
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
-    for one in app.engine.list_degradations():
+    for one in app.list_degradations():
         yield f"missing: {one.what}"
         if one.hint:
             yield f"  hint: {one.hint}"
@@ -49,7 +46,7 @@ def banner_lines(app: App) -> Iterator[str]:
 def _list_plugin_lines(app: App) -> Iterator[str]:
     """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
     for plugin in app.found.plugins:
-        if not plugin.banner_lines or plugin.name not in app.engine.consumers:
+        if not plugin.banner_lines or plugin.name not in app.handlers:
             continue
         try:
             yield from list(load_hook(plugin.banner_lines)(app.tools[plugin.name]))

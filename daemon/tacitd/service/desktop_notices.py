@@ -18,8 +18,8 @@ from types import TracebackType
 from loguru import logger
 
 from tacitd.app import App
-from tacitd.dispatch.activities import STORED, Activities, Activity
 from tacitd.handler import Degradation
+from tacitd.work.activities import STORED, Activities, Activity
 
 EVERY = 60.0
 """Seconds between two notices."""

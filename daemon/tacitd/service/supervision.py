@@ -96,7 +96,7 @@ class Supervision(Struct):
 
 def find_fault(app: App, now: float) -> str:
     """Why the daemon counts as stuck; "" if it does not. `now`: monotonic seconds. Engine thread."""
-    for (name, lane), since in app.engine.dispatcher.work_queue.lanes.list_busy().items():
+    for (name, lane), since in app.engine.runner.running.items():
         if now - since > STUCK_AFTER:
             return f"the handler {name} has been busy{f' with {lane}' if lane else ''} for {(now - since) / 60:.0f} min"
     if not app.engine.follower.is_well:
@@ -108,10 +108,10 @@ def describe_state(app: App) -> str:
     """The status in one line, for the service manager. Engine thread, or before the engine runs."""
     engine = app.engine
     parts = [f"watches {len(engine.follower.stamps)} transcripts"]
-    queue = engine.dispatcher.work_queue
-    busy, parked = len(queue.lanes.list_busy()), len(queue.list_parked())
-    if any(hold.scope == "all" for hold in engine.pauses.list_pauses()):
+    busy = len(engine.runner.running)
+    ((parked,),) = app.store.rows("SELECT count(*) FROM task WHERE reason <> ''")
+    if engine.choices.paused_all:
         parts.append("paused")
     parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]
-    parts += [one.what.replace("\n", " ") for one in engine.list_degradations()[:1]]
+    parts += [one.what.replace("\n", " ") for one in app.list_degradations()[:1]]
     return "; ".join(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,8 +20,10 @@ from tacitd.files.locks import Lock, acquire_lock
 from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
 from tacitd.service.managers import Manager
+from tacitd.state import first_design
 from tacitd.state.hook_files import HOOKS_DIR
 from tacitd.state.paths import Paths
+from tacitd.store import open_readonly
 
 STATE_FILES = (
     "lock",
@@ -33,10 +35,10 @@ STATE_FILES = (
     "budget.jsonl",
     "history.jsonl",
     "history-archive.jsonl",
-    "projects.jsonl",
-    "paused.jsonl",
-    "dead.jsonl",
-    "rescue.jsonl",
+    "tacitd.sqlite",
+    "tacitd.sqlite-wal",
+    "tacitd.sqlite-shm",
+    "choices.jsonl",
     "own-sessions.jsonl",
     "session-context.jsonl",
     "hooks/tacitd-hook",
@@ -143,7 +145,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield f"kept {places.config_file}: you wrote it"
 
 
-def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
+def _empty_state(state_dir: Path, names: Iterable[str]) -> Iterator[str]:
     """Remove the files that docs/files.md lists in the state directory.
 
     TACITD_STATE_DIR may name a directory with other files in it: those stay and are named.
@@ -151,6 +153,7 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
     if not state_dir.is_dir():
         return
     handlers = state_dir / "handlers"
+    known = {*names, *_list_plugins(state_dir)}
     model = state_dir / "model"
     if not model.is_symlink():
         for directory in _directories(model):
@@ -159,13 +162,14 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
         with suppress(OSError):
             model.rmdir()
     for directory in _directories(handlers):
-        # The log identifies the directories of handlers that are not installed any more.
-        if directory.name in names or (directory / "log.jsonl").is_file():
+        if directory.name in known or any(
+            (directory / name).is_file() for name in first_design.HANDLER_FILES
+        ):
             shutil.rmtree(directory)
     with suppress(OSError):
         handlers.rmdir()
     sweep_temporary(state_dir, math.inf, RealDisk())
-    for pattern in STATE_FILES:
+    for pattern in (*STATE_FILES, *first_design.FILES):
         for file in state_dir.glob(pattern):
             if _is_ours(file):
                 file.unlink()
@@ -181,6 +185,19 @@ def _empty_state(state_dir: Path, names: Container[str]) -> Iterator[str]:
             yield _keep_no_socket(file)
         else:
             yield f"kept {file}: it is not tacitd's"
+
+
+def _list_plugins(state_dir: Path) -> list[str]:
+    """The plugins that the store knows, also those that are not installed any more."""
+    try:
+        store = open_readonly(state_dir)
+        if store is None:
+            return []
+        with store:
+            tables = ["job", "prompt_task", *(["adapter_commit"] if "adapter" in store.versions else [])]
+            return [name for one in tables for (name,) in store.rows(f"SELECT DISTINCT plugin FROM {one}")]
+    except TacitdError:  # it is damaged
+        return []
 
 
 def _is_ours(file: Path) -> bool:

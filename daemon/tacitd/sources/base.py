@@ -97,8 +97,6 @@ class SessionClaim(Struct, frozen=True):
     pid: int
     session: str
     cwd: str
-    interactive: bool = True
-    """Whether a person uses it, according to the claim."""
 
 
 class ClientUse(Struct, frozen=True):
@@ -197,13 +195,8 @@ class Assembler(Protocol):
         ...
 
     @property
-    def has_prompts(self) -> bool:
-        """Whether any prompt was found, also before `start`."""
-        ...
-
-    @property
     def recognition(self) -> Recognition:
-        """Whether the prompts are recognised, for `dispatch/recognition`."""
+        """Whether the prompts are recognised, for `work/recognition`."""
         ...
 
     @property

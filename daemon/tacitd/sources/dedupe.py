@@ -11,25 +11,17 @@ section 0 facts 13 and 16, section 6). So a prompt counts as seen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from math import isnan, nan
-from struct import Struct
 from unicodedata import normalize
 
 from tacitd.events import Prompt
-from tacitd.sources.digest_table import DigestTable
 from tacitd.text.hashes import blake2b
 
 WINDOW = 600.0
 """Seconds within which the same text in one session is the same prompt."""
 
-_KEPT = 20_000
-"""How many texts of each class are kept when they are packed, the newest. Ids are kept without limit, 16 bytes each."""
-
 _ROOM = 30_000
 """How many characters of a transcript's typed lines are kept before their digests are computed; 100 for each besides its text."""
 
-_TIME = Struct(">d")
 _SAME_AS = {"bare": ("bare", "queue", "line"), "queue": ("bare", "line"), "line": ("bare", "queue")}
 """For each class, those that it can repeat. `bare` has no uuid, `queue` came through the queue, `line` is a record."""
 
@@ -48,86 +40,40 @@ class SeenPrompts:
     """The prompts that were seen. Keeps digests, never text."""
 
     def __init__(self) -> None:
-        self._ids = DigestTable()
-        self._said = {kind: DigestTable(_TIME.size, _keep_newest) for kind in _SAME_AS}
-
-    def load_keys(self, ids: Iterable[str]) -> None:
-        """Add what `dump_keys` returned before, or plain `Prompt.id`s."""
-        for item in ids:
-            if item.startswith("="):
-                self._ids.put(bytes.fromhex(item[1:]))
-            elif item.startswith("~"):
-                kind, key, time = item[1:].split("~")
-                self._remember(kind, bytes.fromhex(key), float(time) if time else None)
-            else:
-                self._ids.put(_digest(item))
-
-    @classmethod
-    def encode_prompts(cls, prompts: Iterable[Prompt]) -> list[str]:
-        """Given prompts, return what a log must keep so that `load_keys` restores them."""
-        some = cls()
-        for prompt in prompts:
-            some.add_prompt(prompt)
-        return list(some.dump_keys())
-
-    @staticmethod
-    def encode_id(id: str) -> str:
-        """What a log must keep so that `load_keys` restores this id, whatever characters it has."""
-        return "=" + _digest(id).hex()
-
-    def dump_keys(self) -> Iterator[str]:
-        """Everything as short strings for a log: `=<hex>` for an id, `~<class>~<hex>~<seconds since 1970>` for a text."""
-        for digest, _ in self._ids:
-            yield "=" + digest.hex()
-        for kind, said in self._said.items():
-            for digest, value in said:
-                time = _decode_time(value)
-                yield f"~{kind}~{digest.hex()}~" + ("" if time is None else repr(time))
-
-    @property
-    def tables(self) -> dict[str, DigestTable]:
-        """The digests by what they are of: `id`, and each class of texts with the time (8 bytes) at which it was said."""
-        return {"id": self._ids, **self._said}
-
-    def has_id(self, id: str) -> bool:
-        """Whether a prompt with this id was added before."""
-        return self._ids.find_value(_digest(id)) is not None
+        self._ids = set[bytes]()
+        self._said: dict[str, dict[bytes, float | None]] = {kind: {} for kind in _SAME_AS}
+        """For each class the texts, with their times."""
 
     def has_prompt(self, prompt: Prompt) -> bool:
         """Whether this prompt was added before, with the same id or as the same text."""
-        if self.has_id(prompt.id):
+        if _digest(prompt.id) in self._ids:
             return True
-        if not any(self._said[kind] for kind in _SAME_AS[_class(prompt)]):
-            return False
         return self._said_once(prompt, _digest(prompt.session, normalise_text(prompt.text)))
 
     def add_if_new(self, prompt: Prompt) -> bool:
         """Whether this prompt is new; it is added then. Called for every typed line, so each digest is computed once."""
         id = _digest(prompt.id)
-        if self._ids.find_value(id) is not None:
+        if id in self._ids:
             return False
         key = _digest(prompt.session, normalise_text(prompt.text))
         if self._said_once(prompt, key):
             return False
-        self._ids.put(id)
-        self._remember(_class(prompt), key, prompt.time)
+        self._ids.add(id)
+        self._said[_class(prompt)][key] = prompt.time
         return True
+
+    def add_prompt(self, prompt: Prompt) -> None:
+        """Add this prompt."""
+        self._ids.add(_digest(prompt.id))
+        key = _digest(prompt.session, normalise_text(prompt.text))
+        self._said[_class(prompt)][key] = prompt.time
 
     def _said_once(self, prompt: Prompt, key: bytes) -> bool:
         for kind in _SAME_AS[_class(prompt)]:
             said = self._said[kind]
-            value = said.find_value(key) if said else None
-            if value is not None and _near(_decode_time(value), prompt.time):
+            if key in said and _near(said[key], prompt.time):
                 return True
         return False
-
-    def add_prompt(self, prompt: Prompt) -> None:
-        """Add this prompt."""
-        self._ids.put(_digest(prompt.id))
-        self._remember(_class(prompt), _digest(prompt.session, normalise_text(prompt.text)), prompt.time)
-
-    def _remember(self, kind: str, key: bytes, time: float | None) -> None:
-        self._said[kind].put(key, _TIME.pack(nan if time is None else time))
 
 
 class TranscriptPrompts:
@@ -179,18 +125,6 @@ class TranscriptPrompts:
 
 def _words(prompt: Prompt) -> tuple[str, str]:
     return prompt.session, normalise_text(prompt.text)
-
-
-def _keep_newest(said: dict[bytes, bytes]) -> dict[bytes, bytes]:
-    if len(said) <= _KEPT:
-        return said
-    newest = sorted(said.items(), key=lambda one: _decode_time(one[1]) or 0.0)
-    return dict(newest[-_KEPT:])
-
-
-def _decode_time(value: bytes) -> float | None:
-    (time,) = _TIME.unpack(value)
-    return None if isnan(time) else time
 
 
 def _near(said: float | None, time: float | None) -> bool:

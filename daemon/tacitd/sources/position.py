@@ -1,6 +1,6 @@
 """A position in a transcript: an offset, and a mark that identifies the bytes before it (DESIGN "Sources").
 
-Only computing and checking marks belongs here; the consumers' logs store positions.
+Only computing and checking marks belongs here; the store has the positions.
 
 A position belongs to a path. The inode does not identify a file: after a restored home or a changed device number, old
 records must not look new. The bytes before the offset identify it: up to 256, as a CRC-32.
@@ -51,15 +51,6 @@ def position_at(path: Path, offset: int) -> Position:
         os.close(fd)
 
 
-def find_position(path: Path, offset: int) -> Position:
-    """The position at an offset. If the file is gone or cannot be read, only the offset is known: should it come back, it
-    is read from its first byte, and the ids of handled prompts are known."""
-    try:
-        return position_at(path, offset)
-    except (OSError, TacitdError):
-        return Position(offset, 0)
-
-
 def is_valid(path: Path, position: Position) -> bool:
     """Whether the bytes before the position are unchanged: the file is not shorter, and the mark is equal.
 
@@ -108,3 +99,16 @@ def find_baselines(paths: Iterable[str]) -> Iterator[tuple[str, Position]]:
             from loguru import logger  # the fast commands import this module
 
             logger.warning("{}: {}", path, error)
+
+
+def count_newlines(path: Path, start: int, end: int) -> int:
+    """Count the newlines between two offsets of a file."""
+    count = 0
+    with path.open("rb") as file:
+        while start < end:
+            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
+            if not block:
+                break
+            count += block.count(b"\n")
+            start += len(block)
+    return count

@@ -75,7 +75,6 @@ class _Client(Struct):
     """A process that was seen alive on this machine, running a session."""
 
     cwd: str
-    interactive: bool = True
     gone_since: float | None = None
 
 
@@ -148,13 +147,6 @@ class Sessions:
         """The session's client said that it goes on, for example because a person resumed it."""
         if (session := self._sessions.get(session_id)) is not None:
             session.left = None
-
-    def get_client(self, session_id: str) -> str:
-        """Identifies the interactive client that was seen alive running this session; "" if there was none."""
-        return next(
-            (str(pid) for pid, one in self._get_clients(session_id).items() if one.interactive),
-            "",
-        )
 
     def list_endings(self) -> list[SessionEnding]:
         """When each live session with a transcript will have ended, soonest first."""
@@ -246,7 +238,7 @@ class Sessions:
         """Record a client that is alive."""
         if is_alive:
             clients = self._clients.setdefault(claim.session, {})
-            clients.setdefault(claim.pid, _Client(claim.cwd, claim.interactive))
+            clients.setdefault(claim.pid, _Client(claim.cwd))
 
     def _ends_at(self, name: str, session: _Session) -> float:
         """The monotonic time at which a session ends if nothing more happens."""

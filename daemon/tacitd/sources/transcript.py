@@ -51,6 +51,12 @@ class ReadStep(Struct, frozen=True):
 
 def read_records(source: Source, path: Path, start: int, upto: int) -> list[Record]:
     """The records between two byte offsets of a transcript; none if it is gone or cannot be read."""
+    return read_part(source, path, start, upto, upto)[0]
+
+
+def read_part(source: Source, path: Path, start: int, upto: int, most: int) -> tuple[list[Record], int]:
+    """The records between two byte offsets of a transcript, and the offset that they reach: `upto`, or the end of a record if
+    there are more than `most` bytes. None if it is gone or cannot be read."""
     made: list[Record] = []
     tail = Tail(path, start, source)
 
@@ -66,13 +72,15 @@ def read_records(source: Source, path: Path, start: int, upto: int) -> list[Reco
             tail.forget_before(tail.safe_end)
             if not step.more or step.shrunk:
                 break
+            if made and most <= tail.read_end - start and made[-1].end < upto:
+                return made, made[-1].end
         if tail.read_end < upto:
             tail.take_unterminated()
     except (OSError, FileRefusedError):
-        return made
+        return made, upto
     tail.release_queued()
     take()
-    return [record for record in made if record.end <= upto]
+    return [record for record in made if record.end <= upto], upto
 
 
 def read_prompts(source: Source, path: Path) -> Iterator[Prompt]:
@@ -136,11 +144,6 @@ class Tail:
     def last_time(self) -> float | None:
         """The time of the newest record with a time: seconds since 1970, UTC; None if there is none."""
         return self._last_time
-
-    @property
-    def is_new_session(self) -> bool:
-        """Whether the transcript was read from its first byte, and contains a person's words."""
-        return self.assembler.start == 0 and self.assembler.has_prompts
 
     @property
     def is_headless(self) -> bool:

@@ -72,6 +72,16 @@ def list_choices(tx: Tx) -> list[Choice]:
     ]
 
 
+def list_earlier_modes(state_dir: Path, root: str) -> list[str]:
+    """The write modes that were chosen for a project since the file was written anew, the oldest first. Raises OSError."""
+    try:
+        lines = _read_lines(state_dir / FILE)
+    except FileNotFoundError:
+        return []
+    of_root = [one for one in lines if one.get("name") == root and not one.get("withdrawn")]
+    return [str(one["what"]) for one in of_root if one.get("what") in WRITE_MODES]
+
+
 def match_file(tx: Tx, state_dir: Path, *, new: bool) -> None:
     """Fill a new store from the file, or from the logs of the first design if there is none; otherwise write the file anew if
     it differs from the store. Raises OSError: nothing may be read of any project while its choices are not known."""
@@ -137,7 +147,7 @@ def _read_first_design(state_dir: Path) -> dict[Key, Choice]:
             continue
         if record.get("held"):
             found[scope, name, "pause"] = Choice(scope, name, "pause", "", _time_of(record))
-        elif scope == "all":
+        elif scope == "all" and not record.get("alone"):
             found = {key: choice for key, choice in found.items() if choice.what != "pause"}
         else:
             found.pop((scope, name, "pause"), None)

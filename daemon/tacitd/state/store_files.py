@@ -14,6 +14,8 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from tacitd.text.lazy_pattern import compile_lazily
+
 STORE = "tacitd.sqlite"
 """The store's file name in the state directory."""
 BESIDE = ("-wal", "-shm", "-journal")
@@ -21,12 +23,14 @@ BESIDE = ("-wal", "-shm", "-journal")
 KEPT_DAYS = 30
 """Days for which a store that was put aside is kept."""
 MOUNTS = Path("/proc/self/mountinfo")
-NETWORK = re.compile(
+NETWORK = compile_lazily(
     r"9p|afs|beegfs|ceph|cifs|drvfs|fuse\.(glusterfs|sshfs|vmhgfs-fuse)|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|prl_fs|smb3|smbfs"
     r"|vboxsf|vmhgfs"
 )
 """File systems that other machines write too, or that share no memory maps with them: the write-ahead log is not safe there."""
-_ASIDE = re.compile(re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z")
+_ASIDE = compile_lazily(
+    re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z"
+)
 _DATE = "%Y-%m-%dT%H-%M-%S"
 
 

@@ -9,20 +9,25 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from tacitd.contract import Tx
 from tacitd.errors import ConfigError
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
+from tacitd.text.lazy_pattern import compile_lazily
+
+if TYPE_CHECKING:
+    from tacitd.contract import Tx
 
 ENGINE = "engine"
 ENGINE_STEPS = ("tacitd:schema.sql",)
 """The engine's steps, as those of a plugin: `"package:file.sql"`."""
-_MARKED = re.compile(r"(\w+) TEXT\b(?:(?! TEXT\b)[^\n])*?(?:--|/\*) text\b")
+_MARKED = compile_lazily(r"(\w+) TEXT\b(?:(?! TEXT\b)[^\n])*?(?:--|/\*) text\b")
 
 
 def read_step(step: str) -> str:
     """The SQL of a step `"package:file.sql"`. Raises OSError, ImportError."""
+    from importlib.resources import files  # with tempfile and random, for a command that makes no tables
+
     package, _, file = step.partition(":")
     return (files(package) / file).read_text("utf-8")
 

@@ -6,13 +6,16 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from tacitd.contract import Executed, Row, Tx, Value
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, code_of
+from tacitd.text.lazy_pattern import compile_lazily
+
+if TYPE_CHECKING:
+    from tacitd.contract import Executed, Row, Tx, Value
 
 T = TypeVar("T")
-_OWN = re.compile(
+_OWN = compile_lazily(
     r"\s*(?:BEGIN|COMMIT|END|ROLLBACK|SAVEPOINT|RELEASE|PRAGMA|ATTACH|DETACH|VACUUM)\b", re.IGNORECASE
 )
 """Statements that only this module runs."""
@@ -29,6 +32,8 @@ class StoreTransaction:
 
     def execute(self, sql: str, *values: Value) -> Executed:
         """Run one statement."""
+        from tacitd.contract import Executed  # not for a command that only reads
+
         cursor = self._run(lambda: self._db.execute(self._checked(sql), values))
         return Executed(max(cursor.rowcount, 0), cursor.lastrowid or 0)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacitd.contract import Tx
+if TYPE_CHECKING:
+    from tacitd.contract import Tx
 
 FORGOTTEN = "[forgotten]"
 """What stands in the place of the words."""
@@ -17,16 +18,22 @@ _BEGINNING = 12
 """Characters of a text that are enough to know it at a cut end."""
 
 
-def make_blanker(texts: Collection[str]) -> Callable[[str | None], str | None]:
-    """Given texts, return the function that replaces them in a value, also inside of JSON; other values stay as they are."""
+def make_blanker(texts: Collection[str], keep: Collection[str] = ()) -> Callable[[str | None], str | None]:
+    """Given texts, return the function that replaces them in a value, also inside of JSON; other values stay as they are.
+
+    `keep`: longer texts that stay whole although they contain one of them.
+    """
     wanted = sorted({text for text in texts if text.strip()}, key=len, reverse=True)
-    pattern = re.compile("|".join(map(_form, wanted)) or r"(?!)")
+    longer = sorted({one for one in keep if any(text != one and text in one for text in wanted)}, key=len)
+    kept = "|".join(map(re.escape, reversed(longer)))
+    pattern = re.compile(f"(?P<kept>{kept or '(?!)'})|" + ("|".join(map(_form, wanted)) or r"(?!)"))
     beginnings = {one[:_BEGINNING] for text in wanted for one in _spell(text)}
 
     def blank(value: str | None) -> str | None:
         if not isinstance(value, str) or not any(one in value for one in beginnings):
             return value
-        return _blank_cut_end(_blank(value, pattern), wanted)
+        blanked = _blank(value, pattern)
+        return blanked if longer else _blank_cut_end(blanked, wanted)
 
     return blank
 
@@ -49,6 +56,10 @@ def _blank_cut_end(value: str, texts: Iterable[str]) -> str:
     return value
 
 
+def _forget(found: re.Match[str]) -> str:
+    return found["kept"] or FORGOTTEN
+
+
 def _form(text: str) -> str:
     form = re.escape(text)
     return form if len(text) >= _SHORT else rf"(?<!\w){form}(?!\w)"
@@ -68,7 +79,7 @@ def _blank(value: str, pattern: re.Pattern[str]) -> str:
         if document is not None:
             blanked = _blank_document(document, pattern)
             return value if blanked == document else json.dumps(blanked, ensure_ascii=False)
-    return pattern.sub(FORGOTTEN, value)
+    return pattern.sub(_forget, value)
 
 
 def _blank_document(document: Any, pattern: re.Pattern[str]) -> Any:
@@ -79,7 +90,7 @@ def _blank_document(document: Any, pattern: re.Pattern[str]) -> Any:
             return [_blank_document(each, pattern) for each in document]
         case dict():
             return {
-                pattern.sub(FORGOTTEN, key): _blank_document(each, pattern) for key, each in document.items()
+                pattern.sub(_forget, key): _blank_document(each, pattern) for key, each in document.items()
             }
         case _:
             return document

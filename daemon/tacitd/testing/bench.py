@@ -8,10 +8,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tacitd.app import App, build_app
-from tacitd.consumers.consumer import Consumer
-from tacitd.dispatch.workers import Work
 from tacitd.events import Due
-from tacitd.files.log import Log
 from tacitd.handler import Commit, Handler, Plugin, load_hook
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
@@ -22,21 +19,12 @@ from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.status import build_status
 from tacitd.testing.fakes import FakeClock, ScriptedModel
+from tacitd.work.commit_rows import list_unfolded
+from tacitd.work.task_runner import InlineExecutor
+from tacitd.work.work_status import list_parked
 
 ROUNDS = 1000
 """Rounds of the loop after which work counts as endless."""
-
-
-class InlinePool:
-    """Runs work at once, in the caller's thread."""
-
-    def submit(self, work: Work) -> None:
-        """Run it."""
-        work()
-
-    def stop(self, grace: float) -> bool:
-        """Nothing runs."""
-        return True
 
 
 class HandlerBench:
@@ -84,10 +72,10 @@ class HandlerBench:
             found=FoundPlugins((self.plugin,)),
             model=lambda config, budget: self.model,
             watcher_for=SilentWatcher,
-            workers_for=lambda name, count: InlinePool(),
+            pool=InlineExecutor(),
         )
         self._app.open()
-        if self.plugin.name not in self._app.engine.consumers:
+        if self.plugin.name not in self._app.handlers:
             what = "; ".join(one.what for one in self._app.degraded.values())
             self._app.close()
             raise RuntimeError(what)
@@ -100,6 +88,7 @@ class HandlerBench:
         """Stop the daemon and start it again on the same files. `kill`: as `kill -9` would, so nothing is saved."""
         if kill:
             self._app.engine.follower.stop()
+            self._app.store.close()
             self._app.lock.release()
         else:
             self._app.close()
@@ -149,25 +138,24 @@ class HandlerBench:
 
     def sync(self) -> list[str]:
         """What `tacitd sync` does: gathered work is due now. Returns why work is parked."""
-        engine = self._app.engine
-        engine._begin_sync()
+        self._app.engine.begin_sync()
         self._run_until_idle()
-        return [parked.reason for _, parked in engine.dispatcher.work_queue.list_parked()]
+        app = self._app
+        parked = list_parked(app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now())
+        return [one.reason for one in parked]
 
     def run_job(self, job: str) -> None:
         """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
         if job not in [one.name for one in self.plugin.jobs]:
             raise ValueError(f"{self.plugin.name} has no job {job!r}")
-        self._app.engine.dispatcher.post_event(Due(job), only=self.plugin.name)
+        self._app.handlers[self.plugin.name].post(Due(job))
         self._run_until_idle()
 
     def _run_until_idle(self) -> None:
         engine = self._app.engine
-        engine._poll_files(full=True)
-        for _ in range(ROUNDS):
-            engine.run_iteration()
-            if not (engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready):
-                engine.dispatcher.outcomes.statuses.renew_all()
+        for number in range(ROUNDS):
+            engine.run_pass(full=not number)
+            if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
                 return
         raise RuntimeError(f"there is still work after {ROUNDS} rounds")
 
@@ -176,17 +164,12 @@ class HandlerBench:
     @property
     def handler(self) -> Handler:
         """The handler, as the plugin made it. After `restart` it is another one."""
-        return self._consumer.handler
-
-    @property
-    def _consumer(self) -> Consumer:
-        return self._app.engine.consumers[self.plugin.name]
+        return self._app.handlers[self.plugin.name].handler
 
     @property
     def commits(self) -> list[Commit]:
         """What the handler committed with data, oldest first, as it is on the disk."""
-        log = Log(self._consumer.log.path)
-        return list(Consumer(self.plugin, self.handler, log, self.clock).replay_log())
+        return list_unfolded(self._app.store.rows, self.plugin.name)
 
     @property
     def status(self) -> dict[str, Any]:

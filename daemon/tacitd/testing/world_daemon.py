@@ -25,8 +25,8 @@ from tacitd.model.health import ModelHealth
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.testing.bench import InlinePool
 from tacitd.testing.fakes import FakeClock, ScriptedModel
+from tacitd.work.task_runner import InlineExecutor
 
 ROUNDS = 2000
 """Passes after which work counts as endless."""
@@ -66,7 +66,7 @@ class InProcessDaemon:
                 clock=self._clock,
                 model=self._make_model,
                 watcher_for=SilentWatcher,
-                workers_for=lambda name, count: InlinePool(),
+                pool=InlineExecutor(),
             )
             self._app = app.__enter__()
 
@@ -76,6 +76,7 @@ class InProcessDaemon:
         assert app is not None, "no daemon runs"
         if kill:
             app.engine.follower.stop()
+            app.store.close()
             app.lock.release()
         else:
             with self.as_this_person():
@@ -88,12 +89,9 @@ class InProcessDaemon:
             return
         engine = app.engine
         with self.as_this_person():
-            engine._poll_files(full=True)
-            for _ in range(ROUNDS):
-                engine.run_iteration()
-                if not (
-                    engine.inbox or engine.pool.unread_paths or engine.dispatcher.work_queue.lanes.has_ready
-                ):
+            for number in range(ROUNDS):
+                engine.run_pass(full=not number)
+                if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
                     return
         raise RuntimeError(f"there is still work after {ROUNDS} passes")
 
@@ -110,7 +108,7 @@ class InProcessDaemon:
 
         def serve() -> None:
             while not done.is_set():
-                app.engine.run_iteration()
+                app.engine.run_pass()
                 if app.stopping.is_set():
                     server.close()
                     self.stop()

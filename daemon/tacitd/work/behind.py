@@ -17,9 +17,10 @@ from tacitd.sources.base import Source
 from tacitd.sources.transcript import read_records
 from tacitd.store import Store, savepoint
 from tacitd.work.lookup import ProjectLookup
+from tacitd.work.passing import blank_record, split_passed
 from tacitd.work.project_rows import read_choices, store_project
 from tacitd.work.prompt_rows import COLUMNS, prompt_id, prompt_of
-from tacitd.work.reader import Observer, blank_record, note_behind
+from tacitd.work.reader import Observer, note_behind
 
 PART = 1 << 20
 """Bytes that one pass gives again, about."""
@@ -45,6 +46,8 @@ class BehindReader:
         self._observers = {each.name: each for each in observers}
         self._clock = clock
         self._default_mode = default_mode
+        self._is_after_pause = False
+        """Whether the records before the next ones end in a pause."""
 
     def read(self) -> None:
         """Go on with rows that are due, one bounded part for each. Raises UnwritableError, StoreLostError."""
@@ -70,6 +73,7 @@ class BehindReader:
             if place is None:
                 return
             runs.append((place, tuple(blank_record(one) for one in some)))
+        self._is_after_pause = False
         with self._store.write() as tx:
             for place, run in runs:
                 if not self._give_run(tx, observer, path, place, run):
@@ -95,26 +99,30 @@ class BehindReader:
         """Give records of one project to an observer; return whether it folded them."""
         now = self._clock.now()
         ((session, lines),) = tx.rows("SELECT session, lines FROM transcript WHERE path = ?", str(path))
-        batch = Batch(
-            path,
-            self._source.name,
-            session,
-            place,
-            store_project(tx, place, now) if isinstance(place, Project) else None,
-            run[0].cwd,
-            tuple(run),
-            run[0].start,
-            run[-1].end,
-            lines,
-            _find_prompts(tx, path, run),
-            read_choices(tx, self._default_mode).passes(place, session),
-        )
+        number = store_project(tx, place, now) if isinstance(place, Project) else None
+        choices = read_choices(tx, self._default_mode, now)
         assert observer.observe is not None
-        with savepoint(tx) as part:
-            observer.observe(batch, tx)
-        if part.error is not None:
-            note_behind(tx, observer.name, path, batch.start, part.error, now)
-            return False
+        for part in split_passed(tx, run, choices, place, session, self._is_after_pause):
+            self._is_after_pause = part.ends_paused
+            batch = Batch(
+                path,
+                self._source.name,
+                session,
+                place,
+                number,
+                part.records[0].cwd,
+                part.records,
+                part.records[0].start,
+                part.records[-1].end,
+                lines,
+                _find_prompts(tx, path, part.records),
+                part.passed,
+            )
+            with savepoint(tx) as attempt:
+                observer.observe(batch, tx)
+            if attempt.error is not None:
+                note_behind(tx, observer.name, path, batch.start, attempt.error, now)
+                return False
         return True
 
 

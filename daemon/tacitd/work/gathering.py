@@ -83,6 +83,8 @@ def find_due_jobs(rows: Rows, jobs: Mapping[str, Sequence[TimedJob]], now: float
 def queue_session_task(
     tx: Tx, plugins: Collection[str], kind: str, session: str, project: int | None, root: str, now: float
 ) -> None:
-    """Queue a task about a session for these plugins. Of several ends of one session, one task waits."""
+    """Queue a task about a session for these plugins. Of several ends of one session, one task waits; of several starts in one
+    project, that of the newest session."""
+    key = root if kind == "session-started" else session
     for plugin in plugins:
-        insert_task(tx, NewTask(plugin, root, kind, session, project, session), now)
+        insert_task(tx, NewTask(plugin, root, kind, key, project, session), now)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
-from tacitd.contract import Tx
+from tacitd.contract import Row, Tx, Value
 from tacitd.events import NoProject, Project
 
 Passed = Literal["", "paused", "excluded", "no project"]
 """Why the text of a prompt is not kept; "" if it is."""
+
+
+class Reading(Protocol):
+    """What has rows: a transaction or the store."""
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """Return all rows of a SELECT."""
+        ...
 
 
 class Choices(Struct, frozen=True):
@@ -23,35 +32,56 @@ class Choices(Struct, frozen=True):
     modes: Mapping[str, str] = field(default_factory=dict)
     """The write mode of each project with a choice of its own, by its root."""
     default_mode: str = "local"
+    spans: tuple[Row, ...] = ()
+    """Pauses: scope, name, from and until. Until infinity, if it did not end."""
 
     def is_paused(self, root: str, session: str) -> bool:
         """Whether work of this project or session is paused."""
         return self.paused_all or root in self.paused_projects or session in self.paused_sessions
 
+    def is_paused_at(self, place: Project | NoProject, session: str, written: float | None) -> bool:
+        """Whether what was written here at this time is of a pause. If the time is not known, what holds now counts."""
+        return any(
+            (until == math.inf if written is None else since <= written < until)
+            and _is_covered(scope, name, place, session)
+            for scope, name, since, until in self.spans
+        )
+
     def passes(self, place: Project | NoProject, session: str) -> Passed:
-        """Why the text of a prompt typed here is not kept; "" if it is."""
-        root = str(place.root) if isinstance(place, Project) else ""
-        if self.is_paused(root, session):
-            return "paused"
+        """Why the text of a prompt typed here is not kept, whenever it was typed; "" if it is."""
         if isinstance(place, NoProject):
             return "" if place.gone else "excluded" if place.excluded else "no project"
-        return "excluded" if self.modes.get(root, self.default_mode) == "off" else ""
+        return "excluded" if self.modes.get(str(place.root), self.default_mode) == "off" else ""
 
 
-def read_choices(tx: Tx, default_mode: str) -> Choices:
-    """Read what holds now."""
+def read_choices(tx: Reading, default_mode: str, now: float) -> Choices:
+    """Read what holds now: seconds since 1970, UTC."""
     scopes: dict[str, set[str]] = {"all": set(), "project": set(), "session": set()}
     modes: dict[str, str] = dict(tx.rows("SELECT root, write_mode FROM project WHERE write_mode IS NOT NULL"))
-    for scope, name, what in tx.rows(
-        "SELECT scope, name, what FROM choice WHERE what IN ('pause', 'exclude')"
+    spans = tx.rows("SELECT scope, name, since, until FROM pause_span")
+    for scope, name, what, at in tx.rows(
+        "SELECT scope, name, what, at FROM choice WHERE what IN ('pause', 'exclude')"
     ):
         if what == "pause":
             scopes[scope].add(name)
+            spans.append((scope, name, find_begin(at, now), math.inf))
         else:
             modes[name] = "off"
-    return Choices(
-        bool(scopes["all"]), frozenset(scopes["project"]), frozenset(scopes["session"]), modes, default_mode
-    )
+    projects, sessions = frozenset(scopes["project"]), frozenset(scopes["session"])
+    return Choices(bool(scopes["all"]), projects, sessions, modes, default_mode, tuple(spans))
+
+
+def _is_covered(scope: str, name: str, place: Project | NoProject, session: str) -> bool:
+    """Whether a pause is of this place or session: of a directory too that cannot be found now, and lies in the project."""
+    if scope == "project":
+        path = str(place.root) if isinstance(place, Project) else place.cwd
+        return path == name or (isinstance(place, NoProject) and path.startswith(f"{name}/"))
+    return scope == "all" or session == name
+
+
+def find_begin(at: float, now: float) -> float:
+    """When a pause began. If that is in the future, the clock was set back, and everything that is read is of the pause."""
+    return at if at <= now else -math.inf
 
 
 def store_project(tx: Tx, project: Project, now: float) -> int:

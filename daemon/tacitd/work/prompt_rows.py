@@ -10,13 +10,13 @@ through the queue.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
 from unicodedata import normalize
 
 from msgspec import Struct
 
 from tacitd.contract import Priority, Row, StoredPrompt, Tx
 from tacitd.events import Prompt, PromptKind
+from tacitd.text.hashes import blake2b
 from tacitd.work.project_rows import Passed
 
 WINDOW = 600.0
@@ -158,3 +158,16 @@ def forget_old_texts(tx: Tx, now: float) -> int:
     return tx.execute(
         "UPDATE prompt SET text = NULL, context = NULL WHERE handled < ? AND text IS NOT NULL", now - KEPT
     ).changed
+
+
+def count_passed(tx: Tx, scope: str, name: str, since: float) -> int:
+    """How many prompts were passed over because of a pause that began at `since`."""
+    where, values = "", list[str]()
+    if scope == "project":
+        where, values = " AND project = (SELECT number FROM project WHERE root = ?)", [name]
+    elif scope == "session":
+        where, values = " AND session = ?", [name]
+    ((count,),) = tx.rows(
+        f"SELECT count(*) FROM prompt WHERE passed = 'paused' AND ingested >= ?{where}", since, *values
+    )
+    return int(count)

@@ -7,30 +7,29 @@ its own. If the disk refuses the transaction, nothing moved, and the pass is tri
 
 from __future__ import annotations
 
-import os
+import math
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
 from loguru import logger
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.contract import Batch, StoredPrompt, Tx
 from tacitd.errors import FileRefusedError
 from tacitd.events import NoProject, Project, Prompt, Record
-from tacitd.sources.base import Source
-from tacitd.sources.position import Position, is_valid, position_at
+from tacitd.sources.base import Recognition, Source
+from tacitd.sources.position import Position, count_newlines, is_valid, position_at
 from tacitd.sources.transcript import Tail
 from tacitd.store import Store, savepoint
-from tacitd.text.redact import redact_secrets
 from tacitd.work.gathering import queue_session_task
 from tacitd.work.lookup import ProjectLookup
-from tacitd.work.project_rows import Choices, read_choices, store_project
-from tacitd.work.prompt_rows import NewPrompt, insert_prompt, queue_prompt
+from tacitd.work.passing import Part, blank_record, split_passed, was_paused
+from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
+from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 
 PASS_BYTES = 1 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
@@ -52,6 +51,10 @@ class Observer(Struct, frozen=True):
     wants_prompts: bool = False
     wants_starts: bool = False
     """Whether it gets a task when a session starts."""
+    wants_passed: bool = False
+    """Whether prompts of excluded directories, and of no project, are queued for it too; their texts are not stored."""
+    pays: bool = False
+    """Whether it calls the model for prompts: one from before the first start is only paid for if `scan` asks for it."""
 
 
 class Grown(Struct, frozen=True):
@@ -65,6 +68,7 @@ class Grown(Struct, frozen=True):
     headless: bool
     read: int
     """Bytes of new lines."""
+    recognition: Recognition | None = None
 
 
 class Pass(Struct, frozen=True):
@@ -75,6 +79,8 @@ class Pass(Struct, frozen=True):
     more: bool
     """Whether there is more to read now."""
     grown: tuple[Grown, ...] = ()
+    prompts: Mapping[str, int] = field(default_factory=dict)
+    """By the name of the project, how many prompts were read that a plugin which asks the model gets."""
 
 
 class _Run(Struct, frozen=True):
@@ -121,15 +127,36 @@ class Reader:
         self._clock = clock
         self._default_mode = default_mode
         self._pass_bytes = pass_bytes
+        self.floor = -math.inf
+        """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         self._unread: dict[Path, None] = {}
+        self._grew: set[Path] = set()
+        """Of these, the transcripts that grew. The others were only asked for, or their sessions are over."""
         self._ended: set[Path] = set()
         """Transcripts whose session is over: what follows their last newline is read too."""
+        self._paused_turns: set[Path] = set()
+        """Transcripts whose newest records answer a prompt of a pause."""
         self._stalled: dict[Path, float] = {}
         self._tails: OrderedDict[Path, Tail] = OrderedDict()
-        self.refused: dict[Path, str] = {}
+        self._needed: set[Path] = set()
+        """Transcripts whose readers must be kept."""
+        self._undecided: list[Grown] = []
+        """Transcripts of which nothing could be stored yet: a message waits in its queue, or no line is complete. Their sessions end
+        too, and then it counts."""
+        self._new = Counter[str]()
+        """Prompts of this pass that a plugin which asks the model gets, by the project's name."""
+        self.refused: dict[Path, FileRefusedError] = {}
         """Transcripts that cannot be read, with the reason."""
+        self.odd_lines: dict[Path, Mapping[str, int]] = {}
+        """Lines that were damaged, unknown or too long, by kind."""
+        self._to_end: set[Path] = set()
+        """Transcripts of which a last record without a newline counts too."""
         self.long_lines: dict[Path, list[tuple[int, int]]] = {}
         """Lines that were too long to be read, with their offsets: a person's words may be among them."""
+
+    def set_default_mode(self, mode: str) -> None:
+        """Whether tacitd writes into projects without a choice."""
+        self._default_mode = mode
 
     # --- what is to be read
 
@@ -137,10 +164,13 @@ class Reader:
         """These transcripts grew, or may have."""
         for path in paths:
             self._unread[path] = None
+            self._grew.add(path)
 
     def note_vanished(self, path: Path) -> None:
         """This transcript is gone. What was read of it stays."""
         self._unread.pop(path, None)
+        self._grew.discard(path)
+        self._needed.discard(path)
         self._tails.pop(path, None)
         self.refused.pop(path, None)
 
@@ -148,6 +178,12 @@ class Reader:
         """The session of this transcript is over: what waits in its queue, and its last record without a newline, count."""
         self._ended.add(path)
         self._unread[path] = None
+
+    def note_asked(self, paths: Iterable[Path]) -> None:
+        """A person waits for these transcripts: a last record without a newline counts."""
+        for path in paths:
+            self._to_end.add(path)
+            self._unread[path] = None
 
     def is_unread(self, path: Path) -> bool:
         """Whether there is something to read of this transcript."""
@@ -181,12 +217,14 @@ class Reader:
             if due <= now:
                 del self._stalled[path]
                 self._unread[path] = None
+        self._undecided.clear()
         slices = self._read_slices()
+        self._new = Counter()
         if not slices:
-            return Pass(0, bool(self._unread))
+            return Pass(0, bool(self._unread), tuple(self._undecided))
         try:
             with self._store.write() as tx:
-                choices = read_choices(tx, self._default_mode)
+                choices = read_choices(tx, self._default_mode, self._clock.now())
                 for one in slices:
                     self._ingest(tx, one, choices)
         except BaseException:
@@ -198,14 +236,8 @@ class Reader:
             one.tail.forget_before(one.position.offset)
             if one.more:
                 self._unread[one.path] = None
-        grown = tuple(
-            Grown(
-                one.tail.session, one.path, one.tail.cwd, one.tail.last_time, one.tail.is_headless, one.read
-            )
-            for one in slices
-            if one.tail.session
-        )
-        return Pass(sum(one.read for one in slices), bool(self._unread), grown)
+        grown = *self._undecided, *(_describe_growth(one.path, one.tail, one.read) for one in slices)
+        return Pass(sum(one.read for one in slices), bool(self._unread), grown, dict(self._new))
 
     def _read_slices(self) -> list[_Slice]:
         begun, read, slices = time.monotonic(), 0, list[_Slice]()
@@ -219,7 +251,7 @@ class Reader:
                 self.note_vanished(path)
                 continue
             except FileRefusedError as error:
-                self.refused[path] = error.what
+                self.refused[path] = error
                 continue
             self.refused.pop(path, None)
             if one is not None:
@@ -229,8 +261,8 @@ class Reader:
 
     def _read_slice(self, path: Path) -> _Slice | None:
         """Read the next slice of a transcript; None if nothing is to be stored, or if a project could not be found in time."""
-        stored = self._store.rows("SELECT offset, crc FROM transcript WHERE path = ?", str(path))
-        before = Position(*stored[0]) if stored else Position(0, 0)
+        stored = self._store.rows("SELECT offset, crc, cwd FROM transcript WHERE path = ?", str(path))
+        before = Position(*stored[0][:2]) if stored else Position(0, 0)
         tail, rewritten = self._tails.pop(path, None), False
         if tail is None:
             if before.offset and not is_valid(path, before):
@@ -240,37 +272,50 @@ class Reader:
         if step.shrunk:
             before, rewritten = Position(0, 0), True
         ended = path in self._ended and not step.more
-        if ended:
+        if not step.more and (ended or path in self._to_end):
             tail.take_unterminated()
+            self._to_end.discard(path)
+        if ended:
             tail.release_queued()
             self._ended.discard(path)
+        if tail.counts:
+            self.odd_lines[path] = dict(tail.counts)
         if tail.long_lines:
             self.long_lines[path] = list(tail.long_lines)
         end, start = tail.safe_end, 0 if rewritten else before.offset
-        runs = self._find_runs(tail, start)
+        runs = self._find_runs(tail, start, stored[0][2] if stored else "")
         if runs is None:
             self._stalled[path] = self._clock.monotonic() + STALLED
             if ended:
                 self._ended.add(path)
             return None
-        self._keep(path, tail)
-        if end == before.offset and not rewritten and not runs:
+        is_stored = end != before.offset or rewritten or bool(runs)
+        self._keep(path, tail, is_needed=step.more and not is_stored)
+        if not is_stored:
             if step.more:
                 self._unread[path] = None
+            elif not ended and (step.read or path in self._grew):
+                # Part of a line, too: its session is live again, and at its end the line counts without a newline.
+                self._undecided.append(_describe_growth(path, tail, step.read))
+                self._grew.discard(path)
             return None
-        lines = _count_newlines(path, start, end)
+        self._grew.discard(path)
+        lines = count_newlines(path, start, end)
         return _Slice(path, tail, start, position_at(path, end), lines, runs, step.read, step.more, rewritten)
 
-    def _keep(self, path: Path, tail: Tail) -> None:
+    def _keep(self, path: Path, tail: Tail, *, is_needed: bool) -> None:
+        """`is_needed`: nothing of it can be stored yet, and another reader would begin at the same place for ever."""
         self._tails[path] = tail
-        while len(self._tails) > TAILS:
-            self._tails.popitem(last=False)
+        (self._needed.add if is_needed else self._needed.discard)(path)
+        spare = [one for one in self._tails if one not in self._needed]
+        for one in spare[: max(0, len(self._tails) - TAILS)]:
+            del self._tails[one]
 
-    def _find_runs(self, tail: Tail, start: int) -> tuple[_Run, ...] | None:
+    def _find_runs(self, tail: Tail, start: int, known: str) -> tuple[_Run, ...] | None:
         """The records in runs of one project each, with secrets blanked; None if a project was not found in time."""
         runs = list[_Run]()
         places: dict[str, Project | NoProject] = {}
-        cwd = tail.cwd
+        cwd = tail.cwd or known
         records = tail.list_records(start)
         for record in records:
             where = record.cwd or cwd
@@ -296,7 +341,7 @@ class Reader:
         tx.execute(
             "INSERT INTO transcript(path, source, offset, crc, lines, session, cwd) VALUES(?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
-            "session = excluded.session, cwd = excluded.cwd",
+            "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
             path,
             self._source.name,
             one.position.offset,
@@ -314,48 +359,90 @@ class Reader:
     ) -> None:
         number = store_project(tx, run.place, now) if isinstance(run.place, Project) else None
         session = one.tail.session or one.path.stem
-        passed = choices.passes(run.place, session)
+        after = bool(choices.spans) and (one.path in self._paused_turns or was_paused(tx, session))
+        parts = split_passed(tx, run.records, choices, run.place, session, after)
+        if parts[-1].ends_paused:
+            self._paused_turns.add(one.path)
+        else:
+            self._paused_turns.discard(one.path)
+        stored = [self._insert_prompts(tx, one, run, part, choices, number, now) for part in parts]
+        self._note_session(tx, one, run, session, number, sum(map(len, stored)), now)
+        for part, new in zip(parts, stored, strict=True):
+            start, end = part.records[0].start, part.records[-1].end
+            batch = Batch(
+                one.path,
+                self._source.name,
+                session,
+                run.place,
+                number,
+                part.records[0].cwd or run.cwd,
+                part.records,
+                start,
+                end,
+                lines,
+                tuple(new),
+                part.passed,
+            )
+            for observer in self._observers:
+                if observer.observe is None or observer.name in behind:
+                    continue
+                with savepoint(tx) as attempt:
+                    observer.observe(batch, tx)
+                if attempt.error is not None:
+                    behind.add(observer.name)
+                    note_behind(tx, observer.name, one.path, batch.start, attempt.error, now)
+
+    def _insert_prompts(
+        self, tx: Tx, one: _Slice, run: _Run, part: Part, choices: Choices, number: int | None, now: float
+    ) -> list[StoredPrompt]:
+        """Store the prompts of these records that are new, and queue them."""
         new = list[StoredPrompt]()
-        for prompt in (prompt for record in run.records for prompt in record.prompts):
-            row = NewPrompt(prompt, self._source.name, str(one.path), number, passed)
+        session, usual = one.tail.session or one.path.stem, choices.passes(run.place, one.tail.session)
+        dated = [
+            (prompt, at)
+            for record, at in zip(part.records, part.times, strict=True)
+            for prompt in record.prompts
+        ]
+        for prompt, at in dated:
+            typed = at if prompt.time is None else prompt.time
+            why: Passed = "paused" if choices.is_paused_at(run.place, session, typed) else usual
+            row = NewPrompt(prompt, self._source.name, str(one.path), number, why)
             stored = insert_prompt(tx, row, now)
-            if stored is not None:
-                new.append(stored)
-                if not passed:
-                    queue_prompt(
-                        tx, stored.number, [each.name for each in self._observers if each.wants_prompts]
-                    )
-        self._note_session(tx, one, run, session, number, len(new), now)
-        batch = Batch(
-            one.path,
-            self._source.name,
-            session,
-            run.place,
-            number,
-            run.cwd,
-            run.records,
-            run.records[0].start,
-            run.records[-1].end,
-            lines,
-            tuple(new),
-            passed,
-        )
-        for observer in self._observers:
-            if observer.observe is None or observer.name in behind:
+            if stored is None:
                 continue
-            with savepoint(tx) as part:
-                observer.observe(batch, tx)
-            if part.error is not None:
-                behind.add(observer.name)
-                note_behind(tx, observer.name, one.path, batch.start, part.error, now)
+            new.append(stored)
+            wanting = self._find_wanting(why, is_old=self._is_old(prompt, at))
+            queue_prompt(tx, stored.number, wanting)
+            if not why:
+                if any(o.pays and o.name in wanting for o in self._observers):
+                    self._new[run.place.root.name if isinstance(run.place, Project) else ""] += 1
+                if not wanting:
+                    finish_prompts(tx, "", [stored.number], now)  # its text is cut
+        return new
+
+    def _is_old(self, prompt: Prompt, at: float | None) -> bool:
+        """Whether a prompt is from before the first start. `at`: when its record was written, from those near it."""
+        typed = prompt.time if prompt.time is not None else at
+        return typed is not None and typed < self.floor
+
+    def _find_wanting(self, passed: Passed, *, is_old: bool) -> list[str]:
+        """The plugins for which a new prompt is queued. `is_old`: it is from before the first start."""
+        return [
+            each.name
+            for each in self._observers
+            if each.wants_prompts
+            and (not passed or (each.wants_passed and passed != "paused"))
+            and not (is_old and each.pays)
+        ]
 
     def _note_session(
         self, tx: Tx, one: _Slice, run: _Run, session: str, project: int | None, prompts: int, now: float
     ) -> None:
-        """Note what a session did. It goes on again if it had ended; it starts once in each project that it works in."""
+        """Note what a session did. It goes on again if it had ended. It starts in each project that it works in, and again when it
+        goes on after its end."""
         newest = max((record.time for record in run.records if record.time is not None), default=now)
         answers = sum(1 for record in run.records if record.text)
-        before = tx.rows("SELECT project FROM session WHERE id = ?", session)
+        before = tx.rows("SELECT project, ended FROM session WHERE id = ?", session)
         tx.execute(
             "INSERT INTO session(id, source, transcript, project, cwd, headless, started, last, answers) "
             "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET transcript = excluded.transcript, "
@@ -372,9 +459,22 @@ class Reader:
             answers,
             int(prompts > 0),
         )
-        if project is not None and (not before or before[0][0] != project) and isinstance(run.place, Project):
+        begins = not before or before[0] != (project, None)
+        if begins and project is not None and isinstance(run.place, Project):
             wanted = [each.name for each in self._observers if each.wants_starts]
             queue_session_task(tx, wanted, "session-started", session, project, str(run.place.root), now)
+
+
+def _describe_growth(path: Path, tail: Tail, read: int) -> Grown:
+    return Grown(
+        tail.session or path.stem,
+        path,
+        tail.cwd,
+        tail.last_time,
+        tail.is_headless,
+        read,
+        tail.assembler.recognition,
+    )
 
 
 def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, now: float) -> None:
@@ -390,27 +490,3 @@ def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, 
         now + BEHIND_AGAIN,
         now,
     )
-
-
-def blank_record(record: Record) -> Record:
-    """The record with secrets blanked in what a person typed and in the assistant's words before it."""
-    return replace(record, prompts=tuple(_blank_prompt(prompt) for prompt in record.prompts))
-
-
-def _blank_prompt(prompt: Prompt) -> Prompt:
-    text, found = redact_secrets(prompt.text)
-    context, more = redact_secrets(prompt.context) if prompt.context else ("", 0)
-    return replace(prompt, text=text, context=context) if found or more else prompt
-
-
-def _count_newlines(path: Path, start: int, end: int) -> int:
-    """Count the newlines between two offsets of a file."""
-    count = 0
-    with path.open("rb") as file:
-        while start < end:
-            block = os.pread(file.fileno(), min(1 << 20, end - start), start)
-            if not block:
-                break
-            count += block.count(b"\n")
-            start += len(block)
-    return count

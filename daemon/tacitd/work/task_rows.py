@@ -17,17 +17,32 @@ from tacitd.contract import Done, Later, Outcome, Priority, Rejected, Row, Store
 from tacitd.events import NoProject, Project
 from tacitd.plugin import GatherRule
 from tacitd.work.prompt_rows import COLUMNS, finish_prompts, prompt_of
-from tacitd.work.tries import choose_prompts, postpone
+from tacitd.work.tries import PAUSES, Pauses, choose_prompts, postpone
 
 Rows = Callable[..., list[Row]]
 
-_READY = """
-SELECT number, plugin, lane, session, project FROM task k
-WHERE due <= ? AND NOT (kind = 'session-ended' AND EXISTS(
-  SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
-  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
-ORDER BY priority = 'scan', due, number
+_HEADS = """
+WITH RECURSIVE head(number) AS (
+  SELECT (SELECT number FROM task ORDER BY plugin, lane, kind, priority, due, number LIMIT 1)
+  UNION ALL
+  SELECT (SELECT t.number FROM task t WHERE (t.plugin, t.lane, t.kind, t.priority) > (b.plugin, b.lane, b.kind, b.priority)
+          ORDER BY t.plugin, t.lane, t.kind, t.priority, t.due, t.number LIMIT 1)
+  FROM head h JOIN task b ON b.number = h.number)
+SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.priority, k.due FROM head h JOIN task k ON k.number = h.number
+WHERE k.due <= ?
 """
+"""The first task of each kind in each lane. It takes as long as there are lanes, however many tasks wait."""
+_REST = """
+SELECT number, plugin, lane, session, project, kind, priority, due FROM task k
+WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind = 'session-ended' AND (EXISTS(
+  SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
+  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session)
+  OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
+ORDER BY due, number
+"""
+_RANKS = {"session-started": 0, "committed": 1, "prompts": 2, "grew": 2}
+"""In a lane, what a person typed goes before what is made of it, such as a synthesis."""
+_LAST = 3
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -52,15 +67,30 @@ class ReadyTask(Struct, frozen=True):
     lane: str
     session: str
     project: int | None
+    kind: str
 
 
 def insert_task(tx: Tx, new: NewTask, now: float, due: float | None = None) -> None:
-    """Queue a task; if one of its kind and key waits already, that one is due at the earlier time and gets these data."""
+    """Queue a task; if one of its kind and key waits already, that one is due at the earlier time and gets these data.
+
+    It gets a new number: if it runs now, its end does not remove what was asked for meanwhile. If it waited for something, it is
+    tried anew.
+    """
+    due, created, priority = now if due is None else due, now, new.priority
+    for before in tx.rows(
+        "SELECT due, created, priority FROM task WHERE plugin = ? AND kind = ? AND key = ?",
+        new.plugin,
+        new.kind,
+        new.key,
+    ):
+        due, created = min(due, before[0]), before[1]
+        priority = "live" if before[2] == "live" else priority
+        tx.execute(
+            "DELETE FROM task WHERE plugin = ? AND kind = ? AND key = ?", new.plugin, new.kind, new.key
+        )
     tx.execute(
         "INSERT INTO task(plugin, lane, kind, key, project, session, data, priority, created, due) "
-        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(plugin, kind, key) DO UPDATE SET "
-        "due = min(due, excluded.due), data = excluded.data, "
-        "priority = CASE WHEN excluded.priority = 'live' THEN 'live' ELSE priority END",
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         new.plugin,
         new.lane,
         new.kind,
@@ -68,20 +98,62 @@ def insert_task(tx: Tx, new: NewTask, now: float, due: float | None = None) -> N
         new.project,
         new.session,
         msgspec.json.encode(dict(new.data)).decode(),
-        new.priority,
-        now,
-        now if due is None else due,
+        priority,
+        created,
+        due,
     )
 
 
-def list_ready(rows: Rows, now: float, busy: Collection[tuple[str, str]]) -> list[ReadyTask]:
-    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy."""
-    taken, ready = set(busy), list[ReadyTask]()
-    for number, plugin, lane, session, project in rows(_READY, now):
-        if (plugin, lane) not in taken:
-            taken.add((plugin, lane))
-            ready.append(ReadyTask(number, plugin, lane, session, project))
-    return ready
+def list_ready(
+    rows: Rows,
+    now: float,
+    busy: Collection[tuple[str, str]],
+    single: Collection[str] = (),
+    is_held: Callable[[ReadyTask], bool] = lambda task: False,
+) -> list[ReadyTask]:
+    """The tasks that may begin now, in their order; one for each lane, and none for a lane that is busy. `single`: plugins with
+    one lane for all projects. `is_held`: whether a task must not begin now."""
+    best = dict[tuple[str, str], tuple[tuple[int, bool, float, int], ReadyTask]]()
+    oldest = dict[tuple[str, str], tuple[bool, float, int]]()
+    for head in rows(_HEADS, now):
+        plugin, lane, kind, priority = head[1], head[2], head[5], head[6]
+        place = plugin, "" if plugin in single else lane
+        if place in busy:
+            continue
+        found = None if kind == "session-ended" else _take(head, place, is_held)
+        if found is None:
+            rest = rows(_REST, plugin, lane, kind, priority, now)
+            found = next((one for row in rest if (one := _take(row, place, is_held)) is not None), None)
+        if found is None:
+            continue
+        age = priority == "scan", head[7], head[0]
+        rank = _RANKS.get(kind, _LAST), *age
+        oldest[place] = min(age, oldest.get(place, age))
+        known = best.get(place)
+        if known is None or rank < known[0]:
+            best[place] = rank, found
+    return [best[place][1] for place in sorted(best, key=lambda place: oldest[place])]
+
+
+def list_like(rows: Rows, first: ReadyTask, now: float, most: int, *, single: bool) -> list[ReadyTask]:
+    """The tasks of the same kind in the same lane that are due, without the first one, in their order."""
+    lane = "" if single else " AND lane = ?"
+    found = rows(
+        "SELECT number, plugin, lane, session, project, kind, priority, due FROM task "
+        f"WHERE plugin = ?{lane} AND kind = ? AND priority = 'live' AND due <= ? ORDER BY due, number LIMIT ?",
+        first.plugin,
+        *(() if single else (first.lane,)),
+        first.kind,
+        now,
+        most + 1,
+    )
+    place = first.plugin, first.lane
+    return [ReadyTask(row[0], *place, row[3], row[4], row[5]) for row in found if row[0] != first.number]
+
+
+def _take(row: Row, place: tuple[str, str], is_held: Callable[[ReadyTask], bool]) -> ReadyTask | None:
+    ready = ReadyTask(row[0], *place, row[3], row[4], row[5])
+    return None if is_held(ready) else ready
 
 
 def next_due(rows: Rows, now: float) -> float | None:
@@ -123,18 +195,23 @@ def load_task(rows: Rows, number: int, rule: GatherRule | None, *, asked: bool =
     )
 
 
-def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float) -> None:
+def store_outcome(
+    tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float, pauses: Pauses = PAUSES
+) -> None:
     """Change the rows of a task and of its prompts as its outcome says. `Done.apply` runs first, in the same transaction."""
     numbers = [prompt.number for prompt in task.prompts]
     match outcome:
         case Done():
+            # First: `apply` may queue a task of the same kind and key.
+            tx.execute("DELETE FROM task WHERE number = ?", task.number)
             outcome.apply(tx)
             finish_prompts(tx, plugin, numbers if outcome.used is None else list(outcome.used), now)
             if task.kind == "job":
                 tx.execute(
-                    "INSERT INTO job VALUES(?, ?, ?) ON CONFLICT(plugin, name) DO UPDATE SET succeeded = excluded.succeeded",
+                    "INSERT INTO job(plugin, name, succeeded) VALUES(?, ?, ?) ON CONFLICT(plugin, name) DO UPDATE SET "
+                    "succeeded = excluded.succeeded, runs = runs + 1",
                     plugin,
-                    task.key,
+                    task.key.partition(" ")[0],
                     now,
                 )
             tx.executemany(
@@ -144,10 +221,9 @@ def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float)
                     for one in outcome.notices
                 ],
             )
-            tx.execute("DELETE FROM task WHERE number = ?", task.number)
         case Later():
             tries = task.tries + 1
-            after = postpone(outcome, tries, task.prompts, now)
+            after = postpone(outcome, tries, task.prompts, now, pauses)
             if outcome.blame == "work":
                 tx.executemany(
                     "UPDATE prompt_task SET tries = tries + 1, reason = ? WHERE plugin = ? AND prompt = ?",
@@ -155,13 +231,22 @@ def store_outcome(tx: Tx, plugin: str, task: Task, outcome: Outcome, now: float)
                 )
             finish_prompts(tx, plugin, after.rejected, now, state="rejected", reason=outcome.reason)
             tx.execute(
-                "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ? WHERE number = ?",
+                "UPDATE task SET tries = ?, due = ?, reason = ?, hint = ?, not_before = ? WHERE number = ?",
                 tries,
                 after.due,
                 outcome.reason,
                 outcome.hint,
+                outcome.not_before,
                 task.number,
             )
         case Rejected():
             finish_prompts(tx, plugin, numbers, now, state="rejected", reason=outcome.reason)
             tx.execute("DELETE FROM task WHERE number = ?", task.number)
+
+
+def make_parked_due(tx: Tx, now: float) -> int:
+    """Try again what waits for no known time, because a person asks for it; return how many tasks."""
+    where = "reason <> '' AND coalesce(not_before, 0) <= ?"
+    ((count,),) = tx.rows(f"SELECT count(*) FROM task WHERE {where} AND kind <> 'session-started'", now)
+    tx.execute(f"UPDATE task SET due = min(due, ?) WHERE {where}", now, now)
+    return int(count)

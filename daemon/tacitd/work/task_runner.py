@@ -1,48 +1,88 @@
 """The workers: each runs one task at a time, and commits its outcome in one transaction of its own.
 
-The loop only decides which tasks begin. A worker may block on the model, on git and on files. If the disk is full, it keeps
-the outcome and commits it again later, so that nothing is done or paid for twice.
+The loop only decides which tasks begin. A worker may block on the model, on git and on files. If the disk refuses an outcome,
+or one of its files is being edited, the outcome is kept and committed again later, so that nothing is done or paid for twice.
+Its lane waits, and no worker does. While the disk refuses, no task begins: what it does could not be committed either.
 """
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, Protocol
 
 from loguru import logger
 from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.contract import Done, Later, Outcome, Task, Tools, Tx
-from tacitd.errors import FileBusyError, TacitdError, UnwritableError
+from tacitd.contract import Done, Later, Outcome, Task, Tx
+from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError, describe_plugin_error
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
+from tacitd.work.task_rows import ReadyTask, list_like, list_ready, load_task, store_outcome
+from tacitd.work.tries import PAUSES, Pauses
 
 WORKERS = 3
+"""Tasks that run at once."""
+STUCK = 60.0
+"""Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
+THREADS = 12
+"""Threads, with those that are stuck."""
+TOGETHER, AT_ONCE = 0.05, 50
+"""Seconds in which quiet outcomes of one lane are made that are committed together, and how many."""
 AGAIN = (1.0, 5.0, 20.0, 60.0)
 """Seconds between tries to commit an outcome; the last one is repeated."""
+
+
+class QuietDone(Done, frozen=True):
+    """An outcome that costs nothing to make again: no call was made, and nothing follows. It may be committed with those of the
+    next tasks of its lane."""
 
 
 class Runnable(Struct, frozen=True):
     """What the workers need of a plugin."""
 
-    run: Callable[[Task, Tools], Outcome]
-    make_tools: Callable[[Task], Tools]
+    run: Callable[[Task, Any], Outcome]
+    make_tools: Callable[[Task], Any]
     rule: GatherRule | None = None
+    has_one_lane: bool = False
+    """Whether it runs for one project at a time."""
+    committed: Callable[[Task], None] | None = None
+    """Called after the commit of a `Done`, in the worker."""
+
+
+class _Kept(Struct):
+    """The outcome of a task that is not committed yet."""
+
+    name: str
+    lane: str
+    task: Task
+    outcome: Outcome
+    before: Sequence[tuple[Task, Outcome]]
+    """Quiet outcomes of its lane that are committed with it."""
+    store: int
+    """`Store.generation` when the task was read: its numbers mean nothing in another store."""
+    tries: int = 0
+    due: float = 0.0
+    """When it is committed again: monotonic seconds."""
+    refused: UnwritableError | None = None
+    """Why the disk refused it."""
 
 
 class FileSteps(Protocol):
     """The part that changes files that people edit too."""
 
     def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> object:
-        """Decide the changes of `done.files` and store them as plans. Called again, with a new transaction, if the commit failed."""
+        """Store the changes of `done.files` as plans. Called again, with a new transaction, if the commit failed. Raises
+        FileBusyError."""
         ...
 
     def read(self, plugin: str, task: Task, done: Done) -> None:
-        """Read the files and decide, before the transaction."""
+        """Read the files and decide, before the transaction. Raises FileBusyError, FileRefusedError, OSError."""
         ...
 
     def swap(self, plugin: str, task: Task) -> None:
@@ -63,6 +103,7 @@ class TaskRunner:
         on_done: Callable[[], None] = lambda: None,
         files: FileSteps | None = None,
         pool: Executor | None = None,
+        pauses: Pauses = PAUSES,
     ) -> None:
         """`is_held`: whether a task must not begin now (a pause, the growth breaker). `on_done` wakes the loop."""
         self._store = store
@@ -70,95 +111,224 @@ class TaskRunner:
         self._clock = clock
         self._is_held = is_held
         self._on_done = on_done
+        self.pauses = pauses
         self._files = files
-        self._pool = pool or ThreadPoolExecutor(WORKERS, thread_name_prefix="task")
+        self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="task")
         self._lock = threading.Lock()
-        self._running: dict[tuple[str, str], int] = {}
+        self._running: dict[tuple[str, str], float] = {}
+        self._single = {name for name, one in plugins.items() if one.has_one_lane}
         self._stopping = threading.Event()
+        self._futures = set[Future[None]]()
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._put_off: dict[int, float] = {}
+        """Tasks that ended without an outcome, by their numbers, and until when they wait: monotonic seconds."""
         self.asked = False
         """Whether a person waits for what is queued now (`Task.asked`)."""
 
     @property
-    def running(self) -> dict[tuple[str, str], int]:
-        """The tasks that run, by plugin and lane."""
+    def running(self) -> dict[tuple[str, str], float]:
+        """When each task that runs began, in monotonic seconds, by plugin and lane."""
         with self._lock:
             return dict(self._running)
 
+    @property
+    def refused(self) -> UnwritableError | None:
+        """Why the disk refused an outcome that is kept; None if there is none."""
+        with self._lock:
+            return next((one.refused for one in self._kept.values() if one.refused is not None), None)
+
+    def next_in(self) -> float:
+        """Seconds until an outcome that is kept is committed again; infinity if there is none."""
+        with self._lock:
+            due = [one.due for place, one in self._kept.items() if place not in self._running]
+        return max(0.0, min(due, default=math.inf) - self._clock.monotonic())
+
     def start_ready(self) -> int:
         """Begin the tasks that are ready, at most one for each worker that is free; return how many."""
-        begun = 0
-        room = WORKERS - len(self.running)
+        begun, running, now = 0, self.running, self._clock.monotonic()
+        room = min(WORKERS - sum(now - since < STUCK for since in running.values()), THREADS - len(running))
         if room <= 0 or self._stopping.is_set():
             return 0
-        for ready in list_ready(self._store.rows, self._clock.now(), set(self.running)):
-            if begun == room:
-                break
-            if ready.plugin not in self._plugins or self._is_held(ready):
-                continue
-            with self._lock:
-                self._running[ready.plugin, ready.lane] = ready.number
+        with self._lock:
+            kept = [one for place, one in self._kept.items() if one.due <= now and place not in self._running]
+        for one in kept[:room]:
+            self._begin(one.name, one.lane, partial(self._end, one))
+        for ready in self.list_ready()[: max(0, room - len(kept))]:
+            self._begin(ready.plugin, ready.lane, partial(self._run, ready))
             begun += 1
-            self._pool.submit(self._run, ready)
         return begun
 
-    def stop(self, *, wait: bool = True) -> None:
-        """Begin no further task. A task that runs ends by itself: its call is cut by who stops the model."""
+    def _begin(self, plugin: str, lane: str, work: Callable[[], None]) -> None:
+        with self._lock:
+            self._running[plugin, lane] = self._clock.monotonic()
+        future = self._pool.submit(self._work, _Place(plugin, lane), work)
+        if future is not None:
+            self._futures.add(future)
+            future.add_done_callback(self._futures.discard)
+
+    def list_ready(self) -> list[ReadyTask]:
+        """The tasks that may begin now."""
+        if self.refused is not None:
+            return []
+        rows, now = self._store.rows, self._clock.now()
+        with self._lock:
+            busy = {*self._running, *self._kept}
+        return list_ready(rows, now, busy, self._single, self.is_held)
+
+    def is_held(self, ready: ReadyTask) -> bool:
+        """Whether a task must not begin now."""
+        if ready.plugin not in self._plugins or self._is_held(ready):
+            return True
+        with self._lock:
+            return self._put_off.get(ready.number, 0.0) > self._clock.monotonic()
+
+    def stop(self, grace: float = 0.0) -> bool:
+        """Begin no further task, and give those that run `grace` seconds: after that, nothing of them is committed. Returns
+        whether all have ended."""
         self._stopping.set()
-        self._pool.shutdown(wait=wait)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        _, late = wait(self._futures, grace)
+        for place, one in list(self._kept.items()):
+            if place not in self.running:
+                with suppress(TacitdError):
+                    self._end(one)
+        return not late
+
+    def _work(self, place: _Place, work: Callable[[], None]) -> None:
+        try:
+            work()
+        finally:
+            with self._lock:
+                self._running.pop((place.plugin, place.lane), None)
+            self._on_done()
 
     def _run(self, ready: ReadyTask) -> None:
         try:
-            plugin = self._plugins[ready.plugin]
-            task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
-            if task is not None:
-                self.run_task(ready.plugin, task)
-        except Exception as error:  # noqa: BLE001  a worker must go on; the task stays as it was
-            logger.opt(exception=error).error("a task of {} failed", ready.plugin)
-        finally:
+            self._run_lane(ready, self._store.generation)
+        except BaseException as error:
+            # Nothing was counted, because its outcome is not known. It is begun again, but not at once.
             with self._lock:
-                self._running.pop((ready.plugin, ready.lane), None)
-            self._on_done()
+                self._put_off[ready.number] = self._clock.monotonic() + AGAIN[-1]
+            if not isinstance(error, Exception):
+                raise
+            logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
 
-    def run_task(self, name: str, task: Task) -> Outcome:
-        """Run a task in this thread and commit its outcome. Raises UnwritableError if that is given up because of a stop."""
-        plugin = self._plugins[name]
-        if task.kind == "prompts" and not task.prompts:
-            outcome: Outcome = Done()
-        else:
-            outcome = self._call(plugin, name, task)
-        self._commit(name, task, outcome)
-        return outcome
+    def _run_lane(self, ready: ReadyTask, store: int) -> None:
+        """Run a task, and those like it in its lane as long as their outcomes are quiet: thousands of transcripts may have grown."""
+        begun, before, following = self._clock.monotonic(), list[tuple[Task, Outcome]](), [ready]
+        while following:
+            one = following.pop(0)
+            task = load_task(self._store.rows, one.number, self._plugins[one.plugin].rule, asked=self.asked)
+            if task is None:
+                continue
+            outcome = self._call(self._plugins[one.plugin], one.plugin, task)
+            is_quiet = isinstance(outcome, QuietDone) and self._clock.monotonic() - begun < TOGETHER
+            if is_quiet and not before:
+                now, single = self._clock.now(), one.plugin in self._single
+                like = list_like(self._store.rows, one, now, AT_ONCE, single=single)
+                following = [each for each in like if not self.is_held(each)]
+            if not (isinstance(outcome, QuietDone) and is_quiet and following) or self._stopping.is_set():
+                self._end(_Kept(ready.plugin, ready.lane, task, outcome, before, store))
+                return
+            before.append((task, outcome))
+        if before:
+            self._end(_Kept(ready.plugin, ready.lane, *before[-1], before[:-1], store))
 
     def _call(self, plugin: Runnable, name: str, task: Task) -> Outcome:
+        if task.kind == "prompts" and not task.prompts:
+            return Done()
         try:
-            outcome = plugin.run(task, plugin.make_tools(task))
-            if isinstance(outcome, Done) and outcome.files and self._files is not None:
-                self._files.read(name, task, outcome)
+            return plugin.run(task, plugin.make_tools(task))
         except FileBusyError as busy:
-            return Later(str(busy), busy.hint, self._clock.now() + 60.0)
+            return Later(str(busy), busy.hint, self._clock.now() + busy.seconds)
         except TacitdError as error:
             return Later(error.what, error.hint, blame="work")
-        except Exception as error:  # noqa: BLE001  one broken plugin stops no other
+        except (Exception, SystemExit) as error:  # noqa: BLE001  one broken plugin stops no other
             logger.opt(exception=error).error("{} failed with a task of the kind {}", name, task.kind)
             return Later(f"{name} failed: {type(error).__name__}: {error}", "see the log", blame="work")
-        return outcome
 
-    def _commit(self, name: str, task: Task, outcome: Outcome) -> None:
-        tried = 0
-        while True:
+    def _end(self, kept: _Kept) -> None:
+        """Commit an outcome, in a worker; keep it if that is not possible now. In a new store it is void: the task is in none."""
+        try:
+            self._commit(kept)
+        except FileBusyError as busy:
+            self._keep(kept, busy, busy.seconds)
+            return
+        except UnwritableError as error:
+            self._keep(kept, error, AGAIN[min(kept.tries, len(AGAIN) - 1)])
+            return
+        except StoreLostError as error:
+            self._forget(kept)
+            logger.warning("the outcome of {} is void: {}", kept.name, error.what)
+            return
+        except Exception as error:
+            self._forget(kept)
+            if kept.tries < 0:
+                raise
+            logger.opt(exception=error).error("the outcome of {} cannot be stored", kept.name)
+            hint = getattr(error, "hint", "") or "see the log"
+            kept.outcome = Later(f"{kept.name} failed: {describe_plugin_error(error)}", hint, blame="work")
+            kept.tries, kept.before = -1, ()  # the quiet ones are made again
+            self._end(kept)
+            return
+        self._forget(kept)
+        self._follow(kept)
+
+    def _commit(self, kept: _Kept) -> None:
+        name, task, outcome = kept.name, kept.task, kept.outcome
+        files = self._files if isinstance(outcome, Done) and outcome.files else None
+        if files is not None and isinstance(outcome, Done):
+            files.read(name, task, outcome)
+        with self._store.write() as tx:
+            if self._store.generation != kept.store:
+                raise StoreLostError("the store is another one than when the task began", "")
+            for other, quiet in kept.before:
+                store_outcome(tx, name, other, quiet, self._clock.now(), self.pauses)
+            if files is not None and isinstance(outcome, Done):
+                files.plan(tx, name, task, outcome)
+            store_outcome(tx, name, task, outcome, self._clock.now(), self.pauses)
+
+    def _follow(self, kept: _Kept) -> None:
+        """What follows a commit."""
+        if not isinstance(kept.outcome, Done):
+            return
+        if self._files is not None and kept.outcome.files:
             try:
-                with self._store.write() as tx:
-                    if self._files is not None and isinstance(outcome, Done) and outcome.files:
-                        self._files.plan(tx, name, task, outcome)
-                    store_outcome(tx, name, task, outcome, self._clock.now())
-                break
-            except UnwritableError:
-                pause = AGAIN[min(tried, len(AGAIN) - 1)]
-                tried += 1
-                if self._stopping.wait(pause):
-                    raise
-        if self._files is not None and isinstance(outcome, Done) and outcome.files:
-            self._files.swap(name, task)
+                self._files.swap(kept.name, kept.task)
+            except (UnwritableError, StoreLostError) as error:
+                logger.warning("files of {} are written later: {}", kept.name, error)
+        plugin = self._plugins[kept.name]
+        if plugin.committed is not None:
+            plugin.committed(kept.task)
+
+    def _keep(self, kept: _Kept, error: TacitdError, seconds: float) -> None:
+        is_new = not kept.tries
+        with self._lock:
+            kept.tries = max(kept.tries, 0) + 1
+            kept.due = self._clock.monotonic() + max(0.05, seconds)
+            kept.refused = error if isinstance(error, UnwritableError) else None
+            self._kept[kept.name, kept.lane] = kept
+        if is_new:
+            logger.info("the outcome of {} waits: {}", kept.name, error.what)
+        if is_new and kept.refused is None:
+            with suppress(UnwritableError), self._store.write() as tx:
+                tx.execute(
+                    "UPDATE task SET reason = ?, hint = ? WHERE number = ?",
+                    error.what,
+                    error.hint,
+                    kept.task.number,
+                )
+
+    def _forget(self, kept: _Kept) -> None:
+        with self._lock:
+            self._kept.pop((kept.name, kept.lane), None)
+
+
+class _Place(NamedTuple):
+    """Where work runs, for executors that look at what they get."""
+
+    plugin: str
+    lane: str
 
 
 class InlineExecutor(Executor):

@@ -14,12 +14,20 @@ from msgspec import Struct
 
 from tacitd.contract import Later, StoredPrompt
 
-FIRST, LONGEST = 30.0, 21_600.0
-"""Seconds of the first pause and of the longest one. Each is four times the one before."""
 FURTHEST = 40 * 86_400.0
 """Longest time in seconds until `not_before`: a clock that is wrong for a minute must not put work off for a century."""
 FAILURES = 2
 """Failures of a prompt after which it is rejected."""
+
+
+class Pauses(Struct, frozen=True):
+    """Seconds of the first pause and of the longest one. Each is four times the one before."""
+
+    first: float = 30.0
+    longest: float = 21_600.0
+
+
+PAUSES = Pauses()
 
 
 class Postponed(Struct, frozen=True):
@@ -31,25 +39,27 @@ class Postponed(Struct, frozen=True):
     """Numbers of prompts."""
 
 
-def choose_delay(tries: int, not_before: float | None, now: float) -> float:
+def choose_delay(tries: int, not_before: float | None, now: float, pauses: Pauses = PAUSES) -> float:
     """Given how often work failed (1 or more), return the seconds until it is tried again.
 
     If `not_before` is past or only seconds away, the growing pause counts: work with a wrong time is not tried in a loop.
     """
-    pause = min(LONGEST, FIRST * 4.0 ** min(tries - 1, 20))
+    pause = min(pauses.longest, pauses.first * 4.0 ** min(tries - 1, 20))
     ahead = not_before - now if not_before is not None else 0.0
-    return min(ahead, FURTHEST) if ahead >= FIRST else max(pause, ahead)
+    return min(ahead, FURTHEST) if ahead >= pauses.first else max(pause, ahead)
 
 
-def postpone(later: Later, tries: int, prompts: Sequence[StoredPrompt], now: float) -> Postponed:
+def postpone(
+    later: Later, tries: int, prompts: Sequence[StoredPrompt], now: float, pauses: Pauses = PAUSES
+) -> Postponed:
     """Given that a task failed for the `tries`-th time with these prompts, return what follows.
 
     `StoredPrompt.tries` are the failures before this one.
     """
     if later.blame == "world" or not prompts:
-        return Postponed(now + choose_delay(tries, later.not_before, now))
+        return Postponed(now + choose_delay(tries, later.not_before, now, pauses))
     rejected = tuple(one.number for one in prompts if one.tries + 1 >= FAILURES)
-    return Postponed(now + choose_delay(1, later.not_before, now), rejected)
+    return Postponed(now + choose_delay(1, later.not_before, now, pauses), rejected)
 
 
 Item = TypeVar("Item", bound=StoredPrompt)

@@ -15,8 +15,8 @@ from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.clock import SystemClock
-from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, UsageError
+from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.waiting_facts import SYNC, describe_time_of_writing
 
 

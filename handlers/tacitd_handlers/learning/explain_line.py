@@ -11,10 +11,10 @@ from msgspec import Struct, field
 
 from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
-from tacitd.consumers.snapshots import read_commit_records
 from tacitd.files.git import find_project_root
 from tacitd.files.log import Log
 from tacitd.model.call_records import find_calls, is_call_of
+from tacitd.work.commit_rows import read_all_commits
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
 from tacitd_handlers.learning.waiting_facts import describe_writing, read_waiting_rows
@@ -140,8 +140,8 @@ def _unwritten(
 
 def _read_prompts(home: Path) -> SaidPrompts:
     found = SaidPrompts()
-    for record in read_commit_records(home):
-        data = record["d"]
+    for commit in read_all_commits(home):
+        data = commit.data
         if data.get("kind") == "batch":
             with suppress(TypeError, ValueError, KeyError, IndexError, OverflowError):  # damaged or foreign
                 _add_batch(found, data)

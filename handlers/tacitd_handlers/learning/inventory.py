@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock, utc_seconds
-from tacitd.consumers.snapshots import LOG, read_commits
 from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root
 from tacitd.files.history_fold import FoldedHistory
 from tacitd.files.log import Log
 from tacitd.files.transaction_records import StoredCause
 from tacitd.text.markdown import lines_of
+from tacitd.work.commit_rows import read_commits
 from tacitd_handlers.learning.confidence import current_confidence, describe_count, is_stale, record_sighting
 from tacitd_handlers.learning.person_decisions import make_line_id
 from tacitd_handlers.learning.safe_read import read_plain_bytes
@@ -246,7 +246,7 @@ def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:
 
 def state_of(state_dir: Path) -> LearningState:
     """Fold the learning handler's log into a state. Raises OSError, LogDamagedError."""
-    return fold_commits(read_commits(Log(state_dir / "handlers" / "learning" / LOG)))
+    return fold_commits(read_commits(state_dir / "handlers" / "learning"))
 
 
 def _is_ours(past: LineHistory) -> bool:

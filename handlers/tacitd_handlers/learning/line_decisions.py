@@ -12,13 +12,13 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tacitd.consumers.snapshots import read_commit_records
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.events import Due, Project
 from tacitd.files import git
 from tacitd.files.log import BLANK
 from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd.handler import Decided, Decision, StoredItem, Tools
+from tacitd.work.commit_rows import read_all_commits
 from tacitd_handlers.learning.fact_marks import read_marks
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
 from tacitd_handlers.learning.headings import heading_for
@@ -191,11 +191,11 @@ class _LineDecision:
             text for text in (self._item.text, *sorted(facts), *sorted(words)) if text and text != BLANK
         )
 
-    def _read_batches(self) -> Iterable[tuple[str, dict[str, Any]]]:
+    def _read_batches(self) -> Iterable[tuple[str, Mapping[str, Any]]]:
         """The session and the data of each commit of a batch."""
-        for record in read_commit_records(self._tools.home):
-            if record["d"].get("kind") == "batch":
-                yield str(record.get("s", "")), record["d"]
+        for commit in read_all_commits(self._tools.home):
+            if commit.data.get("kind") == "batch":
+                yield commit.session, commit.data
 
     def _find_line(self) -> LearnedLine | None:
         lines = self._inventory.list_lines(self._project.root)

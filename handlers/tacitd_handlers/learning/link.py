@@ -18,8 +18,8 @@ from tacitd.files.transaction import History
 from tacitd.files.worktrees import list_linked_worktrees
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.state.write_modes import WriteModes
 from tacitd.text.markdown_blocks import LineKind, lines_as_blocks
+from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning.mirrors.mirror_names import MIRROR_PATTERNS, MODULE_MIRRORS, PROJECT_MIRROR
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 from tacitd_handlers.learning.store import LEARNED
@@ -236,4 +236,4 @@ def _list_mirrors(root: Path) -> list[Path]:
 
 
 def _write_modes() -> WriteModes:
-    return WriteModes(Log(get_paths().state_dir / "projects.jsonl"), SystemClock())
+    return WriteModes(get_paths().state_dir, SystemClock())

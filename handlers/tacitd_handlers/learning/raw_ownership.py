@@ -306,9 +306,10 @@ def _digest(path: Path, size: int) -> str:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
         return ""
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)  # `open` would leave that of a directory open
+        return ""
     with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            return ""
         return hashlib.sha256(file.read(min(size, HEAD))).hexdigest()
 
 

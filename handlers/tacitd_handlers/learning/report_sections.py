@@ -10,11 +10,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from tacitd.clock import local_date
-from tacitd.consumers.snapshots import LOG, read_commit_records, read_commits
-from tacitd.files.log import Log
 from tacitd.handler import Commit
 from tacitd.report.buckets import make_buckets
 from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.work.commit_rows import read_all_commits, read_commits
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
 from tacitd_handlers.learning.state import LearningState
@@ -49,16 +48,15 @@ def build_sections(scope: ReportScope) -> Iterator[ReportSection]:
 def read_history(scope: ReportScope) -> LearnedHistory:
     """Fold the log once. Raises OSError."""
     home = scope.state_dir / "handlers" / "learning"
-    found, log = LearnedHistory(decisions=read_line_decisions(home)), Log(home / LOG)
+    found = LearnedHistory(decisions=read_line_decisions(home))
 
     def note_unread(commit: Commit, error: Exception) -> None:
         found.unread += 1
 
-    found.state = fold_commits(read_commits(log), note_unread)
-    found.bad = log.bad
-    for record in read_commit_records(home):
+    found.state = fold_commits(read_commits(home), note_unread)
+    for commit in read_all_commits(home):
         with suppress(TypeError):  # it may be a newer version's, and is counted as unread
-            _count_commit(found, record.get("at"), record["d"], scope)
+            _count_commit(found, commit.at, commit.data, scope)
     return found
 
 
@@ -90,8 +88,6 @@ def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
     )
     if history.unread:
         note += f" {history.unread} records of learning's log are of another version and are not counted."
-    if history.bad:
-        note += f" {history.bad} lines of it cannot be read."
     series = ReportSeries(f"Lines written by {buckets.unit}", buckets.count(history.written))
     return ReportSection("What was learned", (series, table), note)
 

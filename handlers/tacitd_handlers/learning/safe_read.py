@@ -26,14 +26,18 @@ def leads_out(path: Path, root: Path) -> bool:
 def read_plain_bytes(path: Path, limit: int, begin: int = 0) -> bytes | None:
     """Return at most `limit` bytes of a regular file from byte offset `begin` on; None if it does not exist.
 
-    Links are followed. Raises FileRefusedError for a directory, a FIFO or a device, without blocking on it, and OSError.
+    Links are followed. Raises FileRefusedError for a FIFO or a device, without blocking on it, and OSError, also for a
+    directory.
     """
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
+    try:
+        if not stat.S_ISREG(mode := os.fstat(fd).st_mode) and not stat.S_ISDIR(mode):
             raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
-        file.seek(begin)
-        return file.read(limit)
+        with open(fd, "rb", closefd=False) as file:
+            file.seek(begin)
+            return file.read(limit)
+    finally:
+        os.close(fd)  # `open` would leave that of a directory open

@@ -28,19 +28,18 @@ from tacitd.cli.progress_bar import show_progress
 from tacitd.clock import SystemClock
 from tacitd.config.durations import parse_duration
 from tacitd.config.settings import load_config
-from tacitd.consumers.handled_prompts import HANDLED, load_handled
-from tacitd.consumers.snapshots import LOG
-from tacitd.dispatch.waiting_lines import describe_waiting
 from tacitd.errors import PARKED, TacitdError
 from tacitd.events import Project
-from tacitd.files.log import Log
 from tacitd.plugins import find_plugins
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.projects import ProjectFinder
 from tacitd.sources.registry import make_source
 from tacitd.sources.transcript import read_prompts
+from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun
+from tacitd.work.prompt_rows import prompt_id
+from tacitd.work.waiting_lines import describe_waiting
 from tacitd_handlers.learning.estimate import Estimate, SessionVolume, estimate_cost
 
 _ALLOWED = "it must be a span such as 12h or 30d, or a date such as 2026-01-31"
@@ -124,16 +123,17 @@ def _find_sessions(
                 yield path, sessions
 
 
-def handled_prompts(state_dir: Path) -> SeenPrompts:
-    """Return the prompts that learning has handled. A scan skips them. Raises OSError."""
-    handled, home = SeenPrompts(), state_dir / "handlers" / "learning"
-    with suppress(ValueError):  # the file may be a newer version's
-        load_handled(home / HANDLED, handled)
-    for record in Log(home / LOG).read():
-        if record.get("k") in ("done", "ids") and isinstance(record.get("ids"), list):
-            with suppress(ValueError):  # the record may be a newer version's
-                handled.load_keys(map(str, record["ids"]))
-    return handled
+def handled_prompts(state_dir: Path) -> frozenset[str]:
+    """Return the ids of the prompts that learning has handled. A scan skips them. Raises TacitdError."""
+    store = open_readonly(state_dir)
+    if store is None:
+        return frozenset()
+    with store:
+        found = store.rows(
+            "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt "
+            "WHERE t.plugin = 'learning' AND t.state <> 'waiting'"
+        )
+    return frozenset(id for (id,) in found)
 
 
 def _transcripts(source: Source, floor: float) -> list[Path]:
@@ -157,7 +157,7 @@ def _count_sessions(
     source: Source,
     projects: ProjectFinder,
     seen: SeenPrompts,
-    handled: SeenPrompts,
+    handled: frozenset[str],
     floor: float,
     wanted: Project | None,
 ) -> list[SessionVolume]:
@@ -170,7 +170,7 @@ def _count_sessions(
             place = projects.find_project(prompt.cwd)
             if not isinstance(place, Project) or wanted not in (None, place) or not seen.add_if_new(prompt):
                 continue
-            if handled.has_prompt(prompt):
+            if prompt_id(prompt) in handled:
                 known[str(place.root)] += 1
                 continue
             counts[str(place.root)].append(len(prompt.text.encode(errors="replace")) + len(prompt.context))

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.handler import Commit
 from tacitd.text.converter import Converter
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.work.commit_rows import SNAPSHOT
 from tacitd_handlers.learning.confidence import LineConfidence
 from tacitd_handlers.learning.rule_life import RuleLife
 from tacitd_handlers.learning.state import (

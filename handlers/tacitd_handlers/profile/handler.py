@@ -15,12 +15,12 @@ from typing import Any
 from loguru import logger
 
 from tacitd.clock import utc_seconds
-from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
 from tacitd.events import Due, Event, Message, SessionEnded, TranscriptGrew
 from tacitd.files.log import Log
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
+from tacitd.work.commit_rows import SNAPSHOT
 from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.parse import parse_finding

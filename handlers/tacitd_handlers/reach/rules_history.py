@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import utc_seconds
-from tacitd.files.log import Log
 from tacitd.state.paths import state_dir
 from tacitd.text.hashes import sha256
+from tacitd.work.commit_rows import read_all_commits
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.rules_text import RuleLine
 
@@ -30,12 +30,13 @@ def describe_rules_change(file: str, before: Sequence[RuleLine], after: Sequence
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The changes in the form of `tacitd.files.change_view.describe_transaction`, oldest first. Raises OSError."""
-    for record in Log(state_dir(environ) / "handlers" / "reach" / "log.jsonl").read():
-        data, at = record.get("d"), record.get("at")
-        if not isinstance(data, dict) or data.get("kind") != KIND or not isinstance(at, int | float):
+    for commit in read_all_commits(state_dir(environ) / "handlers" / "reach"):
+        data = commit.data
+        if data.get("kind") != KIND:
             continue
-        stamp = utc_seconds(at)
-        digest = sha256(json.dumps(record, sort_keys=True).encode("utf-8", "replace")).hexdigest()[:6]
+        stamp = utc_seconds(commit.at)
+        text = json.dumps([commit.at, data], sort_keys=True)
+        digest = sha256(text.encode("utf-8", "replace")).hexdigest()[:6]
         yield {
             "id": f"{stamp[:19].replace('-', '').replace(':', '')}-{digest}",
             "at": stamp,

@@ -137,9 +137,10 @@ def _list_paths(directory: Path) -> list[Path]:
 def _read_text(path: Path) -> str:
     """The text of a regular file. Raises OSError, and ValueError if it is too large or not UTF-8."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)  # `open` would leave that of a directory open
+        raise OSError(0, "it is not an ordinary file", str(path))
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(0, "it is not an ordinary file", str(path))
         data = file.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError(f"the file has more than {LARGEST // 1024} KB")

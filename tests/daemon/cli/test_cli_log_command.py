@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from support_cli import Cli
+from support_commits import CommitStore
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
-from tacitd.dispatch.activities import KEPT, Activity, describe_call, describe_change
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
@@ -20,6 +20,7 @@ from tacitd.handler import Commit, Notice, Plugin
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget, EndedCall
 from tacitd.testing import FakeClock
+from tacitd.work.activities import KEPT, Activity, describe_call, describe_change
 
 HERE = __name__
 
@@ -46,14 +47,10 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
         assert isinstance(call, str)
         budget.end_call(call, usd=0.012, why=why, model="haiku")
         clock.advance(60)
-    log = Log(state / "handlers" / "toy" / "log.jsonl")
-    log.path.parent.mkdir(parents=True)
-    commit = {"k": "done", "at": clock.now(), "ev": "SessionEnded", "t": "", "s": "s", "o": -1}
-    log.append({**commit, "d": {"lines": ["Use pnpm"]}})
-    log.append({**commit, "d": {"other": 1}})  # the hook fails
-    log.append({**commit, "at": "never", "d": {"lines": ["x"]}})
-    log.append({"k": "from a newer version"})
-    log.flush()
+    state.chmod(0o700)
+    commits = CommitStore(state, "toy", clock)
+    commits.append({"lines": ["Use pnpm"]}, "SessionEnded", session="s")
+    commits.append({"other": 1}, "SessionEnded", session="s")  # the hook fails
     clock.advance(60)
     history = History(Log(state / "history.jsonl"), clock, sleep=lambda _: None)
     history.run_transaction(

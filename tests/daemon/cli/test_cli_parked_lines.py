@@ -15,8 +15,8 @@ from support_examples import examples
 from tacitd.cli.control_commands import echo_sync
 from tacitd.cli.parked_lines import parked_lines
 from tacitd.cli.status_command import format_status
-from tacitd.dispatch.waiting_lines import describe_waiting, local_time
 from tacitd.errors import PARKED
+from tacitd.work.waiting_lines import describe_waiting, local_time
 
 
 def row(what: str, reason: str = "r", **more: str | None) -> dict[str, str | None]:
@@ -177,7 +177,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
     ("number", "counted"), [(1, "1 text was rejected or waits"), (2, "2 texts were rejected or wait")]
 )
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
-    """`all handled` is not printed while a rejected prompt is in the rescue log."""
+    """`all handled` is not printed while a rejected prompt is listed by `rescue`."""
     said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": []}
     echo_sync(said | {"dead_letters": 1, "rescued": number})
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"

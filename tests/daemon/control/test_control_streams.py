@@ -16,9 +16,9 @@ from support_waiting import PATIENCE, until
 from tacitd.control.client import CallFailedError, Subscription, call_daemon
 from tacitd.control.server import Server
 from tacitd.control.streams import AT_ONCE, STREAMS, Stream
-from tacitd.dispatch.activities import KEPT, Activities
 from tacitd.errors import UnavailableError
 from tacitd.testing import FakeClock
+from tacitd.work.activities import KEPT, Activities
 
 
 class Source:

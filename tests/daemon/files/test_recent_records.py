@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tacitd.consumers.dead_letters import KEPT, DeadLetters
 from tacitd.files.log import Log
 from tacitd.files.recent_records import LARGE, read_recent
-from tacitd.testing import FakeClock, FaultyDisk
+from tacitd.testing import FaultyDisk
 
 DAY = 86400.0
 
@@ -71,17 +70,3 @@ def test_a_log_that_cannot_be_written_stays_long(tmp_path: Path, code: int) -> N
     fill(Log(tmp_path / "log.jsonl"), 100)
     log = Log(tmp_path / "log.jsonl", FaultyDisk(fail_at=1, code=code, lasting=True))
     assert len(read_recent(log, 100 * DAY, 10 * DAY, large=0)) == 11 and len(days(log)) == 101
-
-
-def test_a_dead_letter_can_be_tried_again_for_400_days(tmp_path: Path) -> None:
-    """docs/files.md: then its prompt's words leave the rescue log too."""
-    clock, log = FakeClock(), Log(tmp_path / "dead.jsonl")
-    dead = DeadLetters(log, clock.now)
-    dead.add_letter("learning", "first", {"prompts": ["u1"]})
-    clock.advance(KEPT)
-    dead.add_letter("learning", "second", {"prompts": ["u2"]})
-    assert DeadLetters(log, clock.now).count == 2
-    clock.advance(1.0)
-    dead.add_letter("learning", "third", {"prompts": ["u3"]})
-    again = DeadLetters(log, clock.now)
-    assert again.count == 2 and [one["reason"] for one in again.read()] == ["second", "third"]

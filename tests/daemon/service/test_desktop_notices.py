@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from support_waiting import PATIENCE, until
-from tacitd.dispatch.activities import Activities, Activity
 from tacitd.handler import Degradation
 from tacitd.service.desktop_notices import (
     ABSENT,
@@ -23,6 +22,7 @@ from tacitd.service.desktop_notices import (
     run_program,
 )
 from tacitd.testing import FakeClock
+from tacitd.work.activities import Activities, Activity
 
 
 class Desk:

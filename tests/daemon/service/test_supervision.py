@@ -115,8 +115,7 @@ def test_ready_is_said_when_everything_is_up_and_then_each_turn_is_a_sign_of_lif
 def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> None:
     """A worker that is busy for more than half an hour, or a watcher that ended: the manager restarts the daemon."""
     life = Supervision(scene.app, Notifier(str(heard.path), 1.0))
-    lanes = scene.app.engine.dispatcher.work_queue.lanes
-    lanes.begin(("a", "/project"))
+    scene.app.engine.runner._running["a", "/project"] = scene.clock.monotonic()
     scene.clock.advance(STUCK_AFTER - 1)
     life.report_health()
     assert "WATCHDOG=1" in heard.all()
@@ -124,7 +123,7 @@ def test_a_stuck_daemon_gives_no_sign_of_life(scene: Scene, heard: Heard) -> Non
     life.report_health()
     said = heard.all()
     assert "WATCHDOG=1" not in said and "has been busy with /project for 30 min" in said[0]
-    lanes.release(("a", "/project"))
+    scene.app.engine.runner._running.clear()
     assert find_fault(scene.app, scene.clock.monotonic()) == ""
 
 

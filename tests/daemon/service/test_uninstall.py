@@ -9,13 +9,16 @@ from typing import cast
 
 import pytest
 
+from support_commits import CommitStore
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint, Handler, Plugin
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.uninstall import STATE_FILES, uninstall_daemon
+from tacitd.state.first_design import FILES
 from tacitd.state.paths import Paths
+from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -65,11 +68,16 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
         "handlers/learning/log.jsonl",
         "handlers/lessons/1/origins.jsonl",
         "handlers/old/log.jsonl",
+        "handlers/gone/kept.json",
+        *FILES,
         *STATE_FILES,
     ]
     for name in (one.replace("[0-9]", "1") for one in ours):
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("")
+    for name in ("tacitd.sqlite", "tacitd.sqlite-wal", "tacitd.sqlite-shm"):
+        (places.state_dir / name).unlink()
+    CommitStore(places.state_dir, "gone", FakeClock()).append({})
     (places.state_dir / "tacitd.sock").unlink()
     leave_a_socket(places.state_dir / "tacitd.sock")
     (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")

@@ -56,25 +56,6 @@ def test_a_queued_message_and_its_user_line_are_one() -> None:
     assert seen.has_prompt(prompt("go on", uuid="q7", kind="queued", time=900.0))
 
 
-def test_a_log_brings_it_back() -> None:
-    """DESIGN "Consumers": ids of handled prompts stay in the log."""
-    seen = SeenPrompts()
-    for one in (
-        prompt("a"),
-        prompt("b", uuid="u"),
-        prompt("c", uuid="q", kind="queued"),
-        prompt("d", time=None),
-    ):
-        seen.add_prompt(one)
-    again = SeenPrompts()
-    again.load_keys(list(seen.dump_keys()))
-    assert set(again.dump_keys()) == set(seen.dump_keys())
-    assert again.has_prompt(prompt("A", time=1001.0))
-    plain = SeenPrompts()
-    plain.load_keys(["u"])
-    assert plain.has_prompt(prompt("anything", uuid="u"))
-
-
 @examples(60)
 @given(st.text(max_size=60))
 def test_normalised_is_stable(text: str) -> None:

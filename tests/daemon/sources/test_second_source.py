@@ -35,6 +35,7 @@ from tacitd.sources.base import (
 from tacitd.sources.explain import judge_transcript
 from tacitd.sources.instruction_files import ContextFiles
 from tacitd.sources.record_buffer import RecordBuffer
+from tacitd.work.work_status import count_odd_lines
 
 
 class TalkAssembler:
@@ -44,7 +45,7 @@ class TalkAssembler:
         self.start, self.session, self.cwd = start, path.stem, cwd
         self.judged: list[JudgedLine] | None = [] if explain else None
         self.newest_time: float | None = None
-        self.is_headless = self.has_prompts = False
+        self.is_headless = False
         self.recognition = Recognition(False, 0, "", "")
         self.counts: Counter[str] = Counter()
         self.pinned_offset: int | None = None
@@ -73,7 +74,6 @@ class TalkAssembler:
             self.counts["damaged"] += start >= self.start
             return
         if who == "me":
-            self.has_prompts = True
             prompt = Prompt(
                 "typed", text, self.session, f"{self.session}:{start}", None, self.cwd, self._answer
             )
@@ -188,7 +188,7 @@ def test_malformed_lines_of_another_format_are_counted(talks: TalkScene) -> None
     """S-05: a line that cannot be read loses no other."""
     talks.talk("monday", "no object", me("use pnpm"), {"who": "me"})
     assert talks.scene.handler.words == [["use pnpm"]]
-    assert talks.engine.pool.count_lines() == {"damaged": 2}
+    assert count_odd_lines(talks.engine.reader.odd_lines) == {"damaged": 2}
 
 
 def test_only_transcripts_of_the_source_are_read(talks: TalkScene) -> None:

@@ -262,23 +262,6 @@ def test_many_sessions_that_begin_at_once_ask_for_their_own_clients_only(tmp_pat
     assert len(asked) == 50
 
 
-def test_which_client_vouches_for_a_session(scene: Scene) -> None:
-    """The process that was seen alive, as long as the session is known; none that no person uses."""
-    assert scene.sessions.get_client("s1") == ""
-    scene.processes.add(7)
-    scene.claim(7)
-    scene.sessions.note_growth(T, "s1", "/w", None)
-    assert scene.sessions.get_client("s1") == "7"
-    scene.processes.remove(7)
-    scene.later(GONE_FOR + 20)
-    assert scene.sessions.get_client("s1") == "7"
-    scene.processes.add(8)
-    path = scene.claim(8, "s2")
-    path.write_text(path.read_text().replace("{", '{"kind": "bg", ', 1))
-    scene.sessions.note_growth(T, "s2", "/w", None)
-    assert scene.sessions.get_client("s2") == ""
-
-
 def test_when_live_sessions_will_have_ended(scene: Scene) -> None:
     """S-20: by idle time, or two minutes after the client ended. `status` shows these times."""
     assert scene.sessions.list_endings() == []

@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 
 from support_store import CrashSteps
-from tacitd.clock import SystemClock
-from tacitd.dispatch.pauses import Pause, PausedScopes
 from tacitd.errors import TacitdError
 from tacitd.files.log import Log
 from tacitd.state.person_choices import FILE, Choice, choose, list_choices, withdraw
 from tacitd.state.store_files import STORE
-from tacitd.state.write_modes import WriteModes
 from tacitd.store import Store
 from tacitd.testing import Crash, FakeClock
 
@@ -126,17 +123,21 @@ def test_the_first_designs_choices_are_read_once(state: Path) -> None:
     """DESIGN "The store": exclusions of the first design are read into choices.jsonl, as its own classes wrote them, with what was
     paused and shared; its files are left alone."""
     state.mkdir(mode=0o700)
-    modes = WriteModes(Log(state / "projects.jsonl"), SystemClock())
-    for root, mode in (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "local")):
-        modes.set_mode(Path(root), mode)  # type: ignore[arg-type]
-    modes.set_mode(Path("/c"), "")
-    pauses = PausedScopes(Log(state / "paused.jsonl"), SystemClock())
-    pauses.set_paused(Pause("project", "/a"), True)
-    pauses.set_paused(Pause("all"), True)
-    pauses.set_paused(Pause("all"), False)
-    pauses.set_paused(Pause("session", "s1"), True)
-    pauses.set_paused(Pause("session", "s2"), True)
-    pauses.set_paused(Pause("session", "s2"), False)
+    log = Log(state / "projects.jsonl")
+    for root, mode in (("/a", "off"), ("/b", "shared"), ("/c", "off"), ("/d", "local"), ("/c", "")):
+        log.append({"at": 1.0, "project": root, "write": mode})
+    pauses = Log(state / "paused.jsonl")
+    for scope, name, held in (
+        ("project", "/a", True),
+        ("all", "", True),
+        ("all", "", False),
+        ("session", "s1", True),
+        ("session", "s2", True),
+        ("session", "s2", False),
+        ("all", "", True),
+    ):
+        pauses.append({"at": 1.0, "scope": scope, "name": name, "held": held})
+    pauses.append({"at": 1.0, "scope": "all", "name": "", "held": False, "alone": True})
     before = (state / "projects.jsonl").read_bytes()
     wanted = {
         ("project", "/a", "exclude"),

@@ -14,6 +14,7 @@ from support_work import Toy, WorkBench
 from tacitd.contract import Batch, Done, Tx
 from tacitd.events import NoProject, Project
 from tacitd.plugin import TimedJob
+from tacitd.work.task_rows import NewTask, insert_task
 
 
 class Crash(BaseException):
@@ -75,6 +76,37 @@ def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
     assert bench.rows("SELECT * FROM behind") == []
     bench.leave()
     assert toy.texts() == other.texts() == [["use pnpm", "use ruff"]]
+
+
+def test_an_observer_that_raised_in_a_pause_gets_its_records_as_those_of_a_pause(tmp_path: Path) -> None:
+    """Pause is privacy, also where records are given again after it: neither the words nor what the assistant made of them."""
+    broken, got = True, list[tuple[str, str, str]]()
+
+    def observe(batch: Batch, tx: Tx) -> None:
+        if broken:
+            raise RuntimeError("no")
+        for record in batch.records:
+            words = record.text or record.prompts[0].text
+            got.append((batch.passed, words, record.prompts[0].context if record.prompts else ""))
+
+    bench = WorkBench(tmp_path, Toy("toy", observe=observe))
+    bench.say("well").type("use pnpm").advance()
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO choice VALUES('all', '', 'pause', '', ?)", bench.clock.now())
+    bench.type("hidden").say("you said hidden").advance()
+    with bench.store.write() as tx:
+        tx.execute("INSERT INTO pause_span SELECT scope, name, at, ? FROM choice", bench.clock.now())
+        tx.execute("DELETE FROM choice")
+    bench.type("use ruff").advance()
+    broken = False
+    bench.advance(120)
+    assert got == [
+        ("", "well", ""),
+        ("", "use pnpm", "well"),
+        ("paused", "hidden", "well"),
+        ("paused", "you said hidden", ""),
+        ("", "use ruff", ""),
+    ]
 
 
 def test_a_plugin_whose_task_raises_stops_no_other(tmp_path: Path) -> None:
@@ -189,3 +221,15 @@ def test_a_crash_at_any_durable_step_loses_and_repeats_nothing(tmp_path: Path) -
         assert sorted(found) == sorted(wanted), f"step {at}"
         assert bench.rows("PRAGMA integrity_check") == [("ok",)]
         bench.store.close()
+
+
+def test_a_task_that_was_due_stays_due_when_the_clock_is_set_back(tmp_path: Path) -> None:
+    """RELIABILITY 12: a caller of `sync` waits for it too."""
+    toy = Toy()
+    bench = WorkBench(tmp_path, toy)
+    bench.advance(10)
+    with bench.store.write() as tx:
+        insert_task(tx, NewTask("toy", "", "message", "m"), bench.clock.now())
+    bench.clock.wall -= 7200
+    bench.advance(0.5)
+    assert toy.kinds() == ["message"]

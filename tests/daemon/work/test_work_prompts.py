@@ -50,7 +50,13 @@ def test_a_session_that_goes_on_ends_again(tmp_path: Path) -> None:
     bench = WorkBench(tmp_path, toy)
     bench.type("use pnpm").leave()
     bench.type("use ruff").leave()
-    assert toy.kinds()[1:] == ["prompts", "session-ended", "prompts", "session-ended"]
+    assert toy.kinds()[1:] == [
+        "prompts",
+        "session-ended",
+        "session-started",
+        "prompts",
+        "session-ended",
+    ]
     assert toy.texts() == [["use pnpm"], ["use ruff"]]
 
 

@@ -20,7 +20,7 @@ def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
     world.put("s1", world.file("s1") | {"lastActiveAt": stamp, "startedAt": stamp})
     other = world.put("broken", {})
     other.write_text("{")
-    world.app.engine.call_soon(lambda: world.app.engine.dispatcher.post_event(Due("sessions")))
+    world.app.handlers["continuity"].post(Due("sessions"))
     world.settle()
     assert bool(world.file("s1")) is stays
     assert other.exists()
@@ -32,7 +32,7 @@ def test_a_clock_that_is_not_believed_removes_nothing(world: World, when: float)
     world.type("s1", "go")
     world.settle()
     world.clock.wall = when
-    world.app.engine.call_soon(lambda: world.app.engine.dispatcher.post_event(Due("sessions")))
+    world.app.handlers["continuity"].post(Due("sessions"))
     world.settle()
     assert world.file("s1")
     assert "continuity.clock" in world.degraded()
@@ -45,7 +45,7 @@ def test_a_session_from_the_future_does_not_stop_the_pruning(world: World) -> No
     old, far = utc_millis(world.clock.wall - 31 * DAY), "2100-01-01T00:00:00.000Z"
     world.put("old", world.file("s1") | {"sessionId": "old", "startedAt": old, "lastActiveAt": old})
     world.put("far", world.file("s1") | {"sessionId": "far", "startedAt": far, "lastActiveAt": far})
-    world.app.engine.call_soon(lambda: world.app.engine.dispatcher.post_event(Due("sessions")))
+    world.app.handlers["continuity"].post(Due("sessions"))
     world.settle()
     assert (bool(world.file("s1")), bool(world.file("old")), bool(world.file("far"))) == (True, False, True)
     assert world.degraded() == []

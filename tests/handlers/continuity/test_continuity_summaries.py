@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
-from tacitd.dispatch.pauses import Pause
 from tacitd.model.port import NoAnswer, Why
+from tacitd.work.pauses import set_pause
 from tacitd_handlers.continuity.session_progress import TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.summaries import LONG, PAUSE, is_pause_over, is_worth_a_summary
@@ -212,12 +212,12 @@ def test_a_session_that_a_person_paused_is_not_asked_about(world: World) -> None
             world.type(name, f"{name} step {number}")
             world.say(name, f"{name} step {number} is done")
     world.settle()
-    pause = Pause("session", "s1")
-    world.app.engine.set_pause(pause, held=True)
+    app = world.app
+    set_pause(app.store, app.paths.state_dir, "session", "s1", world.clock.now(), held=True)
     world.settle(700)
     run_job(world)
     assert ["s1 step" in ask.prompt for ask in world.model.asked] == [False]
-    world.app.engine.set_pause(pause, held=False)
+    set_pause(app.store, app.paths.state_dir, "session", "s1", world.clock.now(), held=False)
     world.settle()
     assert ["s1 step" in ask.prompt for ask in world.model.asked] == [False, True]
 

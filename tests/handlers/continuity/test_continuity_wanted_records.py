@@ -81,7 +81,6 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     title = {"type": "ai-title", "sessionId": "s1", "aiTitle": "x" * 1000}
     world.append("s1", *[title] * (LOOK_BEHIND // 1000))
     world.settle()
-    world.app.engine.save_positions()
     world.restart()
     queued = {"type": "queue-operation", "operation": "enqueue", "sessionId": "s1", "content": "hidden too"}
     stamp = world.record("user", "s1", "")["timestamp"]

@@ -63,12 +63,12 @@ class Class(Scene):
         self.append(session, made | {"isCompactSummary": True, "isVisibleInTranscriptOnly": True})
 
     def due(self, job: str) -> None:
-        self.dispatcher.post_event(Due(job), only="learner")
+        self.post(Due(job), only="learner")
         self.settle(0)
 
     @property
     def degraded(self) -> set[str]:
-        return {one.id for one in self.engine.list_degradations()}
+        return {one.id for one in self.app.list_degradations()}
 
 
 def save_a_while_ago(path: Path, data: bytes) -> None:

@@ -18,7 +18,6 @@ import pytest
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git
 from tacitd.events import Due, Project
 from tacitd.files.git import read_git
-from tacitd.files.log import Log
 from tacitd.handler import Done, Later, Rejected
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd.testing import Crash, FaultyDisk
@@ -362,7 +361,6 @@ def test_a_crash_at_every_call_while_appended_lines_are_taken(tmp_path: Path) ->
             bench.end()
         except Crash:
             bench.disk = FaultyDisk()
-            bench.log = Log(bench.log.path, bench.disk)
             bench.restart()
             bench.end()
             bench.due("recover")

@@ -16,7 +16,6 @@ import pytest
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.files.disk import RealDisk
-from tacitd.files.log import Log
 
 pytestmark = pytest.mark.undated
 
@@ -52,7 +51,6 @@ def crash_at(number: int) -> Iterator[list[str]]:
 
 def again(bench: Bench) -> None:
     """Do what the engine does at a start: offer events without a commit again, then run the recovery of orphans."""
-    bench.log = Log(bench.log.path)
     bench.restart()
     bench.end()
     bench.due("recover")
@@ -109,7 +107,6 @@ def test_a_crash_before_every_change_of_an_extraction(tmp_path: Path) -> None:
             with crash_at(number) as trail:
                 bench.play(event)
         except Crash:
-            bench.log = Log(bench.log.path)
             bench.restart()
             if not list(bench.commits()):
                 bench.play(event)

@@ -12,7 +12,6 @@ import os
 import random
 import re
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,13 +22,14 @@ from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages,
 from support_disk import DiskFaults
 from support_engine import Scene, Scripted
 from support_heard import write_heard
-from tacitd.consumers.retries import retry_rejected
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
 from tacitd.handler import Plugin
+from tacitd.methods import build_methods
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.process import FinishedProcess
 from tacitd.testing import Crash
+from tacitd.work.rescue import list_rescued
 from tacitd_handlers.learning import make_plugin as learning_slice
 
 INJECTIONS = 1000
@@ -133,7 +133,7 @@ class World(Scene):
             for seconds in waits:
                 self.settle(seconds)
                 self.sync()
-                self.dispatcher.post_event(Due("synthesize", Project(self.root, git=True)), only="learning")
+                self.post(Due("synthesize", Project(self.root, git=True)), only="learning")
                 self.settle(1)
 
     def again(self) -> None:
@@ -153,8 +153,12 @@ class World(Scene):
     def learned(self) -> list[str]:
         return bullets(self.root / "LEARNED.md")
 
-    def dead_letters(self) -> list[Mapping[str, Any]]:
-        return list(self.dispatcher.outcomes.dead_letters.read())
+    def dead_letters(self) -> list[dict[str, Any]]:
+        return [one for one in self.rescued() if one["handler"] == "learning"]
+
+    def rescued(self) -> list[dict[str, Any]]:
+        """The prompts that were rejected."""
+        return list_rescued(self.app.store.rows, self.clock.now())
 
 
 def inject(tmp: Path, number: int) -> tuple[int, int]:
@@ -201,7 +205,7 @@ def check(world: World) -> None:
     paid = world.client.paid
     lines, kept = (
         Counter(world.learned),
-        {str(one["text"]) for one in world.dispatcher.outcomes.rescue.list_entries()},
+        {str(one["text"]) for one in world.rescued()},
     )
     aside = "".join(path.read_text() for path in (world.root / "tmp").glob("learning-raw*") if path.is_file())
     for words in world.typed_words:
@@ -249,7 +253,7 @@ def test_facts_that_others_join_are_paid_for_twice_at_most(tmp_path: Path) -> No
         assert WORDS[3] in world.learned and WORDS[0] not in world.learned
         put_aside = [one.what for id, one in world.app.degraded.items() if "learning.aside" in id]
         assert put_aside and "twice" in put_aside[0]
-        retry_rejected(world.app, None)
+        build_methods(world.app)["retry"]({"all": True})
         world.live(0, 0)
         assert sorted(world.learned) == sorted(WORDS[:4]) and not raw_files(world.root)
         assert not any("learning.aside" in id for id in world.app.degraded)
@@ -288,12 +292,9 @@ def test_prompts_whose_every_call_is_killed_are_paid_for_twice_at_most(tmp_path:
         world.client.kill_in = ""
         world.live(LONGEST_PAUSE, LONGEST_PAUSE)
         check(world)
-        kept = {str(one["text"]) for one in world.dispatcher.outcomes.rescue.list_entries()}
+        kept = {str(one["text"]) for one in world.rescued()}
         assert WORDS[0] in kept and kept.isdisjoint(world.learned) and WORDS[3] in world.learned
-        retry_rejected(world.app, None)
+        build_methods(world.app)["retry"]({"all": True})
         world.live(0, 0)
-        assert (
-            sorted(world.learned) == sorted(WORDS[:4])
-            and world.dispatcher.outcomes.rescue.list_entries() == []
-        )
+        assert sorted(world.learned) == sorted(WORDS[:4]) and world.rescued() == []
         world.kill()

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from support_commits import CommitStore
 from support_learning import EXTRACTION, SYNTHESIS, Bench, lines
 from tacitd.files.transaction_records import StoredCause
 from tacitd.model.call_records import find_calls
+from tacitd.testing import FakeClock
 from tacitd_handlers.learning import explain_line
 from tacitd_handlers.learning.explain_line import _read_prompts
 from tacitd_handlers.learning.inventory import Inventory, state_of
@@ -25,21 +26,15 @@ BATCH = {
     "folders": [],
     "words": ["said"],
 }
-RECORD = {"k": "done", "at": 1.0, "ev": "TranscriptGrew", "t": "/t", "s": "s", "o": 1, "d": BATCH}
 
 
 @pytest.mark.parametrize("odd", [None, 5, 1e300, "x", [], [[5]], {"a": 1}])
-@pytest.mark.parametrize("name", [*RECORD, *BATCH])
+@pytest.mark.parametrize("name", BATCH)
 def test_an_odd_record_is_left_out_and_the_others_count(tmp_path: Path, name: str, odd: object) -> None:
     """A record may be damaged, a newer version's or edited: the commands still say what the others are."""
-    home = tmp_path / "handlers" / "learning"
-    home.mkdir(parents=True)
-    where = RECORD if name in RECORD else BATCH
-    damaged = RECORD | (where | {name: odd} if where is RECORD else {"d": BATCH | {name: odd}})
-    good = RECORD | {"at": 2.0, "d": BATCH | {"id": "j", "prompts": ["q"]}}
-    text = "".join(json.dumps(each) + "\n" for each in (damaged, good))
-    for file in ("log.jsonl", "archive.jsonl"):
-        (home / file).write_text(text)
+    home, log = tmp_path / "handlers" / "learning", CommitStore(tmp_path, "learning", FakeClock())
+    log.append(BATCH | {name: odd}, at=1.0)
+    log.append(BATCH | {"id": "j", "prompts": ["q"]}, at=2.0)
     assert _read_prompts(home).words["q"] == ("said", "1970-01-01T00:00:01Z")
     assert state_of(tmp_path).waiting[Path("/w")]["j"].facts == ("f",)
 

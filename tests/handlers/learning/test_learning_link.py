@@ -11,8 +11,7 @@ from support_cli import Cli
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git, lines
 from tacitd.clock import SystemClock, local_date
 from tacitd.errors import FileRefusedError
-from tacitd.files.log import Log
-from tacitd.state.write_modes import WriteModes
+from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning.link import SEE_ALSO, with_line
 
 MIRROR = ".claude/rules/tacitd-learned.md"
@@ -165,7 +164,7 @@ def test_share_shows_git_what_was_learned_and_nothing_else(bench: Bench, cli: Cl
 def test_share_holds_for_what_comes_later(bench: Bench, cli: Cli) -> None:
     """The message distinguishes existing files from files that do not exist yet."""
     assert "once something is learned" in cli.run("share", bench.root).err
-    choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
+    choices = WriteModes(bench.state, SystemClock())
     assert choices.get_mode(bench.project) == "shared"
 
 
@@ -176,7 +175,7 @@ def test_share_does_not_undo_an_exclude(bench: Bench, cli: Cli) -> None:
     before = bench.excluded()
     said = cli.run("share", bench.root)
     assert said.code == 2 and f"hint: tacitd exclude --undo {bench.root}" in said.err
-    assert WriteModes(Log(bench.state / "projects.jsonl"), SystemClock()).get_mode(bench.project) == "off"
+    assert WriteModes(bench.state, SystemClock()).get_mode(bench.project) == "off"
     assert bench.excluded() == before and "/LEARNED.md" in before
 
 
@@ -192,7 +191,7 @@ def test_share_outside_git_is_no_error(bench: Bench, cli: Cli) -> None:
 
 def test_exclude_and_its_undo(bench: Bench, cli: Cli) -> None:
     """The write mode, the message, and the way back to the previous mode."""
-    choices = WriteModes(Log(bench.state / "projects.jsonl"), SystemClock())
+    choices = WriteModes(bench.state, SystemClock())
     bench.learn()
     said = cli.run("exclude", bench.root)
     assert said.code == 0 and "is excluded" in said.err

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from tacitd.dispatch.pauses import Pause
 from tacitd.testing import HandlerBench, ScriptedModel
+from tacitd.work.pauses import set_pause
 from tacitd_handlers.learning import make_plugin
 
 PAUSED, AFTER = "no, always use amber", "no, always use basalt"
@@ -64,7 +64,8 @@ class Session:
 
 def pause(bench: HandlerBench, held: bool) -> None:
     bench.settle()
-    bench._app.engine.set_pause(Pause("all"), held=held)
+    app = bench._app
+    set_pause(app.store, app.paths.state_dir, "all", "", bench.clock.now(), held=held)
     bench.settle()
 
 

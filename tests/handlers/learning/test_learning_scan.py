@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ from support_beginnings import is_new, opening
 from support_cli import Cli
 from support_examples import examples
 from support_learning import git
+from tacitd.clock import SystemClock
 from tacitd.events import Prompt
-from tacitd.files.log import Log
-from tacitd.sources.dedupe import SeenPrompts
+from tacitd.store import Store
+from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning import scan
 from tacitd_handlers.learning.estimate import SessionVolume, estimate_cost
 
@@ -73,22 +75,30 @@ def test_a_dry_run_says_prompts_calls_and_dollars_and_does_nothing(cli: Cli) -> 
     assert not cli.state.exists()
 
 
+def handle(cli: Cli, numbers: Iterable[int]) -> None:
+    """Learning has handled these prompts."""
+    cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = Store.open(cli.state, SystemClock())
+    with store.write() as tx:
+        for number in numbers:
+            prompt = Prompt("typed", f"words {number}", "s", f"words {number}", None, "")
+            stored = insert_prompt(tx, NewPrompt(prompt, "claude-code", "/s.jsonl", None), 0.0)
+            assert stored is not None
+            queue_prompt(tx, stored.number, ["learning"])
+            finish_prompts(tx, "learning", [stored.number], 0.0)
+    store.close()
+
+
 def test_what_was_handled_before_is_counted_apart(cli: Cli) -> None:
     """New prompts are estimated; handled ones are listed too, so that the figures add up."""
     for number in range(12):
         say(cli, f"words {number}")
-    log = Log(cli.state / "handlers" / "learning" / "log.jsonl")
-    log.path.parent.mkdir(parents=True)
-    old = [Prompt("typed", f"words {number}", "s", f"words {number}", None, "") for number in range(5)]
-    log.append({"k": "done", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[:3]), "d": {}})
-    log.append({"k": "ids", "at": 0.0, "ids": SeenPrompts.encode_prompts(old[3:])})
+    handle(cli, range(5))
     said = cli.run("scan", "--since", "30d", "--dry-run")
     assert "7 new prompts in 1 session:" in said.err and "5 more were handled before" in said.err
     made = cli.run("scan", "--since", "30d", "--dry-run", "--json").json
     assert (made["prompts"], made["handled"]) == (7, 5)
-    log.append(
-        {"k": "ids", "at": 0.0, "ids": [SeenPrompts.encode_id(f"words {number}") for number in range(5, 12)]}
-    )
+    handle(cli, range(5, 12))
     said = cli.run("scan", "--since", "30d", "--yes")
     assert said.code == 0 and "nothing new was typed since then: 12 prompts were handled" in said.err
     assert not (cli.state / "lock").exists(), "nothing was begun"

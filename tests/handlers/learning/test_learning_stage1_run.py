@@ -55,11 +55,11 @@ def test_a_secret_is_not_cut_out_of_recognition(bench: Bench) -> None:
 @pytest.mark.parametrize(
     "token", ["sk-sp-" + "abcdefghij" * 2 + "." + "klmnopqrst" * 2, "sk_" + "0123456789abcdef" * 3]
 )
-def test_a_key_with_a_dot_is_in_no_call_no_file_and_no_log(bench: Bench, token: str) -> None:
+def test_a_key_with_a_dot_is_in_no_call_no_file_and_no_commit(bench: Bench, token: str) -> None:
     """SPEC S-67: the whole key is blanked, also what follows its dot."""
     bench.answer((EXTRACTION, f"Uses the key {token}\n" + PNPM))
     bench.type(f"use {token} for the calls, and pnpm, not npm")
-    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
+    kept = bench.files.raw_file.read_text() + bench.log.text
     sent = "".join(bench.model.prompts)
     assert "use [secret] for the calls" in sent and PNPM in kept
     assert not any(part in text for part in (token[:12], token[-12:]) for text in (sent, kept))
@@ -138,7 +138,7 @@ def test_facts_that_are_kept_nowhere_are_counted(bench: Bench) -> None:
         skipped = bench.status["skipped"]
         assert skipped == {"looks like a secret": 1}
         bench.restart()
-    assert "ghp_" not in json.dumps(bench.status) + (bench.home / "log.jsonl").read_text()
+    assert "ghp_" not in json.dumps(bench.status) + bench.log.text
 
 
 def test_shell_commands_are_seen_and_not_put_to_the_model(bench: Bench) -> None:
@@ -263,5 +263,5 @@ def test_a_fact_that_looks_like_a_secret_is_kept_nowhere(bench: Bench) -> None:
     """SPEC S-67: it is neither in the raw file nor in the log."""
     bench.answer((EXTRACTION, "The api key is sk-ant-api03-abcdefghijklmnop\n" + PNPM))
     bench.type("the key is …, use pnpm, not npm")
-    kept = bench.files.raw_file.read_text() + bench.log.path.read_text()
+    kept = bench.files.raw_file.read_text() + bench.log.text
     assert "sk-ant" not in kept and PNPM in kept

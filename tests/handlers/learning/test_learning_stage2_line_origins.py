@@ -67,11 +67,10 @@ def test_why_shows_the_words_of_the_line_alone(bench: Bench, monkeypatch: pytest
 def test_lines_of_older_versions_keep_their_origin(bench: Bench) -> None:
     """Old state: a transaction and a batch without the new fields."""
     bench.learn()
-    for path in (bench.state / "history.jsonl", bench.log.path):
-        text = path.read_text()
-        for name in ('"lines":', '"marks":', '"times":', '"origins":', '"left_out_facts":'):
-            text = text.replace(name, f'"x{name[1:]}')
-        path.write_text(text)
+    history = bench.state / "history.jsonl"
+    for name in ('"lines":', '"marks":', '"times":', '"origins":', '"left_out_facts":'):
+        history.write_text(history.read_text().replace(name, f'"x{name[1:]}'))
+        bench.log.replace_text(name, f'"x{name[1:]}')
     bench.restart()
     (entry,) = list_learned(bench.root, bench.state)
     assert entry.prompts == ("u1",) and entry.sessions == ("s1",) and json.dumps(entry.as_data(1))

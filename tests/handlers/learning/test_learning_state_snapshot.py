@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.consumers.snapshots import SNAPSHOT
 from tacitd.errors import LogDamagedError
 from tacitd.files.purge import blank_value
 from tacitd.handler import Commit
+from tacitd.work.commit_rows import SNAPSHOT
 from tacitd_handlers.learning.state import LearningState
 from tacitd_handlers.learning.state_snapshot import decode_state, encode_state, fold_commits
 from tacitd_handlers.shared.equality import FORM, normalise_text

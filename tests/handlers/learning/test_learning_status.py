@@ -95,7 +95,6 @@ def test_status_is_json_and_says_itself(bench: Bench) -> None:
 def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
     """A commit that cannot be read, such as a newer version's, is skipped."""
     bench.learn()
-    odd = {"k": "done", "at": 1.0, "ev": "Due", "t": "", "s": "", "o": -1}
     for data in (
         {"kind": "batch"},
         {"kind": "synthesis", "project": 5},
@@ -104,7 +103,7 @@ def test_one_commit_that_is_not_understood_stops_no_start(bench: Bench) -> None:
         {"kind": "batch", "id": "b", "project": "/p", "prompts": ["u"], "folders": [], "new": [{}]},
         {"kind": "batch", "id": "c", "project": "/p", "prompts": ["u"], "folders": [], "new": [["x"]]},
     ):
-        bench.log.append(odd | {"d": data})
+        bench.log.append(data, "Due", at=1.0)
     bench.restart()
     assert not state_of(bench.state).waiting.get(Path("/p"))
     assert bench.status["total"]["lines"] == 1

@@ -62,8 +62,6 @@ class RecordAssembler:
         self.answers = 0
         """The assistant's texts in turns whose beginning was not recognised, since the last recognised prompt."""
         self.is_headless = False
-        self.has_prompts = False
-        """Whether any prompt was found, also before `start`."""
         self.counts: Counter[str] = Counter()
         self.buffer = RecordBuffer(start)
         self.judged: list[JudgedLine] | None = [] if explain else None
@@ -334,7 +332,6 @@ class RecordAssembler:
         fresh = tuple([prompt for prompt in made if self._seen.add_if_new(prompt)])
         if fresh:
             self._speech.mark_answered()
-            self.has_prompts = True
             record = self._record(start, end, line, prompts=fresh, command=command, time=time)
             self.buffer.add_record(record)
         else:

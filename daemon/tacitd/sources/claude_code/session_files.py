@@ -54,5 +54,4 @@ def parse_claim(data: bytes) -> SessionClaim | None:
     pid, session, cwd = said.get("pid"), said.get("sessionId"), said.get("cwd")
     if type(pid) is not int or not isinstance(session, str) or not session:
         return None
-    interactive = said.get("kind", "interactive") == "interactive"
-    return SessionClaim(pid, session, cwd if isinstance(cwd, str) else "", interactive)
+    return SessionClaim(pid, session, cwd if isinstance(cwd, str) else "")

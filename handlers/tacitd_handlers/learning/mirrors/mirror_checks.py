@@ -14,7 +14,7 @@ from tacitd.files.log import Log
 from tacitd.files.transaction import History
 from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import Paths
-from tacitd.state.write_modes import WriteModes
+from tacitd.work.write_modes import WriteModes
 from tacitd_handlers.learning.inventory import state_of
 from tacitd_handlers.learning.mirrors.displaced_sources import list_displaced
 from tacitd_handlers.learning.mirrors.mirror_hiding import (
@@ -47,7 +47,7 @@ def find_mirror_problems(record: MirrorRecord, state: Path, config: Config | Non
     project = Project(record.root, git=git.git_dir(record.root) is not None)
     if not record.root.is_dir():
         return []
-    mode = WriteModes(Log(state / "projects.jsonl"), SystemClock()).get_mode(project)
+    mode = WriteModes(state, SystemClock()).get_mode(project)
     if mode == "off" or (config is not None and not _wants_mirrors(config)):
         return record.problems
     trusted = TrustedProjects(Log(state / "handlers" / "learning" / LOG), SystemClock())
@@ -62,7 +62,7 @@ def find_mirror_problems(record: MirrorRecord, state: Path, config: Config | Non
 def survey_state(project: Project, state: Path, *, trusted: bool) -> MirrorSurvey:
     """Look at a project as the daemon does, and keep nothing of it. `state`: the state directory. Raises OSError."""
     clock, included = SystemClock(), IncludedMirrors()
-    shared = WriteModes(Log(state / "projects.jsonl"), clock).get_mode(project) == "shared"
+    shared = WriteModes(state, clock).get_mode(project) == "shared"
     survey = survey_project(
         project,
         open_records(state).load(project.root),

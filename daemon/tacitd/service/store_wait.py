@@ -1,0 +1,153 @@
+"""A daemon whose store cannot be opened: it answers why, and tries again, until there is room on the disk.
+
+Without the store no position is known, so nothing is read and no model is called. A service manager would start a daemon that
+ends again and again; this one stays, and goes on by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from typing import Any
+
+from loguru import logger
+from msgspec.structs import asdict
+
+from tacitd import __version__
+from tacitd.app import App
+from tacitd.clock import Clock, SystemClock, utc_seconds
+from tacitd.control.server import Method, Server
+from tacitd.errors import UnavailableError, UnwritableError
+from tacitd.files.locks import acquire_lock
+from tacitd.handler import Degradation
+from tacitd.service.notify import Notifier
+from tacitd.state.paths import SNAPSHOT, Paths
+from tacitd.status import SCHEMA
+
+AGAIN = 10.0
+"""Seconds between two tries to open the store."""
+
+
+def open_when_possible(
+    build: Callable[[], App],
+    places: Paths,
+    notifier: Notifier,
+    clock: Clock | None = None,
+    again: float = AGAIN,
+) -> App | None:
+    """Build the app and open it, as soon as the store can be written; None if `tacitd stop` came before. Raises what `build`
+    raises. A signal ends the process, as before any daemon runs."""
+    clock, stop, since = clock or SystemClock(), threading.Event(), ""
+    while not stop.is_set():
+        try:
+            app = build()
+            try:
+                app.open()
+            except BaseException:
+                app.close()
+                raise
+            return app
+        except UnwritableError as error:
+            if not since:
+                logger.warning("nothing is read until the store can be opened: {}", error)
+            since = since or utc_seconds(clock.now())
+            _answer_meanwhile(places, error, since, stop, notifier, clock, again)
+    return None
+
+
+def _answer_meanwhile(
+    places: Paths,
+    error: UnwritableError,
+    since: str,
+    stop: threading.Event,
+    notifier: Notifier,
+    clock: Clock,
+    seconds: float,
+) -> None:
+    """Answer on the socket for a while. The lock is held meanwhile, as by every daemon."""
+    lock = acquire_lock(places.state_dir / "lock")
+    try:
+        with closing(Server(places.socket, _Methods(places, error, since, stop, clock))) as server:
+            server.open()
+            notifier.notify_ready(f"waits: {error.what}")
+            notifier.notify_alive(clock.monotonic())
+            stop.wait(seconds)
+    finally:
+        lock.release()
+
+
+class _Methods(dict[str, Method]):
+    """What is answered: everything else says why it cannot be done."""
+
+    def __init__(
+        self, places: Paths, error: UnwritableError, since: str, stop: threading.Event, clock: Clock
+    ) -> None:
+        super().__init__(
+            ping=lambda _: {"version": __version__, "pid": os.getpid()},
+            status=lambda _: self._status(),
+            sync=lambda _: self._sync(),
+            stop=lambda _: stop.set(),
+        )
+        self._places, self._error, self._since, self._clock = places, error, since, clock
+
+    def get(self, name: str, default: object = None) -> Any:
+        """The method of this name."""
+        return super().get(name, self._refuse)
+
+    def _refuse(self, params: Mapping[str, Any]) -> Any:
+        raise UnavailableError(self._error.what, self._error.hint)
+
+    def _problem(self) -> dict[str, Any]:
+        return asdict(Degradation("state.unwritable", self._error.what, self._error.hint))
+
+    def _parked(self) -> dict[str, Any]:
+        return {
+            "handler": "all",
+            "what": "everything that was typed since",
+            "reason": self._error.what,
+            "hint": self._error.hint,
+            "since": self._since,
+            "attempts": 1,
+            "not_before": None,
+        }
+
+    def _status(self) -> dict[str, Any]:
+        """What was known last, and the problem."""
+        try:
+            document: dict[str, Any] = json.loads((self._places.state_dir / SNAPSHOT).read_bytes())
+        except (OSError, ValueError):
+            document = {}
+        now = utc_seconds(self._clock.now())
+        return {
+            "schema": SCHEMA,
+            "paused": [],
+            "watching": {},
+            "model": {},
+            "budget": {},
+            "handlers": {},
+            "waits": [],
+            "dead_letters": 0,
+            "rescued": 0,
+            "rescued_by_reason": [],
+            "slices": {},
+            **document,
+            "running": True,
+            "state": "running",
+            "version": __version__,
+            "pid": os.getpid(),
+            "since": self._since,
+            "as_of": now,
+            "calls": [],
+            "sessions": [],
+            "parked": [self._parked()],
+            "degraded": [self._problem()],
+        }
+
+    def _sync(self) -> dict[str, Any]:
+        said = {
+            key: self._status()[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")
+        }
+        return {"done": True, **said, "waited": [], "jobs": [], "made": [], "unmade": []}

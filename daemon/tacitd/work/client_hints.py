@@ -1,0 +1,74 @@
+"""What hooks of the client tell: a transcript is read now, a session ends soon, or is about to be compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from tacitd.contract import Tx
+from tacitd.handler import COMPACTION
+from tacitd.sources.base import SessionHint, Source
+from tacitd.sources.follow import Follower
+from tacitd.sources.sessions import Sessions
+from tacitd.store import Store
+from tacitd.work.task_rows import NewTask, insert_task
+
+
+class ClientHints:
+    """Passes hints on. Loop's thread only."""
+
+    def __init__(
+        self,
+        store: Store,
+        follower: Follower,
+        sessions: Sessions,
+        source: Source,
+        wants_compactions: Sequence[str],
+    ) -> None:
+        """`wants_compactions`: the plugins with a job before a compaction."""
+        self._store = store
+        self._follower = follower
+        self._sessions = sessions
+        self._source = source
+        self._wants_compactions = wants_compactions
+        self.compacting: dict[Path, str] = {}
+        """The sessions that a client is about to compact, by transcript."""
+
+    def take_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
+        """An input that is not understood, and a path that is not a transcript of the source, have no effect."""
+        hooks = self._source.hooks
+        for hint in () if hooks is None else map(hooks.read_hint, inputs):
+            if hint is not None:
+                self._take_hint(hint)
+
+    def _take_hint(self, hint: SessionHint) -> None:
+        if hint.ended:
+            self._sessions.note_left(hint.session)
+        else:
+            self._sessions.note_returned(hint.session)
+        path = self._follower.note_hint(hint.transcript, at_once=hint.ended or hint.compacts)
+        if hint.compacts and path is not None:
+            self.compacting[path] = hint.session
+
+    def post_compactions(self, is_unread: Callable[[Path], bool], now: float) -> None:
+        """Queue the work before a compaction, once its transcript is read. Raises UnwritableError, StoreLostError."""
+        for path in [one for one in self.compacting if not is_unread(one)]:
+            session = self.compacting.pop(path)
+            with self._store.write() as tx:
+                make_growth_due(tx, session, now)
+                for project, root in tx.rows(
+                    "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?",
+                    session,
+                ):
+                    for plugin in self._wants_compactions:
+                        key, data = f"{COMPACTION} {root} {session}", {"job": COMPACTION}
+                        insert_task(tx, NewTask(plugin, root, "job", key, project, session, data), now)
+
+
+def make_growth_due(tx: Tx, session: str, now: float) -> None:
+    """Gathering ends for a session: handlers of the first contract get what they have not handled of it. What is parked waits."""
+    tx.execute(
+        "UPDATE task SET due = min(due, ?), data = '{\"due\":true}' WHERE kind = 'grew' AND session = ? AND reason = ''",
+        now,
+        session,
+    )

@@ -1,0 +1,76 @@
+"""The tools of handlers of the first contract."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tacitd.config.settings import Config
+from tacitd.contract import Task
+from tacitd.events import Project
+from tacitd.handler import Degradation, Tools
+from tacitd.model.budget import Budget
+from tacitd.state.layout import StateLayout
+from tacitd.work.handler_adapter import AdaptedHandler
+
+if TYPE_CHECKING:
+    from tacitd.app import App
+
+
+def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
+    """Join them from the parts of a daemon."""
+    one, projects, reader = adapted.plugin, app.projects, app.services.reader
+
+    def degrade(what: Degradation) -> None:
+        app.degraded[f"{one.name} {what.id}"] = (
+            what  # the key has its name: no handler clears the degradation of another
+        )
+
+    def clear(id: str) -> None:
+        app.degraded.pop(f"{one.name} {id}", None)
+
+    return Tools(
+        clock=app.clock,
+        model=app.model,
+        history=app.history,
+        settings={name: app.config.get_section(name) for name in one.settings},
+        home=layout.make_handler_dir(one.name),
+        project_of=projects.find_project,
+        has_live_session=lambda project: app.engine.sessions.is_live_in(
+            lambda cwd: projects.find_project(cwd) == project
+        ),
+        degrade=degrade,
+        clear=clear,
+        directives=list_directives(app.paths.home, app.config),
+        guards=app.guards,
+        write=app.config.projects.write,
+        write_mode_of=app.write_modes.get_mode,
+        list_sessions=app.engine.source.list_sessions,
+        list_positions=adapted.list_positions,
+        read_records=reader.read_unpaused,
+        read_tool_answers=app.engine.source.read_tool_answers,
+        announce=partial(app.activities.announce, one.name),
+        prompt_extensions=app.found.collect_prompt_extensions(),
+        person_rules=app.found.collect_person_rules(),
+        client_home=app.paths.config_dir,
+        post=adapted.post,
+    )
+
+
+def list_directives(home: str | Path, config: Config) -> list[Path]:
+    """The documents that apply to every project."""
+    top = Path(home)
+    return [top / name[2:] if name.startswith("~/") else Path(name) for name in config.directives]
+
+
+def settle_calls(budget: Budget, calls: Sequence[str], used: bool) -> None:
+    """Note the answers that were of no use: their parts may be asked for again."""
+    for call in () if used else calls:
+        budget.mark_discarded(call)
+
+
+def root_of(task: Task) -> str:
+    """The root of a task's project; "" if it belongs to none."""
+    return str(task.project.root) if isinstance(task.project, Project) else ""

@@ -1,0 +1,181 @@
+"""What the status document says of work: SELECTs over the rows of tasks and prompts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from tacitd.work.project_rows import Choices
+from tacitd.work.task_rows import ReadyTask, Rows
+
+PAUSED = "paused"
+"""The beginning of the reason of what a person paused."""
+_PARKED = """
+SELECT k.number, k.plugin, k.lane, k.session, k.project, k.kind, k.key, k.reason, k.hint, k.created, k.tries, k.not_before,
+  r.root, k.due, k.data FROM task k LEFT JOIN project r ON r.number = k.project
+WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' OR k.due <= ?) ORDER BY k.number
+"""
+
+
+class ParkedTask(Struct, frozen=True):
+    """Work that waits for something."""
+
+    plugin: str
+    what: str
+    root: str
+    reason: str
+    hint: str
+    since: float
+    tries: int
+    not_before: float | None
+
+
+def list_parked(
+    rows: Rows, is_held: Callable[[ReadyTask], bool], choices: Choices, now: float
+) -> Iterator[ParkedTask]:
+    """Work that waits for something, and work that is due and held because a person paused it."""
+    for row in rows(_PARKED, now):
+        (
+            number,
+            plugin,
+            lane,
+            session,
+            project,
+            kind,
+            key,
+            reason,
+            hint,
+            since,
+            tries,
+            not_before,
+            root,
+            _,
+            data,
+        ) = row
+        paused = _find_pause(choices, root or "", session)
+        if paused and is_held(ReadyTask(number, plugin, lane, session, project, kind)):
+            reason, hint = f"{PAUSED} by you ({paused})", "`tacitd resume` goes on"
+        if reason:
+            what = _describe(kind, key, session, data)
+            yield ParkedTask(plugin, what, root or "", reason, hint, since, tries, not_before)
+
+
+def _find_pause(choices: Choices, root: str, session: str) -> str:
+    if choices.paused_all:
+        return "all"
+    if session in choices.paused_sessions:
+        return f"session {session}"
+    return f"project {root}" if root in choices.paused_projects else ""
+
+
+def _describe(kind: str, key: str, session: str, data: str) -> str:
+    known: Mapping[str, object] = msgspec.json.decode(data)
+    match kind:
+        case "grew":
+            return f"growth of {key}"
+        case "session-ended":
+            return f"the end of session {session}"
+        case "job":
+            return f"job {known.get('job', key)}"
+        case "file-changed":
+            return f"a change of {known.get('path', key)}"
+        case "message":
+            whence = "job" if known.get("by_job") else "session"
+            return f"what {known.get('sender', '')} found in {whence} {session}"
+        case "committed":
+            return "files of what was done"
+        case _:
+            return f"{kind} {key}"
+
+
+def list_pauses(rows: Rows) -> list[tuple[str, str]]:
+    """Everything that is paused: scope and name, the oldest first."""
+    return [
+        (scope, name)
+        for scope, name in rows("SELECT scope, name FROM choice WHERE what = 'pause' ORDER BY at")
+    ]
+
+
+def count_waiting(rows: Rows, plugin: str) -> int:
+    """How many prompts wait for a plugin."""
+    ((count,),) = rows("SELECT count(*) FROM prompt_task WHERE plugin = ? AND state = 'waiting'", plugin)
+    return int(count)
+
+
+def count_rescued(rows: Rows) -> list[tuple[str, str, int]]:
+    """The rejected prompts by plugin and reason, with their number, the highest first."""
+    found = rows(
+        "SELECT plugin, reason, count(*) FROM prompt_task WHERE state = 'rejected' GROUP BY plugin, reason "
+        "ORDER BY count(*) DESC"
+    )
+    return [(plugin, reason, count) for plugin, reason, count in found]
+
+
+def count_rejected_events(rows: Rows) -> int:
+    """How many events without prompts, such as a synthesis, handlers of the first contract rejected."""
+    ((count,),) = rows("SELECT count(*) FROM adapter_rejected")
+    return int(count)
+
+
+def count_tasks(rows: Rows, plugin: str, now: float) -> tuple[int, int, float | None]:
+    """How many transcripts are gathered for a plugin, how many of its tasks are parked, and when the first gathered one is due."""
+    ((gathering, parked, due),) = rows(
+        "SELECT count(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN 1 END), "
+        "count(CASE WHEN reason <> '' AND kind <> 'session-started' THEN 1 END), "
+        "min(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN due END) FROM task WHERE plugin = ?",
+        now,
+        now,
+        plugin,
+    )
+    return gathering, parked, due
+
+
+def measure_lag(rows: Rows, plugin: str, unread: Mapping[str, int]) -> tuple[int, int]:
+    """How many transcripts a plugin has not handled to their end, and how many bytes of them. `unread`: by path, the bytes that were
+    not ingested."""
+    behind: dict[str, int] = dict(
+        rows(
+            "SELECT t.path, t.offset - a.offset FROM adapter_position a JOIN transcript t ON t.path = a.transcript "
+            "WHERE a.plugin = ? AND t.offset > a.offset",
+            plugin,
+        )
+    )
+    total = Counter(behind) + Counter(unread)
+    return len(total), sum(total.values())
+
+
+def find_session(rows: Rows, session: str) -> tuple[str, dict[str, int], set[str]] | None:
+    """The root of a session's project, how many of its prompts wait by plugin, and the plugins with parked work about it or its
+    project; None if it belongs to no project."""
+    found = rows(
+        "SELECT r.root, r.number FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?",
+        session,
+    )
+    if not found:
+        return None
+    root, number = found[0]
+    waiting: dict[str, int] = dict(
+        rows(
+            "SELECT t.plugin, count(*) FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
+            "WHERE p.session = ? AND t.state = 'waiting' GROUP BY t.plugin",
+            session,
+        )
+    )
+    parked = rows(
+        "SELECT DISTINCT plugin FROM task WHERE reason <> '' AND kind <> 'session-started' AND (session = ? OR project = ?)",
+        session,
+        number,
+    )
+    return root, waiting, {plugin for (plugin,) in parked}
+
+
+def count_odd_lines(by_path: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:
+    """The lines that were damaged, unknown or too long, by kind."""
+    total = Counter[str]()
+    for counts in list(by_path.values()):
+        total.update(counts)
+    return dict(total)

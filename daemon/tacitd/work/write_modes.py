@@ -1,0 +1,83 @@
+"""The write mode of single projects, as chosen with `tacitd share` and `tacitd exclude`: choices of a person in the store.
+
+The command line writes them itself; the daemon finds them with its next question.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from tacitd.clock import Clock
+from tacitd.contract import Row
+from tacitd.events import Project
+from tacitd.state.person_choices import Choice, What, choose, list_earlier_modes, withdraw
+from tacitd.store import Store, open_readonly
+
+WriteMode = Literal["local", "shared", "off"]
+_MODES: dict[str, WriteMode] = {"exclude": "off", "share": "shared", "local": "local"}
+_CHOICES: dict[WriteMode, What] = {"off": "exclude", "shared": "share", "local": "local"}
+_OF_ONE = (
+    "SELECT what FROM choice WHERE scope = 'project' AND name = ? AND what IN ('exclude', 'share', 'local')"
+)
+
+
+class WriteModes:
+    """The write mode of each project. Thread-safe."""
+
+    def __init__(
+        self, state_dir: Path, clock: Clock, default: WriteMode = "local", store: Store | None = None
+    ) -> None:
+        """`store`: that of the daemon; without one the store is opened for each question."""
+        self._state_dir = state_dir
+        self._clock = clock
+        self._default: WriteMode = default
+        self._store = store
+
+    def get_mode(self, project: Project) -> WriteMode:
+        """The project's own write mode, otherwise the configuration's. `off` in the configuration overrides every choice."""
+        if self._default == "off":
+            return "off"
+        found = self._rows(_OF_ONE, str(project.root))
+        return _MODES[found[0][0]] if found else self._default
+
+    def count_excluded(self) -> int:
+        """The number of projects that a person excluded."""
+        found = self._rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
+        return int(found[0][0]) if found else 0
+
+    def set_default(self, mode: WriteMode) -> None:
+        """Set the write mode of projects without a choice (`projects.write`)."""
+        self._default = mode
+
+    def set_mode(self, root: Path, mode: WriteMode | Literal[""]) -> None:
+        """Set a project's write mode; "" removes the choice. Durable when it returns. Raises UnwritableError."""
+        store = self._store or Store.open(self._state_dir, self._clock, owner=False)
+        try:
+            with store.write() as tx:
+                if mode:
+                    choose(
+                        tx,
+                        self._state_dir,
+                        Choice("project", str(root), _CHOICES[mode], "", self._clock.now()),
+                    )
+                for what in _CHOICES.values() if not mode else ():
+                    withdraw(tx, self._state_dir, Choice("project", str(root), what, "", self._clock.now()))
+        finally:
+            if self._store is None:
+                store.close()
+
+    def get_previous(self, root: Path, mode: WriteMode) -> WriteMode | Literal[""]:
+        """The last choice for this project that is not `mode`; "" if there is none. Raises OSError."""
+        made = list_earlier_modes(self._state_dir, str(root))
+        before = next((what for what in reversed(made) if _MODES[what] != mode), None)
+        return _MODES[before] if before is not None else ""
+
+    def _rows(self, sql: str, *values: str) -> list[Row]:
+        if self._store is not None:
+            return self._store.rows(sql, *values)
+        store = open_readonly(self._state_dir)
+        if store is None:
+            return []
+        with store:
+            return store.rows(sql, *values)

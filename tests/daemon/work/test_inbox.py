@@ -1,0 +1,87 @@
+"""Functions that other threads queue for the engine's thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import NoReturn
+
+import pytest
+
+from support_waiting import PATIENCE, until
+from tacitd.errors import UnavailableError
+from tacitd.work.inbox import Inbox
+
+
+def _inbox() -> Inbox:
+    return Inbox(threading.Event())
+
+
+def _call(inbox: Inbox, answers: list[object]) -> threading.Thread:
+    def ask() -> None:
+        try:
+            answers.append(inbox.call(lambda: 42, PATIENCE))
+        except UnavailableError as error:
+            answers.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: inbox, "nothing was asked")
+    return thread
+
+
+def test_a_call_runs_in_the_thread_of_the_inbox() -> None:
+    """DESIGN "Control": one thread owns everything; other threads queue calls."""
+    inbox = _inbox()
+    answers: list[object] = []
+    thread = _call(inbox, answers)
+    inbox.run_pending()
+    thread.join(PATIENCE)
+    assert answers == [42]
+
+
+def test_an_exception_is_raised_in_the_calling_thread() -> None:
+    """The error of a call does not stop the engine."""
+    inbox = _inbox()
+
+    def broken() -> NoReturn:
+        raise ValueError("oops")
+
+    caught: list[object] = []
+
+    def ask() -> None:
+        try:
+            inbox.call(broken, PATIENCE)
+        except ValueError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    until(lambda: inbox, "nothing was asked")
+    inbox.run_pending()
+    thread.join(PATIENCE)
+    assert len(caught) == 1
+
+
+def test_a_call_whose_caller_gave_up_is_not_run() -> None:
+    """A `tacitd scan` that timed out must not spend money a minute later."""
+    inbox, ran = _inbox(), []
+    with pytest.raises(TimeoutError):
+        inbox.call(lambda: ran.append(1), 0.001)
+    inbox.run_pending()
+    assert ran == []
+
+
+def test_no_caller_waits_for_a_closed_inbox() -> None:
+    """DESIGN "Control": while the engine stops, and afterwards."""
+    inbox = _inbox()
+    answers: list[object] = []
+    thread = _call(inbox, answers)
+    inbox.call_soon(lambda: answers.append("never"))
+    inbox.close()
+    thread.join(PATIENCE)
+    assert len(answers) == 1 and isinstance(answers[0], UnavailableError)
+    with pytest.raises(UnavailableError):
+        inbox.call(lambda: 1, PATIENCE)
+    inbox.call_soon(lambda: answers.append("never"))
+    inbox.run_pending()
+    assert len(answers) == 1

@@ -1,0 +1,38 @@
+"""A directory where a file is expected: it is refused, and no descriptor stays open (priority 2)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tacitd_handlers.learning.raw_ownership import _digest
+from tacitd_handlers.learning.safe_read import read_plain_bytes
+from tacitd_handlers.tutor.graph_files import _read_text
+
+
+def count_open() -> int:
+    """How many descriptors this process has open."""
+    return len(os.listdir("/dev/fd"))
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(lambda path: read_plain_bytes(path, 10), id="learning"),
+        pytest.param(lambda path: _digest(path, 10), id="raw files"),
+        pytest.param(_read_text, id="tutor"),
+    ],
+)
+def test_a_directory_in_a_files_place_leaves_no_descriptor_open(
+    tmp_path: Path, read: Callable[[Path], object]
+) -> None:
+    """A daemon that looks at such a file every minute would otherwise run out of descriptors within a day."""
+    before = count_open()
+    for _ in range(3):
+        with suppress(OSError):
+            assert read(tmp_path) == ""
+    assert count_open() == before
