@@ -13,8 +13,7 @@ from tacitd.clock import local_date
 from tacitd.consumers.snapshots import LOG, read_commit_records, read_commits
 from tacitd.files.log import Log
 from tacitd.handler import Commit
-from tacitd.report.buckets import make_buckets
-from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
 from tacitd_handlers.learning.state import LearningState
@@ -82,7 +81,6 @@ def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Lines",
         ("line", "file", "since", "said"),
         tuple(_describe_line(history.state, *one) for one in rows),
-        "nothing was learned in this time",
     )
     note = (
         "The chart counts every line that was written, also what was undone or removed since. "
@@ -112,7 +110,6 @@ def build_effects(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Corrected again, still not heeded",
         ("rule", "project", "corrected since", "by month", "proposal"),
         tuple((line, root.name, life.after, _format_months(life), PROPOSAL) for root, line, life in unheeded),
-        "no rule was corrected twice since it was written",
     )
     known = [one for one in lives if one[2].before or one[2].after]
     rows = sorted(known, key=lambda one: (-one[2].after, -one[2].before, one[1]))[:NEWEST]
@@ -120,7 +117,6 @@ def build_effects(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Corrections before and after each rule",
         ("rule", "since", "corrections before", "corrections after", "does it help?"),
         tuple(_describe_effect(history.state, *one) for one in rows),
-        "no rule was a correction, or was corrected since",
     )
     left = len(lives) - len(known)
     note = "A correction after is one that says what the rule says already."
