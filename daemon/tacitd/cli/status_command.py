@@ -9,18 +9,25 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
+from shutil import get_terminal_size
 from typing import Any
 
 import click
 
 from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, measure_columns
-from tacitd.cli.status_lines import list_status_lines
+from tacitd.cli.status_lines import StatusLine, list_status_lines
 from tacitd.cli.terminal_text import layout_lines, wants_colour
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
+
+EVERY = 1.0
+"""Seconds between two looks of `--watch`."""
+ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
+"""Control sequences: erase all, go to the first line, erase to the end of the line, erase what is below."""
 
 
 @click.command(
@@ -40,7 +47,7 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """
     places = get_paths()
     if watch:
-        _watch_terminal(places.socket, as_json=as_json)
+        _watch_status(places.socket, as_json=as_json, verbose=verbose)
         return 0
     try:
         document: dict[str, Any] = call_daemon(places.socket, "status")
@@ -52,10 +59,7 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
     if as_json:
         echo_json(document)
     elif in_the_way is None:
-        columns = measure_columns()
-        colours = columns is not None and wants_colour(os.environ)
-        lines = list_status_lines(document, time.time(), verbose=verbose)
-        for text in layout_lines(lines, columns, colours=colours):
+        for text in _layout_status(list_status_lines(document, time.time(), verbose=verbose)):
             echo_text(text)
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
@@ -78,15 +82,36 @@ def read_last_status(path: Path) -> dict[str, Any]:
     return document
 
 
-def _watch_terminal(socket: Path, *, as_json: bool) -> None:
-    """Watch the status. Raises UsageError without a terminal, where it would print without end."""
+def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
+    columns = measure_columns()
+    return layout_lines(lines, columns, colours=columns is not None and wants_colour(os.environ))
+
+
+def _watch_status(socket: Path, *, as_json: bool, verbose: bool) -> None:
+    """Print the status once a second until Ctrl-C. Raises UnavailableError if no daemon runs at the beginning, and UsageError
+    without a terminal, where it would print without end."""
     if as_json or not sys.stdout.isatty():
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
-    from tacitd.cli.watch_loop import watch_status
-
-    watch_status(socket)
+    call_daemon(socket, "ping")
+    shown: list[StatusLine] = []
+    with suppress(KeyboardInterrupt):
+        echo_text(ERASE_SCREEN, nl=False)
+        while True:
+            problem = []
+            try:
+                shown = list_status_lines(call_daemon(socket, "status"), time.time(), verbose=verbose)
+            except TacitdError:  # gone, or stopping: then it refuses to answer
+                problem = [StatusLine("!", "no daemon runs; waiting for one", "problem")]
+            except (KeyError, TypeError, AttributeError):
+                problem = [
+                    StatusLine("!", "the daemon is of another version: run `tacitd restart`", "problem")
+                ]
+            rows = get_terminal_size().lines - 1
+            texts = list(_layout_status([*problem, *shown]))[:rows]
+            echo_text("".join([TOP, *(text + ERASE_LINE + "\n" for text in texts), ERASE_REST]), nl=False)
+            time.sleep(EVERY)
 
 
 def format_status(document: Mapping[str, Any], now: float | None = None) -> Iterator[str]:
