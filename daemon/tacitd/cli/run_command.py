@@ -78,20 +78,14 @@ def _run_detached(fd: int) -> int:
 
 
 def _run_until_stopped(mode: Mode, quiet: bool) -> int:
-    from tacitd.service.deferred_asyncio import defer_asyncio
+    from loguru import logger
 
-    with defer_asyncio():
-        from loguru import logger
-
-        from tacitd.app import build_app
+    from tacitd.app import build_app
     from tacitd.control.server import Server
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
-    from tacitd.service.desktop_notices import make_desktop_notices
-    from tacitd.service.heap import limit_heap
-    from tacitd.service.notify import Notifier
     from tacitd.service.signals import SignalReactions, handle_signals
-    from tacitd.service.supervision import Supervision
+    from tacitd.service.supervision import Notifier, Supervision, limit_heap
 
     limit_heap()
     if mode != "foreground":
@@ -107,7 +101,7 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
         app = build_app(places, os.environ, set_log_level=set_level)
         set_level(app.config.log.level)
-        with app, make_desktop_notices(app):
+        with app:
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
             reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})

@@ -70,15 +70,6 @@ class LogSettings(Section):
     )
 
 
-class NotifySettings(Section):
-    """Notices on the desktop."""
-
-    learned: bool = Field(
-        default=False,
-        description="Show what was learned on the desktop, at most once a minute, with notify-send or osascript.",
-    )
-
-
 class Config(Section):
     """The engine's sections. `load_config` adds the plugins' sections. Frozen."""
 
@@ -88,7 +79,6 @@ class Config(Section):
     projects: ProjectSettings = Field(default_factory=ProjectSettings)
     dispatch: DispatchSettings = Field(default_factory=DispatchSettings)
     log: LogSettings = Field(default_factory=LogSettings)
-    notify: NotifySettings = Field(default_factory=NotifySettings)
     directives: Names = Field(
         default=(
             "~/.agents/docs/development/coding-directives.md",
@@ -170,9 +160,10 @@ def _toml(file: Path) -> dict[str, Any]:
 def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
     """Raise ConfigError for a variable whose section is unknown: a misspelt one would silently have no effect."""
     for name in environ:
-        if not name.startswith(PREFIX) or name[len(PREFIX) :] in ELSEWHERE:
+        setting = name.upper().removeprefix(PREFIX)
+        if not name.upper().startswith(PREFIX) or setting in ELSEWHERE:
             continue
-        if name[len(PREFIX) :].split("__")[0].lower() not in known:
+        if setting.split("__")[0].lower() not in known:
             allowed = ", ".join(sorted(PREFIX + k.upper() for k in known))
             raise ConfigError(f"{name} is not a setting of tacitd", f"the sections are: {allowed}")
 
