@@ -24,6 +24,8 @@ from tacitd.control.client import BusyError, call_daemon
 from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError, UsageError
 from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
 
+PING = 0.3
+"""Seconds within which a daemon that is well answers."""
 EVERY = 1.0
 """Seconds between two looks of `--watch`."""
 ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b[J"
@@ -43,16 +45,19 @@ ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b
 def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.
 
-    If no daemon runs, it shows the last status that was saved, and ends with 69.
+    If no daemon runs, or it does not answer, it shows the last status that was saved, and ends with 69.
     """
     places = get_paths()
     if watch:
         _watch_status(places.socket, as_json=as_json, verbose=verbose)
         return 0
+    silent: BusyError | None = None
     try:
+        call_daemon(places.socket, "ping", timeout=PING)
         document: dict[str, Any] = call_daemon(places.socket, "status")
-    except BusyError:
-        raise  # a daemon runs, so the saved status is out of date
+    except BusyError as error:
+        silent, pid = error, read_lock_owner(places.state_dir / "lock")
+        document = read_last_status(places.state_dir / SNAPSHOT) | {"state": "no answer", "pid": pid}
     except UnavailableError:
         document = read_last_status(places.state_dir / SNAPSHOT)
     in_the_way = None if document["running"] else find_file_in_the_way(places.state_dir)
@@ -63,6 +68,11 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
             echo_text(text)
     if in_the_way is not None:
         echo_message(f"no daemon runs; {in_the_way} is a file where a directory belongs: move it away")
+        return UNAVAILABLE
+    if silent is not None:
+        process = f" (process {document['pid']})" if document["pid"] else ""
+        echo_message(f"{silent.what}{process}; this is its last status")
+        echo_message(f"hint: {silent.hint}")
         return UNAVAILABLE
     if not document["running"]:
         echo_message("no daemon runs; `tacitd run` starts one")
@@ -80,6 +90,14 @@ def read_last_status(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return never | gone  # missing, damaged, or of another version
     return document
+
+
+def read_lock_owner(lock: Path) -> int | None:
+    """The id of the process that took the daemon's lock last; None if there is none."""
+    try:
+        return int(lock.read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return None
 
 
 def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
