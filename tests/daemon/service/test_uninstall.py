@@ -79,6 +79,30 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
 
 
+def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places: Paths) -> None:
+    """TACITD_STATE_DIR may be a folder with hooks, a model and handlers of the person's own: each is named."""
+    mine = [
+        "hooks/pre-commit",
+        "model/work/weights.bin",
+        "model/children/notes.md",
+        "handlers/learning/views.py",
+    ]
+    ours = [
+        "hooks/tacitd-hook",
+        "model/children/77.json",
+        "handlers/learning/log.jsonl",
+        "handlers/learning/1/x.json",
+    ]
+    for name in (*mine, *ours):
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("mine")
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"learning": Footprint()}))
+    left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
+    assert left == set(mine)
+    for name in mine:
+        assert f"kept {places.state_dir / name}: it is not tacitd's" in said
+
+
 @pytest.mark.parametrize("purge", [False, True])
 def test_a_file_that_is_no_socket_stays(places: Paths, purge: bool) -> None:
     """TACITD_SOCKET may name a person's file by mistake, and `tacitd.sock` in the state directory may be one too."""
