@@ -24,10 +24,9 @@ from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
-from tacitd.model.locate import find_command
+from tacitd.model.locate import describe_missing, find_command
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Answer, ModelRequest, Why
-from tacitd.model.probe import describe_missing
 from tacitd.plugins import find_plugins
 from tacitd.service import machine_checks
 from tacitd.service.client_plugin import check_plugin, check_server
