@@ -102,3 +102,11 @@ def test_a_service_with_a_state_directory_of_its_own_is_known(cli: Cli, unit: Pa
     assert silent.read_environment()["TACITD_STATE_DIR"] == str(cli.home / "second state")
     gone = cli.run("uninstall", "--yes")
     assert gone.code == 0 and not unit.exists()
+
+
+def test_purge_removes_the_page_of_the_report(cli: Cli) -> None:
+    """It has words of the person; its folder in the cache goes with it."""
+    page = Path(cli.run("report", "--all").out.strip())
+    assert page.is_file()
+    said = cli.run("uninstall", "--purge", "--yes")
+    assert said.code == 0 and f"removed {page}" in said.err and not page.parent.exists()

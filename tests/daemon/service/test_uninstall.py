@@ -14,7 +14,7 @@ from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint, Handler, Plugin
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
-from tacitd.service.uninstall import STATE_FILES, uninstall_daemon
+from tacitd.service.uninstall import STATE_FILES, describe_removal, uninstall_daemon
 from tacitd.state.paths import Paths
 
 
@@ -219,3 +219,16 @@ def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.M
     with acquire_lock(places.state_dir / "lock"), pytest.raises(UnavailableError):
         list(uninstall_daemon(places, None, purge=True))
     assert (places.state_dir / "budget.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        ("/home/me/.local/share/uv/tools/tacitd", "`uv tool uninstall tacitd`"),
+        ("/home/me/.local/share/pipx/venvs/tacitd", "`pipx uninstall tacitd`"),
+        ("/home/me/.local/share/tacitd/venv", "virtual environment /home/me/.local/share/tacitd/venv"),
+    ],
+)
+def test_who_installed_the_program_removes_it(prefix: str, words: str) -> None:
+    """A user of uv or pipx is told its command, and not to delete what it manages."""
+    assert words in describe_removal(prefix)
