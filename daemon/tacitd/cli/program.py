@@ -1,6 +1,6 @@
 """The command line: a table of commands, each imported when it is called.
 
-`status` must be instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each command
+`status` must be instant, so nothing heavy is imported here: no pydantic, no scan of entry points. Each command
 is a click command in a module of its own, which a table names (`command_table.py`). Plugins
 add theirs; they are looked for only if the engine has no command of a name.
 """

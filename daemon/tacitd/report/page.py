@@ -21,6 +21,8 @@ GENERATOR = "tacitd report"
 """By this name in a page's head an earlier report is recognised before it is replaced."""
 ROWS = 200
 """Rows of a table that are shown; the rest is counted. `--json` has all of them."""
+SHORT = 24
+"""Characters of a cell that are kept in one line, such as a date or a file."""
 CELL = 400
 """Characters of a cell that are shown."""
 
@@ -36,14 +38,14 @@ h3{font-size:1rem;margin:1.5rem 0 .25rem}
 .warn{color:var(--warn)}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.3rem .75rem .3rem 0;border-bottom:1px solid var(--line)}
-.number,.label{white-space:nowrap}
+.number,.short{white-space:nowrap}
 .number{text-align:right}
 .bar{width:100%}
 .bar svg{display:block;width:100%;height:1.2em;fill:var(--fill)}
 @media (max-width:40rem){
 .rows thead{position:absolute;clip-path:inset(50%)}
 .rows tr{display:block;padding:.5rem 0;border-bottom:1px solid var(--line)}
-.rows td{display:grid;grid-template-columns:8.5rem 1fr;padding:.1rem 0;border:0;text-align:left}
+.rows td{display:grid;grid-template-columns:8.5rem 1fr;padding:.1rem 0;border:0;text-align:left;white-space:normal}
 .rows td::before{content:attr(data-label);color:var(--soft)}
 .rows td:first-child{display:block;font-weight:600}
 .rows td:first-child::before{content:none}
@@ -101,7 +103,7 @@ def _render_series(series: ReportSeries) -> Iterator[str]:
         share = min(100.0, max(0.0, 100 * value / largest)) if math.isfinite(value / largest) else 0.0
         bar = f'<svg aria-hidden="true"><rect width="{share:.1f}%" height="100%"/></svg>'
         yield (
-            f'<tr><td class="label">{_clean(label)}</td><td class="bar">{bar}</td>'
+            f'<tr><td class="short">{_clean(label)}</td><td class="bar">{bar}</td>'
             f'<td class="number">{_clean(format_value(value, series.unit))}</td></tr>'
         )
     yield "</table>"
@@ -125,7 +127,8 @@ def _render_cell(name: str, cell: Cell, right: bool) -> str:
     if cell is None:
         return f'<td class="unknown{" number" if right else ""}" data-label="{name}">unknown</td>'
     text = cell if isinstance(cell, str) else format_value(cell)
-    return f'<td{_mark(right)} data-label="{name}">{_clean(text)}</td>'
+    mark = ' class="short"' if not right and len(text) <= SHORT else _mark(right)
+    return f'<td{mark} data-label="{name}">{_clean(text)}</td>'
 
 
 def _is_numeric(cell: Cell) -> bool:
