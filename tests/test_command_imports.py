@@ -27,7 +27,6 @@ FORBIDDEN = frozenset(
         "loguru",
         "pydantic",
         "rapidfuzz",
-        "rich",
         "subprocess",
         "tacitd.app",
         "tacitd.engine",

@@ -378,8 +378,9 @@ class Plugin(Struct, frozen=True):
     order: int = 50
     """The command line lists plugins by this number, then by name."""
     commands: Mapping[str, tuple[str, str, str]] = field(default_factory=dict)
-    """Commands of `tacitd` by name: (hook of a click command, one line of help, group). The groups are `Running`,
-    `Looking` and `Care`; another name makes a group of its own. The engine's commands cannot be replaced."""
+    """Commands of `tacitd` by name: (hook of a click command, one line of help, group). The groups are `See it`,
+    `Decide`, `Run it`, `More`, and `Others`, which only `help --all` lists; any other name counts as `More`. The engine's commands
+    cannot be replaced."""
     context: str = ""
     """Hook: `(request: ContextRequest) -> str`, the section of `tacitd context`, at most `request.budget` characters; "" if
     there is nothing to show. A session's start waits for it, so its module imports little. The same facts give the same

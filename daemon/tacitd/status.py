@@ -11,8 +11,6 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from loguru import logger
@@ -20,18 +18,14 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
-from tacitd.consumers.consumer import Consumer
-from tacitd.dispatch.backoff import Parked
-from tacitd.dispatch.lag_counters import WorkCounts, count_work
-from tacitd.dispatch.session_ends import open_sessions
-from tacitd.dispatch.work_item import WorkItem
-from tacitd.engine import Engine
 from tacitd.errors import TacitdError
-from tacitd.events import Project, SessionStarted
 from tacitd.files.replaced import replace_file
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
+from tacitd.state.first_design import list_left
 from tacitd.state.paths import SNAPSHOT
+from tacitd.work import work_status
+from tacitd.work.status_parts import StatusPart
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -39,26 +33,25 @@ if TYPE_CHECKING:
 SCHEMA = 1
 
 
-def build_status(app: App, *, exact: bool = False) -> dict[str, Any]:
-    """The whole document. `exact`: nothing of it is kept from an earlier call, also if very much waits."""
-    engine, dispatcher, get_part = app.engine, app.engine.dispatcher, app.status_parts.get_part
-    if exact:
-        app.status_parts.forget_all()
-    paused = [asdict(pause) for pause in engine.pauses.list_pauses()]
-    slices, silent = _plugin_statuses(engine)
-    waits = get_part("waits", lambda: list(_waits(engine, slices)))
-    counts = get_part("work", lambda: _count_work(engine))
+def build_status(app: App) -> dict[str, Any]:
+    """The whole document. Handlers have a moment to report; one that does not has its last part, with its time."""
+    parts, rows, now = app.parts.ask(), app.store.rows, app.clock.now()
+    engine = app.engine
+    paused = [{"scope": scope, "name": name} for scope, name in work_status.list_pauses(rows)]
+    slices = {name: {**one.part, "as_of": _format_time(one.as_of)} for name, one in parts.items()}
+    waits = list(_waits(app, slices))
     describe_model = getattr(app.model, "describe", dict)
+    rescued = work_status.count_rescued(rows)
     return {
         "schema": SCHEMA,
         "running": True,
         "version": __version__,
         "pid": os.getpid(),
         "since": utc_seconds(engine.started_at),
-        "as_of": utc_seconds(engine.clock.now()),
+        "as_of": utc_seconds(now),
         "state": "paused" if any(pause["scope"] == "all" for pause in paused) else "running",
         "paused": paused,
-        "watching": _watching(engine) | {"excluded": _count_excluded(app)},
+        "watching": _watching(app) | {"excluded": _count_excluded(app)},
         "model": dict(describe_model()),
         "budget": _budget(app),
         "calls": [
@@ -66,31 +59,27 @@ def build_status(app: App, *, exact: bool = False) -> dict[str, Any]:
             for one in app.budget.list_running()
         ],
         "learned": app.activities.summarise_learned(),
-        "handlers": {
-            name: _handler(engine, one, counts.get(name, WorkCounts()))
-            for name, one in engine.consumers.items()
-        },
+        "handlers": {name: _handler(app, name) for name in app.handlers},
         "waits": waits,
-        "parked": get_part("parked", lambda: [*_parked_rows(engine), *_unreadable(engine)]),
-        "dead_letters": dispatcher.outcomes.dead_letters.count,
-        "rescued": len(dispatcher.outcomes.rescue.list_entries()),
-        "rescued_by_reason": get_part("rescued", lambda: _rescued_by_reason(engine)),
-        "degraded": [asdict(d) for d in [*engine.list_degradations(), *silent]],
+        "parked": [*_parked_rows(app), *_unreadable(app)],
+        "dead_letters": sum(n for _, _, n in rescued) + work_status.count_rejected_events(rows),
+        "rescued": sum(n for _, _, n in rescued),
+        "rescued_by_reason": [{"handler": name, "reason": why, "texts": n} for name, why, n in rescued],
+        "degraded": [asdict(d) for d in [*app.list_degradations(), *_silent(parts)]],
         "slices": slices,
-        "sessions": get_part("sessions", lambda: list_session_rows(app, waits)),
+        "sessions": list_session_rows(app, waits),
     }
 
 
 def make_status_line(app: App) -> str:
-    """One short line: what was learned today, what waits, what was spent today, and whether something is wrong. Engine thread."""
-    engine = app.engine
-    now = engine.clock.now()
+    """One short line: what was learned today, what waits, what was spent today, and whether something is wrong."""
+    now, rows = app.clock.now(), app.store.rows
     parts = [f"{app.activities.summarise_learned()['today']} learned today"]
     waiting = Counter[str]()
-    for name, consumer in engine.consumers.items():
-        if consumer.plugin.uses_model:
-            waiting["prompts"] = max(waiting["prompts"], _count_waiting(engine, name))
-    for row in list_waits(engine):
+    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.handlers]
+    for name in paying:
+        waiting["prompts"] = max(waiting["prompts"], work_status.count_waiting(rows, name))
+    for row in list_waits(app):
         number, _, noun = row["what"].partition(" ")
         if number.isdecimal():
             waiting[noun if noun.endswith("s") else f"{noun}s"] += int(number)
@@ -99,26 +88,32 @@ def make_status_line(app: App) -> str:
     parts.append(
         f"${app.budget.get_spending(now).usd_today:.2f} of ${app.config.budget.usd_per_day:.2f} today"
     )
-    if any(pause.scope == "all" for pause in engine.pauses.list_pauses()):
+    if any(scope == "all" for scope, _ in work_status.list_pauses(rows)):
         parts.append("paused")
-    if problems := len(engine.list_degradations()):
+    if problems := len(app.list_degradations()):
         parts.append("1 problem: tacitd status" if problems == 1 else f"{problems} problems: tacitd status")
     return f"tacitd: {' · '.join(parts)}"
 
 
-def _count_waiting(engine: Engine, name: str) -> int:
-    """The number of prompts that this handler has not handled."""
-    items = engine.dispatcher.work_queue.items_by_transcript.items()
-    return sum(
-        len(engine.pool.peek_prompts(item.cursor.path, item.cursor.offset))
-        for (owner, _), item in items
-        if owner == name and item.cursor
-    )
-
-
 def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet. Engine thread."""
-    return open_sessions(app.engine, lambda project: app.write_modes.get_mode(project) != "off", waits)
+    """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet, soonest first.
+
+    Paused and parked work is left out: the session's end alone brings no line of it.
+    """
+    gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
+    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.handlers]
+    found, choices = list[dict[str, Any]](), app.engine.choices
+    for ending in app.engine.sessions.list_endings():
+        known = work_status.find_session(app.store.rows, ending.session)
+        if known is None:
+            continue
+        root, waiting, parked = known
+        if choices.is_paused(root, ending.session) or choices.modes.get(root, choices.default_mode) == "off":
+            continue
+        if any(name not in parked and (waiting.get(name) or (name, root) in gathered) for name in paying):
+            about = utc_seconds(ending.at)
+            found.append({"session": ending.session, "project": root, "lines_about": about})
+    return found
 
 
 def write_snapshot(app: App) -> None:
@@ -129,112 +124,111 @@ def write_snapshot(app: App) -> None:
         logger.warning("the status snapshot cannot be written: {}", error)
 
 
-def _rescued_by_reason(engine: Engine) -> list[dict[str, Any]]:
-    """Count the texts in the rescue log for each handler and reason, the highest count first."""
-    kept = engine.dispatcher.outcomes.rescue.list_entries()
-    counts = Counter((str(one.get("handler", "")), str(one.get("reason", ""))) for one in kept)
-    return [{"handler": name, "reason": why, "texts": n} for (name, why), n in counts.most_common()]
+def _silent(parts: Mapping[str, StatusPart]) -> list[Degradation]:
+    return [one.fault for one in parts.values() if one.fault is not None]
 
 
-def _plugin_statuses(engine: Engine) -> tuple[dict[str, Any], list[Degradation]]:
-    """What each handler reported last, with the time, and a degradation for each that failed."""
-    found = {name: engine.dispatcher.outcomes.statuses.get_part(name) for name in engine.consumers}
-    slices = {name: {**one.part, "as_of": _format_time(one.as_of)} for name, one in found.items()}
-    return slices, [one.fault for one in found.values() if one.fault is not None]
+def list_waits(app: App) -> list[dict[str, Any]]:
+    """The rows of `waits`, from what handlers reported last."""
+    return list(_waits(app, {name: app.parts.get_part(name).part for name in app.handlers}))
 
 
-def list_waits(engine: Engine) -> list[dict[str, Any]]:
-    """The rows of `waits`. Engine thread."""
-    return list(_waits(engine, _plugin_statuses(engine)[0]))
-
-
-def _waits(engine: Engine, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _waits(app: App, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """What handlers have gathered for a later job, and when that job is due because the project's sessions are idle."""
+    quiet = _quiet_times(app)
     for name, said in slices.items():
         waits = said.get("waits")
         for one in waits if isinstance(waits, list) else ():
             if not isinstance(one, Mapping):
                 continue
             root = str(one.get("project", ""))
-            at = engine.sessions.quiet_at(partial(_is_in, engine, root)) if root else None
             rest = {key: str(one.get(key, "")) for key in ("what", "until", "job")}
-            yield {"handler": name, "project": root, **rest, "at": _format_time(at)}
+            yield {"handler": name, "project": root, **rest, "at": _format_time(quiet.get(root))}
 
 
-def _is_in(engine: Engine, root: str, cwd: str) -> bool:
-    place = engine.project_of(cwd)
-    return isinstance(place, Project) and str(place.root) == root
+def _quiet_times(app: App) -> dict[str, float]:
+    """By the root of a project, when the last live session in it ends if nothing more happens."""
+    found: dict[str, float] = {}
+    for ending in app.engine.sessions.list_endings():
+        known = work_status.find_session(app.store.rows, ending.session)
+        if known is not None:
+            found[known[0]] = max(ending.at, found.get(known[0], 0.0))
+    return found
 
 
-def _watching(engine: Engine) -> dict[str, Any]:
-    projects = sorted(str(root) for root in engine.watched_files.projects)
-    counts = {"transcripts": engine.lag.transcripts, "lines": engine.pool.count_lines()}
+def _watching(app: App) -> dict[str, Any]:
+    engine = app.engine
+    counts = {
+        "transcripts": len(engine.follower.list_own()),
+        "lines": work_status.count_odd_lines(engine.reader.odd_lines),
+    }
+    projects = sorted(str(root) for root in list(app.services.watched))
     return {"root": str(engine.source.home), **counts, "projects": projects}
 
 
-def _count_work(engine: Engine) -> dict[str, WorkCounts]:
-    def count_prompts(path: Path, offset: int) -> int:
-        return len(engine.pool.peek_prompts(path, offset))
-
-    items = engine.dispatcher.work_queue.items_by_transcript.values()
-    return count_work(items, count_prompts, engine.clock.monotonic())
-
-
-def _handler(engine: Engine, consumer: Consumer, counts: WorkCounts) -> dict[str, Any]:
-    """A handler's lag and counts, as for a consumer group of a log."""
-    transcripts, size = engine.lag.get_lag(consumer.plugin.name)
+def _handler(app: App, name: str) -> dict[str, Any]:
+    """A handler's lag and counts."""
+    rows, now = app.store.rows, app.clock.now()
+    reads = any(one.name == name and one.reads_records for one in app.found.plugins)
+    transcripts, size = work_status.measure_lag(rows, name, app.engine.find_unread()) if reads else (0, 0)
+    gathering, parked, goes_out = work_status.count_tasks(rows, name, now)
     return {
         "lag": {"transcripts": transcripts, "bytes": size},
-        **{name: value for name, value in asdict(counts).items() if name != "gather_until"},
-        "goes_out": _format_time(_as_wall(engine, counts.gather_until)),
-        "first_start": _format_time(consumer.first_start),
+        "gathering": gathering,
+        "busy": sum(plugin == name for plugin, _ in app.engine.runner.running),
+        "parked": parked,
+        "waiting": work_status.count_waiting(rows, name),
+        "goes_out": _format_time(goes_out),
+        "first_start": _format_time(app.engine.first_start),
     }
 
 
-def _as_wall(engine: Engine, monotonic: float | None) -> float | None:
-    return None if monotonic is None else engine.clock.now() + monotonic - engine.clock.monotonic()
+def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
+    """Work that waits for something, and work that a person paused."""
+    problem = app.engine.problem
+    if problem is not None:
+        stopped = {"handler": ", ".join(app.handlers), "what": "everything that was typed since"}
+        since = utc_seconds(app.engine.passed_at)
+        yield stopped | {
+            "reason": problem.what,
+            "hint": problem.hint,
+            "since": since,
+            "attempts": 1,
+            "not_before": None,
+        }
+    for one in work_status.list_parked(
+        app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now()
+    ):
+        if one.plugin not in app.handlers:
+            continue
+        about: dict[str, Any] = {"handler": one.plugin, "what": one.what}
+        about |= {"project": one.root} if one.root else {}
+        yield about | {
+            "reason": one.reason,
+            "hint": one.hint,
+            "since": utc_seconds(one.since),
+            "attempts": one.tries,
+            "not_before": _format_time(one.not_before),
+        }
 
 
-def _parked_rows(engine: Engine) -> Iterator[dict[str, Any]]:
-    for item, why in engine.dispatcher.work_queue.list_parked():
-        if not isinstance(item.event, SessionStarted):
-            yield _parked(engine, item, why)
-
-
-def _parked(engine: Engine, item: WorkItem, parked: Parked) -> dict[str, Any]:
-    about: dict[str, Any] = {"handler": item.consumer.plugin.name, "what": item.label}
-    place = getattr(item.event, "project", None)
-    if item.event is None and item.cursor is not None:
-        place = engine.project_of(item.cursor.cwd)
-    if isinstance(place, Project):
-        about["project"] = str(place.root)
-    until = _format_time(parked.not_before)
-    return about | {
-        "reason": parked.reason,
-        "hint": parked.hint,
-        "since": utc_seconds(parked.since),
-        "attempts": parked.attempts,
-        "not_before": until,
-    }
-
-
-def _unreadable(engine: Engine) -> list[dict[str, Any]]:
+def _unreadable(app: App) -> list[dict[str, Any]]:
     """Rows of `parked` for transcripts that cannot be read now."""
-    rows = []
-    for path, why in engine.pool.unreadable.items():
-        stamp = engine.follower.stamps.get(path)
-        behind = [
-            n for n, c in engine.consumers.items() if stamp is not None and c.get_offset(path) < stamp.size
-        ]
-        if behind:
-            row: dict[str, Any] = {
-                "handler": ", ".join(behind),
-                "what": str(path),
-                "reason": why.what,
-                "hint": why.hint,
-            }
-            rows.append(row | {"since": utc_seconds(engine.clock.now()), "attempts": 0, "not_before": None})
-    return rows
+    reading = ", ".join(
+        one.name for one in app.found.plugins if one.reads_records and one.name in app.handlers
+    )
+    return [
+        {
+            "handler": reading,
+            "what": str(path),
+            "reason": why.what,
+            "hint": why.hint,
+            "since": utc_seconds(app.clock.now()),
+            "attempts": 0,
+            "not_before": None,
+        }
+        for path, why in list(app.engine.reader.refused.items())
+    ]
 
 
 def _format_time(at: float | None) -> str | None:
@@ -273,6 +267,7 @@ def list_app_degradations(app: App) -> list[Degradation]:
         *_unfinished_degradations(app),
         *_busy_degradations(app),
         *_recovered_degradations(app),
+        *_earlier_degradations(app),
         *app.outdated,
     ]
 
@@ -317,3 +312,19 @@ def _recovered_degradations(app: App) -> list[Degradation]:
         )
         for copy in app.late_writes.recovered
     ]
+
+
+def _earlier_degradations(app: App) -> list[Degradation]:
+    """Files of the first design in the state directory."""
+    left = [str(path.relative_to(app.paths.state_dir)) for path in list_left(app.paths.state_dir)]
+    if not left:
+        return []
+    named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    what = (
+        f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
+        "paused there counts; what waited there is not learned"
+    )
+    hint = (
+        "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
+    )
+    return [Degradation("state.earlier", what, hint)]

@@ -18,8 +18,7 @@ from tacitd.handler import Plugin
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, check_removed, list_changed_keys, reload_config
-from tacitd.service.notify import Notifier
-from tacitd.service.supervision import Supervision
+from tacitd.service.supervision import Notifier, Supervision
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel

@@ -90,7 +90,9 @@ def life() -> None:
     assert show("ActiveState") == "active" and "watches" in show("StatusText")
     pid = show("MainPID")
     assert "kept" in tacitd("service", "install") and UNIT.read_bytes() == first and show("MainPID") == pid
-    assert "is installed as a service" in tacitd("start", code=2)
+    assert f"already running (process {pid})" in tacitd("start") and "already running" in tacitd(
+        "service", "install"
+    )
     say("ok installed")
     learn("Prefers amber-1")
     say("ok learned")
@@ -101,6 +103,9 @@ def life() -> None:
     wedged()
     systemctl("stop", "tacitd")
     assert (show("Result"), show("ExecMainStatus")) == ("success", "0"), "it did not leave by itself"
+    tacitd("service", "status", code=3)
+    assert "the service is running" in tacitd("start") and show("ActiveState") == "active"
+    tacitd("service", "status")
     say("ok stopped")
     drop_in.unlink()
     drop_in.parent.rmdir()

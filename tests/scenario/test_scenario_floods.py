@@ -193,3 +193,32 @@ def test_sigterm_in_the_middle_of_a_long_synthesis(
 
 
 assert PROGRAM[0] == sys.executable, "the scripts above take three words of the program"
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("status", "--json"), ("learned",), ("why", "amber"), ("context",)]
+)
+def test_a_hung_daemon_delays_no_command_that_only_reads(make: MakeDaemon, command: tuple[str, ...]) -> None:
+    """A daemon that is stopped (SIGSTOP): the answer is there within two seconds, and `status` names what hangs."""
+    daemon = make()
+    daemon.start()
+    daemon.type_("s1", "Prefers amber-1")
+    daemon.synthesize()
+    assert daemon.process is not None
+    daemon.process.send_signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        said = daemon.cli(*command, cwd=daemon.project)
+        took = time.monotonic() - began
+    finally:
+        daemon.process.send_signal(signal.SIGCONT)
+    assert took < 2.0
+    if command[0] == "status":
+        assert (
+            said.returncode == 69
+            and "did not answer" in said.stderr
+            and str(daemon.process.pid) in said.stderr
+        )
+        assert "tacitd 0.1.0" in said.stdout or '"version"' in said.stdout
+    else:
+        assert said.returncode == 0 and "amber-1" in said.stdout, said.stderr

@@ -115,25 +115,3 @@ def _program() -> list[str]:
     from support_daemon import PROGRAM
 
     return PROGRAM
-
-
-def test_the_desktop_is_told_only_if_asked(make: MakeDaemon) -> None:
-    """`notify.learned`: off by default; after a reload with it on, the line is an argument of notify-send."""
-    daemon = make()
-    shown = daemon.root / "shown"
-    program = daemon.bin / "notify-send"
-    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{shown}\n')
-    program.chmod(0o755)
-    daemon.start()
-    daemon.type_("s1", "Prefers amber-1")
-    daemon.synthesize()
-    daemon.restart(NOTIFY__LEARNED="true")
-    daemon.type_("s2", "Prefers basalt-2")
-    daemon.synthesize()
-    until(lambda: shown.exists() and "Prefers" in shown.read_text(), PATIENCE, daemon.said)
-    assert shown.read_text().splitlines() == [
-        "--app-name=tacitd",
-        "--",
-        "tacitd learned",
-        "Prefers basalt-2  (app/LEARNED.md)",
-    ]

@@ -129,7 +129,7 @@ def test_start_kill_start(tmp_path: Path) -> None:
         assert started.returncode == 0, started.stderr
         pid = int((world.state / "lock").read_text())
         again = tacitd("start")
-        assert again.returncode == 69 and str(pid) in again.stderr
+        assert again.returncode == 0 and f"already running (process {pid})" in again.stderr
         record = prompt_record("s1", f"Prefers amber-{number}", str(world.project))
         path = world.home / ".claude/projects/app/s1.jsonl"
         append(path, (opening("s1") if is_new(path) else b"") + line(record))

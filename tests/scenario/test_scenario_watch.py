@@ -22,15 +22,10 @@ def test_it_shows_what_happens(make: MakeDaemon, columns: int) -> None:
     screen = _watch(daemon, columns)
     try:
         lines = screen.wait_for(lambda lines: any("nothing today" in line for line in lines))
-        assert lines[0].startswith("tacitd ") and ": running for" in lines[0]
-        assert any("today  ...." in line and "$0.00 of" in line for line in lines)
+        assert lines[0].startswith("tacitd ") and ": running since" in lines[0]
+        assert any("$0.00 of" in line for line in lines)
         daemon.type_("s1", "Prefers amber-1")
-        screen.wait_for(
-            lambda lines: (
-                any("learning" in line and "1 prompt, out in" in line for line in lines)
-                and any("read: 1 prompt" in line for line in lines)
-            )
-        )
+        screen.wait_for(lambda lines: any("learning: 1 prompt" in line for line in lines))
         daemon.synthesize()
         lines = screen.wait_for(lambda lines: any("1 today" in line for line in lines))
         assert any("Prefers amber-1" in line for line in lines)

@@ -8,12 +8,16 @@ COMPLETE = "_TACITD_COMPLETE"
 """The variable by which the shell asks the program for completions."""
 
 
-@click.command("help", epilog="\b\nExample: tacitd help learned\nExample: tacitd help config show")
+@click.command("help", epilog="\b\nExample: tacitd help learned\nExample: tacitd help --all")
 @click.argument("topic", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="List every command.")
 @click.pass_context
-def show_help(ctx: click.Context, topic: tuple[str, ...]) -> None:
+def show_help(ctx: click.Context, topic: tuple[str, ...], everything: bool) -> None:
     """Show the help of a command, as `--help` does; without TOPIC the list of commands."""
+    from tacitd.cli.program import LIST_ALL
+
     context = ctx.parent or ctx
+    context.meta[LIST_ALL] = everything
     command = context.command
     for name in topic:
         if not isinstance(command, click.Group):

@@ -1,6 +1,6 @@
 """The command line: a table of commands, each imported when it is called.
 
-`status` must be instant, so nothing heavy is imported here: no pydantic, no rich, no scan of entry points. Each command
+`status` must be instant, so nothing heavy is imported here: no pydantic, no scan of entry points. Each command
 is a click command in a module of its own, which a table names (`command_table.py`). Plugins
 add theirs; they are looked for only if the engine has no command of a name.
 """
@@ -15,9 +15,12 @@ from typing import NoReturn
 import click
 
 from tacitd import __version__
-from tacitd.cli.command_table import COMMANDS, CommandRow, load_plugin_rows
+from tacitd.cli.command_table import COMMANDS, DECIDE, MORE, REST, RUN, SEE, CommandRow, load_plugin_rows
 from tacitd.cli.standard_streams import ReaderGoneError, end_process
 from tacitd.errors import FAILED, TacitdError
+
+LIST_ALL = "tacitd.list_all"
+"""The key of a context by which all commands are listed."""
 
 
 class OrderedGroup(click.Group):
@@ -88,12 +91,13 @@ class LazyGroup(OrderedGroup):
             raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List them by group, from the tables."""
+        """List them by group, from the tables: with `LIST_ALL` in the context all, otherwise those of the four groups."""
         table = self._list_rows()
-        for group in dict.fromkeys(group for _, _, group in table.values()):
-            with formatter.section(group):
-                rows = [(name, about) for name, (_, about, its) in table.items() if its == group]
-                formatter.write_dl(rows)
+        for group in (SEE, DECIDE, RUN, MORE, REST)[: 5 if ctx.meta.get(LIST_ALL) else 4]:
+            rows = [(name, about) for name, (_, about, its) in table.items() if its == group]
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
 
 
 def _import_command(row: CommandRow) -> click.Command:

@@ -1,7 +1,4 @@
-"""A progress bar on standard error for commands that may take long. Without a terminal there nothing is printed.
-
-rich is imported when a bar is shown, because it takes long.
-"""
+"""How far a command is that may take long: one line on standard error. Without a terminal there nothing is printed."""
 
 from __future__ import annotations
 
@@ -9,16 +6,23 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+ERASE = "\r\x1b[K"
+"""Back to the first column, and erase the line."""
+
 
 @contextmanager
-def show_progress(what: str, total: int | None = None) -> Iterator[Callable[[int, int | None], None]]:
-    """Show a bar until the block ends. Yield a function that sets how much is done, and the total if it is known now."""
+def show_progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Show the line until the block ends. Yield a function that sets how much is done, and the total if it is known now."""
     if not sys.stderr.isatty():
         yield lambda done, total: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    def advance(done: int, total: int | None) -> None:
+        sys.stderr.write(f"{ERASE}{what}: {done:,}{'' if total is None else f' of {total:,}'}")
+        sys.stderr.flush()
+
+    try:
+        yield advance
+    finally:
+        sys.stderr.write(ERASE)
+        sys.stderr.flush()

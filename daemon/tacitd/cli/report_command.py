@@ -54,9 +54,9 @@ def report(
 ) -> None:
     """Show what was learned in a project, and whether it helps, as one HTML page.
 
-    The page has what was learned by week, corrections before and after each rule, and cost. It loads nothing from the
-    network. Without -o it is written to the cache directory and its path is printed. Exits with 1 if a section had to
-    be left out; the page says why.
+    The page has what was learned by week, corrections before and after each rule, cost, and changes of files. It loads
+    nothing from the network. Without -o it is written to the cache directory and its path is printed. Exits with 1 if a
+    section had to be left out; the page says why.
     """
     if as_json and (output or show):
         raise UsageError("--json prints to standard output", "leave out -o and --open")

@@ -6,7 +6,7 @@ import faulthandler
 import os
 from contextlib import closing, suppress
 from functools import partial
-from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, getsignal
+from signal import SIG_IGN, SIGHUP, SIGINT, SIGTERM, Signals, getsignal
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -78,21 +78,15 @@ def _run_detached(fd: int) -> int:
 
 
 def _run_until_stopped(mode: Mode, quiet: bool) -> int:
-    from tacitd.service.deferred_asyncio import defer_asyncio
+    from loguru import logger
 
-    with defer_asyncio():
-        from loguru import logger
-
-        from tacitd.app import build_app
+    from tacitd.app import build_app
     from tacitd.control.server import Server
     from tacitd.methods import build_methods
     from tacitd.service.banner import banner_lines
-    from tacitd.service.desktop_notices import make_desktop_notices
-    from tacitd.service.heap import limit_heap
-    from tacitd.service.notify import Notifier
-    from tacitd.service.signals import SignalReactions, handle_signals
+    from tacitd.service.signals import handle_signals
     from tacitd.service.store_wait import open_when_possible
-    from tacitd.service.supervision import Supervision
+    from tacitd.service.supervision import Notifier, Supervision, limit_heap
 
     limit_heap()
     if mode != "foreground":
@@ -102,19 +96,26 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     signals = [SIGTERM, SIGINT, SIGHUP]
     if mode == "foreground" and getsignal(SIGHUP) is SIG_IGN:
         signals.remove(SIGHUP)  # nohup: the process is meant to outlive the terminal
-    reactions = SignalReactions(held=[] if mode == "foreground" else [SIGHUP])
+    # Until it runs, a signal ends the process: no work has begun, and a start may be interrupted anywhere, as by a power cut.
+    # A reload has nothing to read anew then.
+    actions: dict[Signals, Callable[[], None]] = {
+        number: partial(os._exit, 128 + number) for number in signals
+    }
+    if mode != "foreground":
+        actions[SIGHUP] = lambda: None
     # From before the configuration is read until everything is closed: a second Ctrl-C must not interrupt the closing.
-    with handle_signals({number: partial(reactions.react_to, number) for number in signals}, ending=True):
+    with handle_signals(actions, ending=True):
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
         build = partial(build_app, places, os.environ, set_log_level=set_level)
         app = open_when_possible(build, places, notifier)
         if app is None:
             return 0
         set_level(app.config.log.level)
-        with closing(app), make_desktop_notices(app):
+        with closing(app):
             life = Supervision(app, notifier)
             hup = life.request_stop if mode == "foreground" else life.reload_or_keep
-            reactions.connect_actions({SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup})
+            reactions = {SIGTERM: life.request_stop, SIGINT: life.request_stop, SIGHUP: hup}
+            actions.update({number: reactions[number] for number in signals})
             try:
                 # Last: a client that receives an answer may send a signal at once.
                 app.listen(Server(places.socket, build_methods(app)))

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from tacitd.cli.common import connect_daemon, echo_message, get_paths
-from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError, UsageError
+from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError
+
+NOT_RUNNING = 3
+"""The exit code of `service status` for a service that does not run, as that of systemctl."""
 
 if TYPE_CHECKING:
     from tacitd.handler import Footprint
@@ -79,13 +82,13 @@ def uninstall() -> None:
 @service.command(epilog="\b\nExample: tacitd service status")
 @click.pass_context
 def status(ctx: click.Context) -> None:
-    """Show the service manager's status of the service."""
+    """Show the service manager's status of the service. Ends with 3 if the service does not run, with 69 if there is none."""
     manager = _manager(get_paths())
     why = manager.why_unavailable()
     if why:
         raise UnavailableError(why, "`tacitd start` runs it without a service manager")
     click.echo(manager.status())
-    ctx.exit(0 if manager.file.exists() else UNAVAILABLE)
+    ctx.exit(UNAVAILABLE if not manager.file.exists() else 0 if manager.is_running() else NOT_RUNNING)
 
 
 @service.command("restart", epilog="\b\nExample: tacitd service restart")
@@ -117,21 +120,24 @@ def logs(ctx: click.Context, follow: bool, since: str) -> None:
 )
 @click.pass_context
 def start(ctx: click.Context, detach: bool) -> None:
-    """Start tacitd in the background, on a machine with neither systemd nor launchd, and wait until it answers."""
+    """Start the service if one is installed, otherwise a daemon in the background, and wait until it answers."""
     if not detach:
         from tacitd.cli.run_command import run
 
         ctx.invoke(run)
         return
-    places = get_paths()
-    from tacitd.service.detach import spawn_daemon
+    from tacitd.service.detach import ping_daemon, spawn_daemon, wait_for_daemon
 
+    places = get_paths()
+    if (pid := ping_daemon(places.socket)) is not None:
+        echo_message(f"tacitd is already running (process {pid})")
+        return
     manager = _manager(places)
     if _runs_this_daemon(manager, places) and not manager.why_unavailable():
-        raise UsageError(
-            f"tacitd is installed as a service ({manager.file})",
-            "run `tacitd service restart`, or `tacitd service uninstall` first",
-        )
+        manager.start()
+        pid = wait_for_daemon(places.socket)
+        echo_message(f"the service is running (process {pid}); `tacitd service logs` shows its log")
+        return
     pid = spawn_daemon(places, os.environ)
     echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
 
@@ -172,7 +178,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     """
     from tacitd.handler import Footprint
     from tacitd.plugins import collect_footprints, find_plugins
-    from tacitd.service.uninstall import uninstall_daemon
+    from tacitd.service.uninstall import describe_removal, uninstall_daemon
     from tacitd.state.paths import report_file
 
     if purge and not yes:
@@ -189,7 +195,7 @@ def uninstall_all(purge: bool, yes: bool) -> None:
     installed = manager if _runs_this_daemon(manager, places) else None
     for text in uninstall_daemon(places, installed, purge=purge, footprints=footprints):
         echo_message(text)
-    echo_message("to remove the program itself, delete the virtual environment that it is installed in")
+    echo_message(describe_removal())
 
 
 def _remove_plugin(places: Paths) -> None:

@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError,
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.config.removed_settings import RemovedSetting, drop_removed
 from tacitd.config.types import Duration, Names
-from tacitd.config.variables import merge_tables, read_variables
 from tacitd.errors import ConfigError
 
 PREFIX = "TACITD_"
@@ -70,15 +69,6 @@ class LogSettings(Section):
     )
 
 
-class NotifySettings(Section):
-    """Notices on the desktop."""
-
-    learned: bool = Field(
-        default=False,
-        description="Show what was learned on the desktop, at most once a minute, with notify-send or osascript.",
-    )
-
-
 class Config(Section):
     """The engine's sections. `load_config` adds the plugins' sections. Frozen."""
 
@@ -88,7 +78,6 @@ class Config(Section):
     projects: ProjectSettings = Field(default_factory=ProjectSettings)
     dispatch: DispatchSettings = Field(default_factory=DispatchSettings)
     log: LogSettings = Field(default_factory=LogSettings)
-    notify: NotifySettings = Field(default_factory=NotifySettings)
     directives: Names = Field(
         default=(
             "~/.agents/docs/development/coding-directives.md",
@@ -142,7 +131,7 @@ def load_config(
         fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
         made = create_model("Config", __base__=Config, **fields)
     try:
-        config = made.model_validate(merge_tables(table, read_variables(environ, PREFIX, made)))
+        config = made.model_validate(_add_variables(table, environ, known))
     except ValidationError as error:
         raise _refused(error, file, environ) from None
     config._removed = removed
@@ -167,12 +156,29 @@ def _toml(file: Path) -> dict[str, Any]:
         raise ConfigError(f"{file} cannot be read: {error.strerror}", "check its owner and mode") from None
 
 
+def _add_variables(table: Mapping[str, Any], environ: Mapping[str, str], known: Set[str]) -> dict[str, Any]:
+    """The file's table with what the variables set: `TACITD_SESSION__IDLE=10m` is `idle` of `[session]`, `TACITD_DIRECTIVES`
+    a setting of no section. Values are text, which the models convert."""
+    merged = dict(table)
+    for name in sorted(environ, key=lambda name: "__" in name):
+        section, separator, key = name[len(PREFIX) :].lower().partition("__")
+        if not name.upper().startswith(PREFIX) or section not in known:
+            continue
+        values = merged.get(section, {}) if separator else None
+        # A section that has a value of its own is refused with it.
+        merged[section] = (
+            {**values, key: environ[name]} if isinstance(values, Mapping) else values or environ[name]
+        )
+    return merged
+
+
 def _refuse_unknown(environ: Mapping[str, str], known: Set[str]) -> None:
     """Raise ConfigError for a variable whose section is unknown: a misspelt one would silently have no effect."""
     for name in environ:
-        if not name.startswith(PREFIX) or name[len(PREFIX) :] in ELSEWHERE:
+        setting = name.upper().removeprefix(PREFIX)
+        if not name.upper().startswith(PREFIX) or setting in ELSEWHERE:
             continue
-        if name[len(PREFIX) :].split("__")[0].lower() not in known:
+        if setting.split("__")[0].lower() not in known:
             allowed = ", ".join(sorted(PREFIX + k.upper() for k in known))
             raise ConfigError(f"{name} is not a setting of tacitd", f"the sections are: {allowed}")
 

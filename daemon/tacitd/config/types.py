@@ -5,6 +5,7 @@ Only configuration models import this module. Code that must not need pydantic i
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
@@ -15,8 +16,10 @@ __all__ = ["Duration", "Names"]
 
 
 def _names(value: Any) -> Any:
-    """`"A,B"` (as in an environment variable) becomes `("A", "B")`; a list stays unchanged."""
+    """`"A,B"` (as in an environment variable) and a JSON list in a text become `("A", "B")`; a list stays unchanged."""
     if isinstance(value, str):
+        if value.startswith("["):
+            return json.loads(value)  # ValueError: pydantic reports it
         return tuple(name.strip() for name in value.split(",") if name.strip())
     return value
 

@@ -27,10 +27,9 @@ from tacitd.model.children import Children
 from tacitd.model.client_args import client_arguments, private_directory
 from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.environment import account_environment, child_environment, with_directory
-from tacitd.model.locate import find_command
+from tacitd.model.locate import OptionsProbe, describe_missing, find_command
 from tacitd.model.outcome import HINTS, classify_outcome
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Tier, Why
-from tacitd.model.probe import OptionsProbe, describe_missing
 from tacitd.model.process import EitherEvent, FinishedProcess, StopSignal, run_process
 
 AT_ONCE = 2

@@ -117,6 +117,18 @@ def ping_daemon(socket: Path) -> int | None:
         return None
 
 
+def wait_for_daemon(socket: Path, seconds: float = START_TIMEOUT) -> int:
+    """Wait until the daemon of a service answers, and return its pid. Raises StartFailedError after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while (pid := ping_daemon(socket)) is None:
+        if time.monotonic() > deadline:
+            raise StartFailedError(
+                "the service does not answer", "`tacitd service status` and `tacitd service logs` say why"
+            )
+        time.sleep(0.05)
+    return pid
+
+
 def wait_until_gone(state_dir: Path, seconds: float = STOP_TIMEOUT) -> bool:
     """Wait until the daemon's lock is free, for at most `seconds`. Returns whether it is.
 

@@ -1,35 +1,41 @@
 """`tacitd doctor`: tries what the daemon needs. Each finding has a stable id and a hint that fixes it.
 
-Nothing here changes a file or calls the model. docs/troubleshooting.md has a section for each id.
+Nothing here changes a file, and only `probe_model` calls the model. docs/troubleshooting.md has a section for each id.
 """
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd import __version__
+from tacitd.clock import SystemClock
 from tacitd.config.settings import Config, load_config
 from tacitd.errors import TacitdError
+from tacitd.files.locks import make_private_dir
+from tacitd.files.log import Log
 from tacitd.handler import load_hook
+from tacitd.model.budget import Budget
+from tacitd.model.claude import ClaudeModel
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
-from tacitd.model.locate import find_command
+from tacitd.model.locate import describe_missing, find_command
 from tacitd.model.outcome import HINTS
-from tacitd.model.port import Why
-from tacitd.model.probe import describe_missing
+from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.plugins import find_plugins
-from tacitd.service import service_checks
+from tacitd.service import machine_checks
 from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
-from tacitd.service.quick_checks import examine_places, report_absent, report_configuration, report_python
 from tacitd.service.units import ServiceFacts
 from tacitd.state.paths import Paths
 
+QUESTION = "Answer with the one word: yes"
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Variables with a login. They reach the daemon's calls only if `claude.pass_env` names them."""
 
@@ -48,29 +54,18 @@ def examine_machine(
 
     If a service is installed, the client is looked for and tried in the service's own environment.
     """
-    found: list[DoctorFinding] = [report_python(), *_check_configuration(paths, environ)]
+    version = f"tacitd {__version__} on Python {'.'.join(map(str, sys.version_info[:3]))}"
+    found = [DoctorFinding("python.version", "ok", version), *_check_configuration(paths, environ)]
     config, env = load_or_default(paths, environ), environ
     if service is not None:
-        found += service_checks.check_service(service.manager, service.facts)
+        found += machine_checks.check_service(service.manager, service.facts)
         env = service.manager.read_environment() or environ
-        found += service_checks.check_client(config.claude.command, environ, env)
+        found += machine_checks.check_client(config.claude.command, environ, env)
     found += _claude(config, env, _directory(paths.state_dir), environ)
-    found += examine_places(paths)
+    found += machine_checks.check_places(paths)
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
     found += _ask_plugins(environ)
     return found
-
-
-def examine_quickly(paths: Paths, environ: Mapping[str, str]) -> list[DoctorFinding]:
-    """Run the checks that start no process and read little, and return the findings, the basic ones first.
-
-    The client is looked for, but not tried. A service's file is not compared, because that takes its manager, and a plugin's
-    check may read every project.
-    """
-    command = load_or_default(paths, environ).claude.command
-    program = find_command(command, environ)
-    client = report_absent(command) if program is None else DoctorFinding("model.found", "ok", str(program))
-    return [report_python(), *_check_configuration(paths, environ), client, *examine_places(paths)]
 
 
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -103,7 +98,7 @@ def _check_configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[D
         removed = [one.what for one in config.removed]
     except TacitdError as error:
         removed = error
-    yield from report_configuration(paths, removed, found.failed)
+    yield from machine_checks.check_configuration(paths, removed, found.failed)
 
 
 def _claude(
@@ -116,7 +111,8 @@ def _claude(
     """
     program = find_command(config.claude.command, environ)
     if program is None:
-        yield report_absent(config.claude.command)
+        hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
+        yield DoctorFinding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
         return
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
@@ -189,3 +185,34 @@ def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
 def _directory(path: Path) -> Path:
     """This path or its nearest parent that is a directory: a working directory for a child process."""
     return next(p for p in (path, *path.parents) if p.is_dir())
+
+
+def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
+    """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
+    work: Path = make_private_dir(paths.state_dir / "model") / "work"
+    clock = SystemClock()
+    budget = Budget(Log(paths.state_dir / "budget.jsonl", terminated=True), config.budget, clock)
+    sessions = Log(paths.state_dir / "own-sessions.jsonl")
+
+    def remember(session: str) -> None:
+        sessions.append({"at": clock.now(), "session": session})
+
+    model = ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, on_session=remember)
+    ask = ModelRequest(
+        purpose="doctor",
+        tier="fast",
+        system="You answer questions.",
+        prompt=QUESTION,
+        key=f"doctor-{clock.now()}",
+    )
+    answer = model.ask(ask)
+    if isinstance(answer, Answer):
+        return DoctorFinding(
+            "model.answers", "ok", f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"
+        )
+    return DoctorFinding(
+        "model.mute",
+        "error",
+        f"the model does not answer: {answer.why}: {answer.detail}",
+        answer.hint or "run `claude` once by hand",
+    )

@@ -59,8 +59,16 @@ class Manager(Protocol):
         """Stop the service and remove its file. Returns a line for each thing done; [] if nothing was installed."""
         ...
 
+    def start(self) -> None:
+        """Start the service if it does not run. Raises UnavailableError or ServiceError."""
+        ...
+
     def restart(self) -> None:
         """Stop and start the service. Raises UnavailableError or ServiceError."""
+        ...
+
+    def is_running(self) -> bool:
+        """Whether the service runs now."""
         ...
 
     def status(self) -> str:
@@ -138,16 +146,17 @@ class Systemd(Struct):
         refuse_edited(self.file, "`systemctl --user edit tacitd` makes a drop-in; move your changes there")
         before = self.file.read_bytes() if self.file.exists() else None
         changed = replace_file(self.file, self.render_file(facts).encode())
+        ran = not changed and self.is_running()
         try:
             self._run_checked("daemon-reload")
             self._run_checked("enable", UNIT)
-            if now:
-                self._run_checked("restart" if changed else "start", UNIT)
+            if now and not ran:
+                self._run_checked("restart", UNIT)
         except ServiceError:
             self._roll_back(before)
             raise
         done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
-        return [*done, "started"] if now else done
+        return [*done, "already running" if ran else "started"] if now or ran else done
 
     def _roll_back(self, before: bytes | None) -> None:
         if before is None:
@@ -182,10 +191,19 @@ class Systemd(Struct):
         drop_ins = self.file.with_name(UNIT + ".d")
         return [*done, f"kept your drop-ins in {drop_ins}"] if drop_ins.is_dir() else done
 
+    def start(self) -> None:
+        """Run `systemctl --user start`."""
+        self._require_manager()
+        self._run_checked("start", UNIT)
+
     def restart(self) -> None:
         """Run `systemctl --user restart`."""
         self._require_manager()
         self._run_checked("restart", UNIT)
+
+    def is_running(self) -> bool:
+        """Ask `systemctl --user is-active`."""
+        return self._ctl("is-active", UNIT).code == 0
 
     def status(self) -> str:
         """The output of `systemctl --user status`."""
@@ -261,17 +279,19 @@ class Launchd(Struct):
         before = self.file.read_bytes() if self.file.exists() else None
         changed = replace_file(self.file, self.render_file(facts).encode())
         loaded = self.run(["launchctl", "print", f"{self._target}/{AGENT}"]).code == 0
+        ran = loaded and not changed and self.is_running()
         if loaded and changed:
             self.run(["launchctl", "bootout", f"{self._target}/{AGENT}"])
         try:
             if changed or not loaded:
                 self._run_checked("bootstrap", self._target, str(self.file))
-            if now:
-                self._run_checked("kickstart", f"{self._target}/{AGENT}")
+            if now and not ran:
+                self.start()
         except ServiceError:
             self._roll_back(before)
             raise
-        return [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
+        done = [f"{'wrote' if changed else 'kept'} {self.file}", "enabled: starts at every login"]
+        return [*done, "already running"] if ran else done
 
     def _roll_back(self, before: bytes | None) -> None:
         if before is None:
@@ -293,9 +313,17 @@ class Launchd(Struct):
         self.file.unlink()
         return [f"removed {self.file}"]
 
+    def start(self) -> None:
+        """Run `launchctl kickstart`, which starts the agent if it does not run."""
+        self._run_checked("kickstart", f"{self._target}/{AGENT}")
+
     def restart(self) -> None:
         """Run `launchctl kickstart -k`, which kills and starts the agent."""
         self._run_checked("kickstart", "-k", f"{self._target}/{AGENT}")
+
+    def is_running(self) -> bool:
+        """Whether `launchctl print` names the state `running`."""
+        return "state = running" in self.status()
 
     def status(self) -> str:
         """The output of `launchctl print`."""

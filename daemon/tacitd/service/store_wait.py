@@ -23,7 +23,7 @@ from tacitd.control.server import Method, Server
 from tacitd.errors import UnavailableError, UnwritableError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import Degradation
-from tacitd.service.notify import Notifier
+from tacitd.service.supervision import Notifier
 from tacitd.state.paths import SNAPSHOT, Paths
 from tacitd.status import SCHEMA
 

@@ -2,9 +2,19 @@
 
 The engine's loop sends `WATCHDOG=1`, and only if all is well: the loop runs, no worker has been busy for longer than any
 call may take, and the watcher delivers hints or has reported why it does not.
+
+Public source: sd_notify(3). Each message is one datagram to the socket that NOTIFY_SOCKET names (an abstract one if it
+begins with `@`). Without NOTIFY_SOCKET nothing is sent.
 """
 
 from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 
 from loguru import logger
 from msgspec import Struct
@@ -13,8 +23,6 @@ from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
 from tacitd.reload import reload_config
-from tacitd.service.heap import return_memory
-from tacitd.service.notify import Notifier
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
@@ -22,6 +30,58 @@ TRIM_EVERY = 5.0
 """Minimum seconds between two times that free memory is returned to the system. A full comparison needs some for a moment."""
 SAY_EVERY = 5.0
 """Minimum seconds between two status lines."""
+MMAP_THRESHOLD, ARENA_MAX = -3, -8
+"""Parameters of glibc's `mallopt`."""
+LARGE = 1 << 20
+"""Bytes. Above the blocks in which transcripts are read, which would otherwise be requested from the kernel each time."""
+
+
+class Notifier(Struct):
+    """The connection to the service manager. Sending never raises: the daemon runs on without its manager."""
+
+    address: str = ""
+    interval: float | None = None
+    """Maximum seconds between two signs of life: half of what the manager allows. None: the manager expects none."""
+    _next: float = 0.0
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> Notifier:
+        """From NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID."""
+        usec, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
+        ours = not pid or pid == str(os.getpid())
+        interval = int(usec) / 2e6 if usec.isdigit() and int(usec) > 0 and ours else None
+        return cls(environ.get("NOTIFY_SOCKET", ""), interval)
+
+    def send(self, **states: str) -> None:
+        """Send assignments such as `READY="1"`, in the given order."""
+        if not self.address:
+            return
+        text = "\n".join(f"{name}={value}" for name, value in states.items())
+        path = "\0" + self.address[1:] if self.address.startswith("@") else self.address
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as to:
+            to.sendto(text.encode("utf-8", "replace"), path)
+
+    def notify_ready(self, status: str) -> None:
+        """Report that lock, socket, watches and the first listing are up."""
+        self.send(READY="1", STATUS=status)
+
+    def notify_status(self, text: str) -> None:
+        """Send one line for a person."""
+        self.send(STATUS=text)
+
+    def notify_reloading(self) -> None:
+        """Report that the configuration is being read again, until `notify_ready` is called."""
+        self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
+
+    def notify_stopping(self) -> None:
+        """Report that the daemon is stopping."""
+        self.send(STOPPING="1")
+
+    def notify_alive(self, monotonic: float) -> None:
+        """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
+        if self.interval is not None and monotonic >= self._next:
+            self._next = monotonic + self.interval / 2
+            self.send(WATCHDOG="1")
 
 
 class Supervision(Struct):
@@ -115,3 +175,21 @@ def describe_state(app: App) -> str:
     parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]
     parts += [one.what.replace("\n", " ") for one in app.list_degradations()[:1]]
     return "; ".join(parts)
+
+
+def limit_heap() -> None:
+    """Let glibc return large blocks to the system when they are freed, and share two heaps among all threads.
+
+    Otherwise the memory of one request of 4 MB stays in the heap of its thread, in pieces. Other C libraries have no `mallopt`,
+    or ignore it.
+    """
+    with suppress(OSError, AttributeError):
+        library = ctypes.CDLL(None)
+        library.mallopt(MMAP_THRESHOLD, LARGE)
+        library.mallopt(ARENA_MAX, 2)
+
+
+def return_memory() -> None:
+    """Return free pages of the heaps to the system, which takes some milliseconds. Other C libraries have no `malloc_trim`."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)

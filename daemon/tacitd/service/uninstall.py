@@ -1,4 +1,4 @@
-"""`tacitd uninstall`: removes tacitd's own files and names what stays and why. A person's files are never touched.
+"""`tacitd uninstall`: removes tacitd's own files by name, and names what stays and why. A person's files are never touched.
 
 The order is: the service, the daemon, the socket, the copies made for the client, and with `purge` what only tacitd needs: its state, locks, marks and
 generated files. What was learned stays and is named. docs/files.md lists every file.
@@ -7,10 +7,13 @@ generated files. What was learned stays and is named. docs/files.md lists every 
 from __future__ import annotations
 
 import math
-import shutil
+import os
+import re
+import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 from tacitd.control.client import call_daemon
@@ -21,7 +24,6 @@ from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
 from tacitd.service.managers import Manager
 from tacitd.state import first_design
-from tacitd.state.hook_files import HOOKS_DIR
 from tacitd.state.paths import Paths
 from tacitd.store import open_readonly
 
@@ -48,8 +50,10 @@ STATE_FILES = (
 """The files of the state directory, as docs/files.md lists them; a test compares the two."""
 
 
-MODEL_DIRECTORIES = ("work", "children")
-"""The directories of `model/` in the state directory. A daemon that never called the model has made only one of them."""
+STATE_FOLDERS = ("handlers", "hooks", "model")
+"""The folders of the state directory. A person may have others, and files of their own in these."""
+HANDLER_FILES = ("*.json", "*.jsonl", "*.bin", "lock")
+"""A plugin's files in its folder of `handlers`."""
 
 SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
@@ -92,6 +96,15 @@ def uninstall_daemon(
     yield "kept everything that was learned"
 
 
+def describe_removal(prefix: str = sys.prefix) -> str:
+    """How the program itself is removed, by whom it was installed. `prefix`: of its environment."""
+    if "/uv/tools/" in prefix:
+        return "to remove the program itself, run `uv tool uninstall tacitd`"
+    if "/pipx/venvs/" in prefix:
+        return "to remove the program itself, run `pipx uninstall tacitd`"
+    return f"to remove the program itself, delete the virtual environment {prefix} and the links to it in ~/.local/bin"
+
+
 def _wait_for_lock(places: Paths) -> Lock | None:
     """Take the daemon's lock, so that none starts meanwhile. None if there is no state directory.
 
@@ -132,7 +145,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
         sweep_temporary(directory, math.inf, RealDisk())
-    yield from _empty_state(places.state_dir, by_name)
+    yield from _empty_state(places.state_dir, {*by_name, *_list_plugins(places.state_dir)})
     for directory in dict.fromkeys(place for one in footprints for place in one.own):
         with suppress(OSError):
             directory.rmdir()
@@ -145,46 +158,68 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield f"kept {places.config_file}: you wrote it"
 
 
-def _empty_state(state_dir: Path, names: Iterable[str]) -> Iterator[str]:
-    """Remove the files that docs/files.md lists in the state directory.
+def list_state_files(state_dir: Path, plugins: Container[str] = ()) -> list[Path]:
+    """The files in the state directory that tacitd made, by their names.
+
+    `plugins`: the installed ones. The folders of others are known by the log of the first design.
+    """
+    return [path for path in _list_entries(state_dir) if _is_ours(path, path.relative_to(state_dir), plugins)]
+
+
+def _list_entries(state_dir: Path) -> Iterator[Path]:
+    """The entries at the top, and in place of the three folders the files in them. Links are not followed."""
+    for entry in sorted(state_dir.iterdir()) if state_dir.is_dir() else ():
+        if entry.name in STATE_FOLDERS and entry.is_dir() and not entry.is_symlink():
+            for place, folders, names in os.walk(entry):
+                links = [name for name in folders if (Path(place) / name).is_symlink()]
+                yield from (Path(place) / name for name in (*links, *names))
+        else:
+            yield entry
+
+
+def _is_ours(path: Path, name: Path, plugins: Container[str]) -> bool:
+    """Whether this file has a name and is of the kind that tacitd makes there. `name`: below the state directory."""
+    if str(name) == SOCKET_NAME:
+        return path.is_socket() and not path.is_symlink()
+    if any(fnmatch(str(name), pattern) for pattern in (*STATE_FILES, *first_design.FILES)):
+        return path.is_file() or path.is_symlink() or path.is_socket()
+    if path.is_symlink() or not path.is_file():
+        return False
+    match name.parts:
+        case ["model", "children", child]:
+            return re.fullmatch(r"\d+\.json", child) is not None
+        case ["handlers", plugin, *_, _]:
+            folder = path.parents[len(name.parts) - 3]
+            known = plugin in plugins or any((folder / one).is_file() for one in first_design.HANDLER_FILES)
+            return known and any(path.match(pattern) for pattern in HANDLER_FILES)
+    return False
+
+
+def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
+    """Remove the files that docs/files.md lists in the state directory, and the folders that are empty then.
 
     TACITD_STATE_DIR may name a directory with other files in it: those stay and are named.
     """
     if not state_dir.is_dir():
         return
-    handlers = state_dir / "handlers"
-    known = {*names, *_list_plugins(state_dir)}
-    model = state_dir / "model"
-    if not model.is_symlink():
-        for directory in _directories(model):
-            if directory.name in MODEL_DIRECTORIES:
-                shutil.rmtree(directory)
+    folders = [state_dir, *(folder for name in STATE_FOLDERS for folder in _list_folders(state_dir / name))]
+    for folder in folders:
+        sweep_temporary(folder, math.inf, RealDisk())
+    for file in list_state_files(state_dir, plugins):
+        file.unlink()
+    for folder in reversed(folders):
         with suppress(OSError):
-            model.rmdir()
-    for directory in _directories(handlers):
-        if directory.name in known or any(
-            (directory / name).is_file() for name in first_design.HANDLER_FILES
-        ):
-            shutil.rmtree(directory)
-    with suppress(OSError):
-        handlers.rmdir()
-    sweep_temporary(state_dir, math.inf, RealDisk())
-    for pattern in (*STATE_FILES, *first_design.FILES):
-        for file in state_dir.glob(pattern):
-            if _is_ours(file):
-                file.unlink()
-    for directory in (state_dir / HOOKS_DIR, state_dir):
-        with suppress(OSError):
-            directory.rmdir()
+            folder.rmdir()
     if not state_dir.exists():
         yield f"removed {state_dir}"
         return
     yield f"removed tacitd's files in {state_dir}"
-    for file in sorted(state_dir.iterdir()):
-        if file.name == SOCKET_NAME:
-            yield _keep_no_socket(file)
-        else:
-            yield f"kept {file}: it is not tacitd's"
+    for entry in _list_entries(state_dir):
+        yield (
+            _keep_no_socket(entry)
+            if entry == state_dir / SOCKET_NAME
+            else f"kept {entry}: it is not tacitd's"
+        )
 
 
 def _list_plugins(state_dir: Path) -> list[str]:
@@ -200,16 +235,10 @@ def _list_plugins(state_dir: Path) -> list[str]:
         return []
 
 
-def _is_ours(file: Path) -> bool:
-    """Whether this entry of `STATE_FILES` is of the kind that tacitd makes there, or a link."""
-    if file.name == SOCKET_NAME:
-        return file.is_socket() and not file.is_symlink()
-    return file.is_file() or file.is_symlink() or file.is_socket()
-
-
-def _directories(parent: Path) -> list[Path]:
-    found = list(parent.iterdir()) if parent.is_dir() else []
-    return [one for one in found if one.is_dir() and not one.is_symlink()]
+def _list_folders(top: Path) -> Iterator[Path]:
+    """This directory and those below it, the outermost first; none if it is a link or does not exist."""
+    if top.is_dir() and not top.is_symlink():
+        yield from (Path(place) for place, _, _ in os.walk(top))
 
 
 def _unlink_file(path: Path) -> Iterator[str]:

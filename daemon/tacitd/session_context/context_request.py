@@ -23,8 +23,6 @@ class ContextFile(Struct, frozen=True):
     text: str
     learned: bool = False
     """Whether tacitd wrote the file, or lines of it."""
-    why: str = ""
-    """For `never`: the reason, for a person."""
     meant: bool = False
     """For `never`: whether a person chose that."""
 
@@ -48,8 +46,6 @@ class ContextRequest(Struct, frozen=True):
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
-    explain: bool = False
-    """Whether a person asks why files are not loaded. A session does not, and `ContextFile.why` may then be left empty."""
 
     def is_loaded(self, line: str) -> bool:
         """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""

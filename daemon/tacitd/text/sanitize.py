@@ -2,17 +2,16 @@
 
 A text from a model or a file can contain words that an agent reads and a person does not see: in tag characters, in runs
 of variation selectors, in zero-width characters. It can also change what a terminal shows. Only characters that are
-invisible by themselves are removed. Scripts and emoji that need a joiner or a selector keep exactly those. Everything
-here is idempotent.
-
-Which characters may stay belongs here. The meaning of words and limits of length do not.
+invisible by themselves are removed, and combining marks above a limit. A joiner or a style stays where a script or an emoji
+can need one, one at a place. Everything here is idempotent, because a character is judged by what was kept before it.
 """
 
 from __future__ import annotations
 
-import re
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
 
-from tacitd.text.characters import describe_emoji, describe_joiners, is_hidden, is_mark
 from tacitd.text.lazy_pattern import compile_lazily
 
 __all__ = ["escape_hidden", "find_control", "sanitize_line", "sanitize_text"]
@@ -20,7 +19,17 @@ __all__ = ["escape_hidden", "find_control", "sanitize_line", "sanitize_text"]
 MOST_MARKS = 8
 """Combining marks on one character. Burmese and Tibetan need up to seven."""
 MOST_ACCENTS = 4
-"""General accents on one character. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
+"""General accents in a row. Vietnamese needs two, phonetic notation and Hebrew need up to four."""
+ZWNJ, ZWJ, KEYCAP = "\u200c", "\u200d", "\u20e3"
+TEXT_STYLE, EMOJI_STYLE = "\ufe0e", "\ufe0f"
+BLANK = frozenset(
+    "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0\ufffc\U00016fe4\U0001d159"
+)
+"""Drawn as nothing or as a space, although they are letters, marks or symbols."""
+VISIBLE_FORMATS = frozenset(
+    "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+)
+"""Of category Cf, but visible, such as the sign of a verse's end in the Quran (Prepended_Concatenation_Mark)."""
 
 _ANSI = compile_lazily(
     r"(?:\x1b\[|\x9b)[0-?]*+[ -/]*+[@-~]"  # CSI: colours, cursor
@@ -29,10 +38,7 @@ _ANSI = compile_lazily(
 )
 _LINE_END = compile_lazily(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 _OTHER_SPACE = compile_lazily(r"[^\S\t\n]")
-_CONTEXTUAL = compile_lazily("[\u200c\u200d\ufe0e\ufe0f\U000e0020-\U000e007f]")
-_SEQUENCE = compile_lazily(lambda: f"{describe_emoji()}|{describe_joiners()}")
-_ACCENT = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
-_ACCENTS = compile_lazily(f"({_ACCENT}{{{MOST_ACCENTS}}}){_ACCENT}+")
+_ACCENT = compile_lazily("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
 _CONTROL = compile_lazily("[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
@@ -60,14 +66,12 @@ def escape_hidden(text: str) -> str:
     `\\n` becomes the two characters `\\` and `n`. Emoji and joiners that a script needs are kept. For names and words that
     a person must recognise exactly. A backslash is not escaped, so the result cannot be decoded.
     """
-    if text.isprintable() and (text.isascii() or not any(map(is_hidden, set(text)))):
+    if text.isascii() and text.isprintable():
         return text
-    parts: list[str] = []
-    end = 0
-    for found in _SEQUENCE.finditer(text):
-        parts += (*map(_escaped, text[end : found.start()]), found[0])
-        end = found.end()
-    return "".join((*parts, *map(_escaped, text[end:])))
+    return "".join(
+        char if kept and (char == " " or not char.isspace()) else ascii(char)[1:-1]
+        for char, kept in _judge_characters(text)
+    )
 
 
 def find_control(text: str) -> int | None:
@@ -79,49 +83,93 @@ def find_control(text: str) -> int | None:
     return found.start() if found else None
 
 
-def _escaped(char: str) -> str:
-    return ascii(char)[1:-1] if is_hidden(char) or (char.isspace() and char != " ") else char
+@lru_cache(maxsize=4096)
+def is_hidden(char: str) -> bool:
+    """Whether a character is invisible, controls how others are shown, or has no agreed meaning.
+
+    These are control and format characters, blank ones, variation selectors, surrogates, private use, unassigned, and line
+    and paragraph separators. White space other than those separators is not hidden.
+    """
+    if char in BLANK or "\ufe00" <= char <= "\ufe0f" or "\U000e0000" <= char <= "\U000e0fff":
+        return True
+    match unicodedata.category(char):
+        case "Cc":
+            return char not in "\t\n\r"
+        case "Cs" | "Co" | "Zl" | "Zp":
+            return True
+        case "Cf":
+            return char not in VISIBLE_FORMATS
+        case "Cn":  # emoji and ideographs that are newer than `unicodedata` are visible
+            return not (
+                _is_pictograph(char)
+                or "\U0002ebf0" <= char <= "\U0002ee5d"
+                or "\U00031350" <= char <= "\U00033479"
+            )
+    return False
 
 
 def _strip_hidden(text: str) -> str:
-    """Remove hidden characters and combining marks above the limits, until nothing changes.
-
-    One removal can make another necessary: without a hidden character, the marks around it may exceed a limit, and
-    without a mark, a joiner may have lost its place.
-    """
-    if text.isascii() and text.isprintable():
+    if not any(is_hidden(char) or _is_mark(char) for char in set(text)):
         return text
-    for _ in range(4):
-        before, text = text, _cut_marks(_remove_hidden(text))
-        if text == before:
-            return text
-    # Only a text made for this purpose gets here. Without joiners and selectors, one more round is enough.
-    return _cut_marks("".join(char for char in text if not is_hidden(char)))
+    return "".join(char for char, kept in _judge_characters(text) if kept)
 
 
-def _remove_hidden(text: str) -> str:
-    hidden = {char for char in set(text) if is_hidden(char) and char != "\t"}
-    if not hidden:
-        return text
-    remove = dict.fromkeys(map(ord, hidden))
-    if not _CONTEXTUAL.search(text):
-        return text.translate(remove)
-    parts: list[str] = []
-    end = 0
-    for found in _SEQUENCE.finditer(text):
-        parts += (text[end : found.start()].translate(remove), found[0])
-        end = found.end()
-    return "".join((*parts, text[end:].translate(remove)))
+def _judge_characters(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each character, and whether it stays."""
+    # The last character that was kept, and how many marks and general accents in a row were kept up to it.
+    before, marks, accents = " ", 0, 0
+    for at, char in enumerate(text):
+        if is_hidden(char):
+            kept = _is_needed(before, char, text[at + 1 : at + 2] or " ")
+        elif _is_mark(char):
+            accent = _ACCENT.match(char) is not None
+            kept = marks < MOST_MARKS and not (accent and accents == MOST_ACCENTS)
+            if kept:
+                before, marks, accents = char, marks + 1, accents + 1 if accent else 0
+            yield char, kept
+            continue
+        else:
+            kept = True
+        if kept:
+            before, marks, accents = char, 0, 0
+        yield char, kept
 
 
-def _cut_marks(text: str) -> str:
-    """Shorten runs of combining marks, which can cover the lines above and below."""
-    marks = "".join(filter(is_mark, set(text)))
-    if not marks:
-        return text
-    text = _ACCENTS.sub(r"\1", text)
-    one = f"[{re.escape(marks)}]"
-    return re.sub(f"({one}{{{MOST_MARKS}}}){one}+", r"\1", text)
+def _is_needed(before: str, char: str, after: str) -> bool:
+    """Whether a joiner or a style may change how these two neighbours are drawn (RFC 5892, A.1 and A.2; UTS #51)."""
+    match char:
+        case "\u200d":
+            in_emoji = (_is_symbol(before) or before in (TEXT_STYLE, EMOJI_STYLE)) and _is_symbol(after)
+            # RA of Bengali and Kannada keeps its form before a virama
+            return in_emoji or _is_virama(before) or (before in "\u09b0\u0cb0" and _is_virama(after))
+        case "\u200c":
+            in_arabic = (
+                unicodedata.bidirectional(before) in ("AL", "NSM")
+                and unicodedata.bidirectional(after) == "AL"
+            )
+            return in_arabic or _is_virama(before)
+        case "\ufe0e" | "\ufe0f":
+            return _is_symbol(before) or (
+                char == EMOJI_STYLE and before in "0123456789#*" and after == KEYCAP
+            )
+    return False
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char)[0] == "M"
+
+
+def _is_virama(char: str) -> bool:
+    return unicodedata.combining(char) == 9
+
+
+def _is_pictograph(char: str) -> bool:
+    return "\U0001f000" <= char <= "\U0001faff"
+
+
+def _is_symbol(char: str) -> bool:
+    """Whether a character is an emoji or a symbol that has an emoji's style."""
+    return _is_pictograph(char) or unicodedata.category(char) in ("So", "Sm") or char in "‼⁉〰ℹ"
 
 
 def escape_output(text: str) -> str:

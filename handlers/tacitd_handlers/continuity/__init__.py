@@ -34,7 +34,7 @@ def make_plugin() -> Plugin:
             "sessions": (
                 f"{here}.cli:sessions",
                 "List sessions, resume one, record decisions and notes.",
-                "Looking",
+                "More",
             )
         },
         purge=f"{here}.store:purge_words",

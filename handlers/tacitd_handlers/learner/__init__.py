@@ -32,7 +32,7 @@ def make_plugin() -> Plugin:
             "learner": (
                 f"{here}.learner_commands:learner",
                 "Show what you practised and when to review it.",
-                "Looking",
+                "More",
             )
         },
         context=f"{here}.context_section:build_section",

@@ -43,6 +43,9 @@ def learning_footprint(environ: Mapping[str, str]) -> Footprint:
             removed.append(files.summary_file)
         raw = [files.raw_file, *sorted(files.tmp_dir.glob("learning-raw.*.jsonl"))]
         kept += [*dict.fromkeys([files.learned_file, *written]), *raw]
+        reasons[files.learned_file] = (
+            "sessions go on loading it with the line `@LEARNED.md` in the project's CLAUDE.md"
+        )
         places += [root, files.tmp_dir, *(path.parent for path in written)]
         exclude = _find_exclude_file_with_our_lines(history, root)
         if exclude is not None:

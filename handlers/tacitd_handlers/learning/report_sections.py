@@ -11,8 +11,7 @@ from msgspec import Struct, field
 
 from tacitd.clock import local_date
 from tacitd.handler import Commit
-from tacitd.report.buckets import make_buckets
-from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable
+from tacitd.report.sections import Cell, ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
 from tacitd.work.commit_rows import read_all_commits, read_commits
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.rule_life import PROPOSAL, RuleLife, count_by_month, judge_rule
@@ -80,7 +79,6 @@ def build_learned(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Lines",
         ("line", "file", "since", "said"),
         tuple(_describe_line(history.state, *one) for one in rows),
-        "nothing was learned in this time",
     )
     note = (
         "The chart counts every line that was written, also what was undone or removed since. "
@@ -108,7 +106,6 @@ def build_effects(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Corrected again, still not heeded",
         ("rule", "project", "corrected since", "by month", "proposal"),
         tuple((line, root.name, life.after, _format_months(life), PROPOSAL) for root, line, life in unheeded),
-        "no rule was corrected twice since it was written",
     )
     known = [one for one in lives if one[2].before or one[2].after]
     rows = sorted(known, key=lambda one: (-one[2].after, -one[2].before, one[1]))[:NEWEST]
@@ -116,7 +113,6 @@ def build_effects(history: LearnedHistory, scope: ReportScope) -> ReportSection:
         "Corrections before and after each rule",
         ("rule", "since", "corrections before", "corrections after", "does it help?"),
         tuple(_describe_effect(history.state, *one) for one in rows),
-        "no rule was a correction, or was corrected since",
     )
     left = len(lives) - len(known)
     note = "A correction after is one that says what the rule says already."

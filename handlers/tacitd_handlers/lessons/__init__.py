@@ -33,7 +33,7 @@ def make_plugin() -> Plugin:
             "lesson": (
                 f"{here}.command_group:lesson",
                 "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
-                "Looking",
+                "More",
             )
         },
         context=f"{here}.context:build_section",

@@ -33,7 +33,7 @@ def make_plugin() -> Plugin:
         footprint="tacitd_handlers.shared.memory_files:profile_footprint",
         order=30,
         commands={
-            "profile": (f"{here}.cli:profile", "Show, set and clear what tacitd knows about you.", "Looking")
+            "profile": (f"{here}.cli:profile", "Show, set and clear what tacitd knows about you.", "More")
         },
         context=f"{here}.context:build_section",
         context_order=10,

@@ -32,7 +32,7 @@ def make_plugin() -> Plugin:
             "reach": (
                 f"{here}.cli:reach",
                 "Show which learned text a session in a directory loads.",
-                "Looking",
+                "More",
             )
         },
         context_files=f"{here}.context_files:list_context_files",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Set
 from pathlib import Path
 from typing import Literal
 
@@ -45,10 +45,9 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
     home = config_dir(os.environ)
     version = client_rules.parse_version(request.client) or client_rules.NESTED_AGENTS_SINCE
     if request.occasion == "agent" and request.agent in WITHOUT_RULES:
-        why = f"sub-agents of the kind {request.agent} load no rules"
-        yield from _list_sources(request.cwd, dict.fromkeys((LEARNED, _AGENTS), why), frozenset())
+        yield from _list_sources(request.cwd, frozenset(), is_excluded=False)
         return
-    report = survey_directory(home, request.cwd, explain=request.explain)
+    report = survey_directory(home, request.cwd, explain=False)
     loads_rules = client_rules.loads_rules(version)
     own: set[Path] = set()
     for one in report.files:
@@ -58,35 +57,29 @@ def list_context_files(request: ContextRequest) -> Iterator[ContextFile]:
             when = "read" if version >= client_rules.NESTED_AGENTS_SINCE else "never"
         elif loads_rules:
             when = "start" if one.when == "start" else client_rules.when_paths_load(version, headless=False)
-        why = "" if loads_rules else f"version {request.client} of the client loads no rules"
         if when == "start" or when == "read":
-            yield ContextFile(one.path, when, _strip_matter(read_text(one.path)), learned=True, why=why)
+            yield ContextFile(one.path, when, _strip_matter(read_text(one.path)), learned=True)
     others = list(_list_others(home, report, version, own))
     yield from others
-    yield from _list_sources(request.cwd, _explain_missing(report), {one.path for one in others} | own)
+    about_learned = [
+        problem.why for problem in report.problems if LEARNED in problem.what and problem.id != "reach.twice"
+    ]
+    is_excluded = "claudeMdExcludes" in "".join(about_learned[:1])
+    yield from _list_sources(request.cwd, {one.path for one in others} | own, is_excluded=is_excluded)
 
 
-def _explain_missing(report: ReachReport) -> dict[str, str]:
-    """Why lines of LEARNED.md and of modules do not arrive, by the name of the source."""
-    found: dict[str, str] = {}
-    for problem in report.problems:
-        if problem.id != "reach.twice":
-            found.setdefault(LEARNED if LEARNED in problem.what else _AGENTS, problem.why)
-    return found
+def _list_sources(cwd: Path, loaded: Set[Path], *, is_excluded: bool) -> Iterator[ContextFile]:
+    """The learned files of the project, from the top to the directory, which the client does not load as such.
 
-
-def _list_sources(cwd: Path, whys: dict[str, str], loaded: Iterable[Path]) -> Iterator[ContextFile]:
-    """The learned files of the project, from the top to the directory, which the client does not load as such."""
+    `is_excluded`: whether a person chose that LEARNED.md is not loaded.
+    """
     here, tree, main = locate_directory(cwd)
     places = [tree, *_list_between(tree, here)]
     learned = tree / LEARNED if (tree / LEARNED).is_file() else main / LEARNED
-    excluded = "claudeMdExcludes" in whys.get(LEARNED, "")
     for path in (learned, *(place / _AGENTS for place in places if place != tree)):
         if path not in loaded and (text := read_text(path)).strip():
-            name = path.name
-            yield ContextFile(
-                path, "never", text, learned=True, why=whys.get(name, ""), meant=excluded and name == LEARNED
-            )
+            meant = is_excluded and path.name == LEARNED
+            yield ContextFile(path, "never", text, learned=True, meant=meant)
 
 
 def _list_others(

@@ -28,7 +28,7 @@ def make_plugin() -> Plugin:
         footprint=f"{here}.tutor_paths:tutor_footprint",
         order=60,
         commands={
-            "tutor": (f"{here}.commands:tutor", "Learn a topic in a session with a tutor.", "Learning"),
+            "tutor": (f"{here}.commands:tutor", "Learn a topic in a session with a tutor.", "More"),
         },
         context=f"{here}.context:build_section",
         context_order=60,

@@ -15,7 +15,7 @@ from tacitd.plugins import FoundPlugins, find_plugins
 TOY = """
 from tacitd.handler import Plugin
 def make_plugin():
-    return Plugin("toy", "toy.nothing:Handler", commands={"toy": ("toy.program:toy", "Show toys.", "Looking")},
+    return Plugin("toy", "toy.nothing:Handler", commands={"toy": ("toy.program:toy", "Show toys.", "More")},
                   context="toy.words:section", explain="toy.words:explain")
 """
 PROGRAM = "import click\n@click.command()\ndef toy():\n    click.echo('toys')\n"
@@ -77,14 +77,14 @@ def test_a_name_that_is_taken_is_left_out_and_reported() -> None:
     """The engine's commands come first, then the plugins in their order."""
 
     def offer(name: str, commands: tuple[str, ...], order: int = 50) -> Plugin:
-        return Plugin(name, "x:y", commands=dict.fromkeys(commands, (name, "X.", "Looking")), order=order)
+        return Plugin(name, "x:y", commands=dict.fromkeys(commands, (name, "X.", "More")), order=order)
 
     found = FoundPlugins(
         (offer("a", ("toy",), 60), offer("b", ("status", "toy"))),
         (Degradation("handler.broken", "d cannot be loaded"),),
     )
     made = make_plugin_table(found)
-    assert made.commands == {"toy": ("b", "X.", "Looking")}
+    assert made.commands == {"toy": ("b", "X.", "More")}
     assert [what.split(" is ")[0] for what in made.broken] == [
         "d cannot be loaded",
         "the command status of b",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -39,11 +40,17 @@ def test_every_commands_help_has_an_example_that_is_a_command(cli: Cli, name: st
 
 
 def test_the_list_is_by_group_and_names_the_exit_codes(cli: Cli) -> None:
-    """Issue "Exit codes documented"; the groups and commands are listed in the order in which a newcomer needs them."""
+    """Issue "Exit codes documented"; at most 25 commands in four groups, and all of them with `help --all`."""
     said = cli.run("--help")
-    assert all(f"  {name} " in said.out for name in TABLE) and "75 something is parked" in said.out
-    places = [said.out.index(part) for part in ("Running:", "  run ", "Looking:", "  status ", "Care:")]
-    assert places == sorted(places)
+    assert "75 something is parked" in said.out
+    groups = ("See it:", "  status ", "Decide:", "  review ", "Run it:", "  run ", "More:", "  lesson ")
+    places = [said.out.index(part) for part in groups]
+    assert places == sorted(places) and "Others:" not in said.out
+    listed = re.findall(r"^  (\w+)  ", said.out, re.MULTILINE)
+    assert len(listed) <= 25
+    whole = cli.run("help", "--all").out
+    assert whole.index("Others:") > whole.index("More:")
+    assert all(f"  {name} " in whole for name in {*TABLE, *listed})
 
 
 def test_version(cli: Cli) -> None:

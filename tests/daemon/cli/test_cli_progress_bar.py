@@ -1,4 +1,4 @@
-"""A progress bar is only shown on a terminal, on standard error."""
+"""Progress is only shown on a terminal, on standard error."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ with show_progress("reading") as advance:
 
 
 def test_without_a_terminal_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
-    """Messages in a file or a pipe contain no bar, and rich is not imported for it."""
+    """Messages in a file or a pipe contain no progress."""
     with show_progress("reading") as advance:
         advance(1, 2)
     assert tuple(capfd.readouterr()) == ("", "")
 
 
 def test_on_a_terminal_it_is_on_standard_error() -> None:
-    """Standard output has the data only."""
+    """Standard output has the data only, and the line is erased in the end."""
     master, slave = pty.openpty()
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT],
@@ -42,4 +42,4 @@ def test_on_a_terminal_it_is_on_standard_error() -> None:
     shown = os.read(master, 65536).decode()
     os.close(master)
     assert done.stdout == b"data\n"
-    assert "reading" in shown and "100%" in shown
+    assert "reading: 1 of 4" in shown and "reading: 4 of 4" in shown and shown.endswith("\r\x1b[K")

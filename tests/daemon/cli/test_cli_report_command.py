@@ -27,7 +27,7 @@ def test_it_writes_a_private_file_and_prints_its_path(cli: Cli) -> None:
     assert file == cli.home.parent / "cache/tacitd/report.html"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     page = file.read_text()
-    assert "nothing was learned in this time" in page and str(cli.home) in page
+    assert "Nothing was learned or changed in this time" in page and str(cli.home) in page
     assert not cli.state.exists()
     assert cli.run("report", "--all").code == 0 and "All projects" in file.read_text()
 

@@ -103,3 +103,10 @@ def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path) -> N
     assert f"{file} is a file where a directory belongs: move it away" in said.out + said.err
     assert "`tacitd run` starts one" not in said.err
     assert cli.run("status", "--json").json["running"] is False
+
+
+def test_watching_needs_a_terminal(cli: Cli) -> None:
+    """In a pipe it would print without end."""
+    for arguments in (["--watch"], ["--watch", "--json"]):
+        said = cli.run("status", *arguments)
+        assert said.code == 2 and "needs a terminal" in said.err and "tacitd log -f" in said.err

@@ -126,6 +126,13 @@ def test_a_misspelt_name_is_refused(tmp_path: Path, toml: str, environ: dict[str
         read(tmp_path, toml, **environ)
 
 
+@pytest.mark.parametrize("name", ["TACITD_SESION__IDLE", "tacitd_sesion__idle", "Tacitd_Sesion__idle"])
+def test_a_misspelt_section_is_refused_in_any_case_of_letters(tmp_path: Path, name: str) -> None:
+    """Settings are read in any case of letters, so a misspelt one is refused in any."""
+    with pytest.raises(ConfigError, match=f"{name} is not a setting of tacitd"):
+        load_config(tmp_path / "config.toml", {name: "1"})
+
+
 def test_variables_that_are_no_configuration_pass(tmp_path: Path) -> None:
     """TACITD_STATE_DIR and the other variables for paths are not settings."""
     read(tmp_path, STATE_DIR="/x", CONFIG="/y", SOCKET="/z", CHILD="1", STAND_IN="1")

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from support_model import House, why
 from support_waiting import PATIENCE, is_gone, starts_when, until
+from tacitd.model.locate import describe_missing
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.model.probe import describe_missing
 from tacitd.model.process import FinishedProcess, run_process
 
 pytestmark = pytest.mark.scenario

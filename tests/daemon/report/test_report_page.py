@@ -1,23 +1,33 @@
-"""The page: strangers' text stays text, and nothing can be loaded or run."""
+"""The page: strangers' text stays text, nothing can be loaded or run, and what has no data is left out."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import math
 import re
+from datetime import datetime
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.report.page import ROWS, STYLE, render_page
+from tacitd.report.page import ROWS, STYLE, format_value, render_page
 from tacitd.report.sections import (
+    MOST_BUCKETS,
     ReportSection,
     ReportSeries,
     ReportTable,
     describe_section,
+    make_buckets,
 )
+
+DAY = 86_400.0
+NOON = datetime(2026, 2, 18, 12).timestamp()
+TIMES = st.floats(0, 4e9)
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"' & \x1b[31m\u202e"
 TEXT = st.text(max_size=30) | st.sampled_from([HOSTILE, "</style>", "</title>", "]]>", "\udc80"])
@@ -82,24 +92,83 @@ def test_the_policy_allows_the_style_sheet_alone() -> None:
 
 
 def test_what_is_unknown_and_what_is_left_out_is_said() -> None:
-    """None is `unknown`; a long table is cut with a count; an empty one has its sentence."""
+    """None is `unknown`; a long table is cut with a count."""
     rows = tuple((f"row {number}", number) for number in range(ROWS + 7))
-    empty = ReportTable("Empty", ("a",), (), "nothing here")
-    page = render_page(
-        "a", "b", [section("c"), ReportSection("d", (ReportTable("", ("a", "b"), rows), empty))]
-    )
-    assert ">unknown</td>" in page and "nothing here" in page
+    page = render_page("a", "b", [section("c"), ReportSection("d", (ReportTable("", ("a", "b"), rows),))])
+    assert ">unknown</td>" in page
     assert "and 7 more" in page and f"row {ROWS - 1}<" in page and f"row {ROWS}<" not in page
 
 
+def test_a_section_without_data_is_not_on_the_page() -> None:
+    """A table without rows, a series of zeros, and their section with its note; a page of nothing has one sentence."""
+    empty = ReportTable("Empty table", ("a",), ())
+    zeros = ReportSeries("Empty series", (("2026-02-16", 0.0),))
+    page = render_page("a", "b", [ReportSection("No data", (empty, zeros), "A note"), section("c")])
+    assert not [word for word in ("No data", "A note", "Empty table", "Empty series") if word in page]
+    assert "<h2>c</h2>" in page
+    page = render_page("a", "b", [ReportSection("No data", (empty, zeros), "A note")])
+    assert "<h2>" not in page and "Nothing was learned or changed in this time." in page
+    kept = ReportSection("Half", (empty, ReportSeries("Some", (("x", 1.0),)))).keep_data()
+    assert kept is not None and [part.title for part in kept.parts] == ["Some"]
+
+
+@examples(90)
+@given(
+    st.lists(
+        st.floats(allow_nan=True, allow_infinity=True) | st.integers(-5, 10**18), min_size=1, max_size=30
+    )
+)
+def test_any_series_is_drawn_within_its_column(values: list[float]) -> None:
+    """One bar for each value, none wider than its column, and that of the largest is the widest."""
+    series = ReportSeries("Title", tuple((str(number), value) for number, value in enumerate(values)))
+    page = render_page("a", "b", [ReportSection("c", (series,))])
+    widths = [float(width) for width in re.findall(r'<rect width="([\d.]+)%"', page)]
+    assert len(widths) == (len(values) if series.has_data else 0)
+    assert all(0 <= width <= 100 for width in widths)
+    if widths and all(map(math.isfinite, values)):
+        assert widths[values.index(max(values))] == 100.0
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(3, "", "3"), (3.26, "", "3.3"), (1234, "", "1,234"), (0.416, "$", "$0.42"), (math.nan, "", "0")],
+)
+def test_values_are_written_for_people(value: float, unit: str, text: str) -> None:
+    """Whole numbers without a point, dollars with cents."""
+    assert format_value(value, unit) == text
+
+
 def test_the_json_form_has_the_same_values() -> None:
-    """For dashboards: every part with its kind."""
-    made = describe_section(section("x"))
+    """For dashboards: every part with its kind, also one without data."""
+    made = json.loads(json.dumps(describe_section(section("x"))))
     assert made["heading"] == made["note"] == "x"
-    assert made["parts"][0] == {
-        "kind": "series",
-        "title": "x",
-        "unit": "",
-        "points": [{"label": "x", "value": 1.0}],
-    }
-    assert made["parts"][1]["rows"] == [["x", 1], ["x", None]]
+    assert made["parts"][0] == {"kind": "series", "title": "x", "unit": "", "points": [["x", 1.0]]}
+    assert made["parts"][1]["kind"] == "table" and made["parts"][1]["rows"] == [["x", 1], ["x", None]]
+
+
+@examples(150)
+@given(TIMES, TIMES, st.lists(TIMES, max_size=20))
+def test_nothing_is_lost_and_nothing_counted_twice(since: float, now: float, times: list[float]) -> None:
+    """The sums of the buckets are the sum of all; the labels ascend without a double, and are few."""
+    buckets = make_buckets(since, now)
+    assert list(buckets.labels) == sorted(set(buckets.labels))
+    assert 1 <= len(buckets.labels) <= (130 if buckets.unit == "year" else MOST_BUCKETS)
+    counted = buckets.count((at, 1) for at in times)
+    assert sum(value for _, value in counted) == len(times)
+    assert tuple(label for label, _ in counted) == buckets.labels
+
+
+@pytest.mark.parametrize(("days", "unit", "number"), [(0, "week", 1), (90, "week", 14), (365, "month", 13)])
+def test_the_unit_follows_from_the_span(days: int, unit: str, number: int) -> None:
+    """Weeks up to half a year, then months, then years."""
+    buckets = make_buckets(NOON - days * DAY, NOON)
+    assert (buckets.unit, len(buckets.labels)) == (unit, number)
+    assert make_buckets(0.0, NOON).unit == "year"
+
+
+def test_a_week_begins_on_monday() -> None:
+    """The label is that Monday; a time outside the span counts to the nearest bucket."""
+    buckets = make_buckets(NOON - 14 * DAY, NOON)
+    assert buckets.labels == ("2026-02-02", "2026-02-09", "2026-02-16")
+    counted = dict(buckets.count([(NOON - 900 * DAY, 1), (1e17, 2), (-5.0, 4)]))
+    assert counted == {"2026-02-02": 5, "2026-02-09": 0, "2026-02-16": 2}

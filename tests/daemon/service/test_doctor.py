@@ -60,37 +60,24 @@ def test_with_everything_there_it_ends_with_0(cli: Cli, claude: StandIn) -> None
     assert sorted(p.name for p in cli.home.iterdir()) == [".claude"]
 
 
-def test_quick_starts_no_other_program(cli: Cli, claude: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--quick`: what is local and quick, with the same findings as the whole run; what it leaves out is said."""
-    whole = found(cli)
-    before = len(claude.calls())
-    monkeypatch.setattr("subprocess.Popen", lambda *_, **__: pytest.fail("a process was started"))
-    said = cli.run("doctor", "--quick", "--json")
-    assert said.code == 0 and "left out: the service" in said.err and "logged in" in said.err
-    quick = {one["id"]: one for one in said.json}
-    assert {"config.ok", "model.found", "state.writable", "disk.ok", "daemon.absent", "clock.ok"} <= set(
-        quick
-    )
-    assert len(claude.calls()) == before
-    assert quick.pop("model.found")["what"] == str(claude.program)
-    assert all(whole[id] == one for id, one in quick.items() if id != "disk.ok")
-    assert set(whole) - set(quick) >= {"model.login", "model.found"}
-
-
-def test_quick_fails_as_the_whole_run_does(cli: Cli) -> None:
-    """Without a client it ends with 1. Repairs and the model's question are no part of it."""
-    said = cli.run("doctor", "--quick")
-    assert said.code == 1 and "FAIL model.absent" in said.out and "left out: " in said.err
-    assert cli.run("doctor", "--quick", "--fix").code == cli.run("doctor", "--quick", "--model").code == 2
+@pytest.mark.parametrize("option", ["--fix", "--quick"])
+def test_it_only_looks(cli: Cli, option: str) -> None:
+    """A person's files keep their modes, also where TACITD_STATE_DIR names their folder; there is nothing to repair with."""
+    cli.state.mkdir(parents=True)
+    script = cli.state / "run.sh"
+    script.write_text("mine")
+    script.chmod(0o755)
+    assert cli.run("doctor", option).code == 2
+    assert "state.too-open" not in found(cli) and script.stat().st_mode & 0o777 == 0o755
 
 
 def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stopped or busy daemon: `--fix` must not remove its socket, and no other daemon is to be started."""
+    """A stopped or busy daemon: its socket is no leftover, and no other daemon is to be started."""
 
     def deaf(*_: object, **__: object) -> None:
         raise BusyError("the daemon did not answer within 3 s", "end it")
 
-    monkeypatch.setattr("tacitd.service.quick_checks.call_daemon", deaf)
+    monkeypatch.setattr("tacitd.service.machine_checks.call_daemon", deaf)
     here = found(cli)
     assert here["daemon.odd"]["severity"] == "error" and here["daemon.odd"]["hint"] == "end it"
     assert not {"daemon.absent", "socket.stale"} & here.keys()
@@ -174,7 +161,7 @@ def test_a_file_where_the_state_directory_belongs(cli: Cli, tmp_path: Path, belo
     cli.set(TACITD_STATE_DIR=str(file / below))
     one = found(cli)["state.no-directory"]
     assert (one["what"], one["hint"]) == (f"{file} is a file where a directory belongs", "move it away")
-    said = cli.run("doctor", "--fix")
+    said = cli.run("doctor")
     assert "chmod" not in said.out + said.err and file.stat().st_mode & 0o777 == 0o644
     assert "state.writable" not in said.out
 

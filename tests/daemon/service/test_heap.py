@@ -9,7 +9,7 @@ import pytest
 
 PROGRAM = """
 import sys, threading
-from tacitd.service.heap import limit_heap
+from tacitd.service.supervision import limit_heap
 if sys.argv[1] == "limited":
     limit_heap()
 def memory():
@@ -37,7 +37,7 @@ def test_large_blocks_of_all_threads_are_given_back() -> None:
 
 
 FRAGMENTS = """
-from tacitd.service.heap import return_memory
+from tacitd.service.supervision import return_memory
 def memory():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * 4096 / 2**20

@@ -49,14 +49,18 @@ def systemd(tmp_path: Path, run: Tools) -> Systemd:
 
 
 def test_install_twice_changes_nothing(tmp_path: Path, given: ServiceFacts) -> None:
-    """Issue: idempotent. The second time starts a stopped service and does not restart a running one."""
+    """Issue: idempotent. The second time leaves a running service alone and says so; it starts a stopped one."""
     run = Tools()
     made = systemd(tmp_path, run)
-    assert made.install(given, now=True)[0].startswith("wrote ")
+    done = made.install(given, now=True)
+    assert done[0].startswith("wrote ") and done[-1] == "started"
     assert run.words == ["show", "daemon-reload", "enable", "restart"]
     run.calls.clear()
-    assert made.install(given, now=True)[0].startswith("kept ")
-    assert run.words[-1] == "start"
+    done = made.install(given, now=True)
+    assert done[0].startswith("kept ") and done[-1] == "already running"
+    assert run.words == ["show", "is-active", "daemon-reload", "enable"]
+    stopped = systemd(tmp_path, Tools(**{"is-active": ToolExit(3, "inactive")}))
+    assert stopped.install(given, now=True)[-1] == "started"
 
 
 @pytest.mark.parametrize(
@@ -152,7 +156,8 @@ def test_launchd(tmp_path: Path, given: ServiceFacts) -> None:
     assert run.calls[3] == ("launchctl", "bootstrap", "gui/501", str(made.file))
     run.calls.clear()
     made.install(given, now=True)
-    assert run.words == ["print", "print", "kickstart"]
+    assert run.words == ["print", "print", "print", "kickstart"]
+    assert not made.is_running()
     made.restart()
     assert list(run.calls)[-1] == ("launchctl", "kickstart", "-k", "gui/501/dev.tacitd")
     assert made.uninstall() == [f"removed {made.file}"] and made.uninstall() == []

@@ -15,7 +15,7 @@ from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint, Handler, Plugin
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
-from tacitd.service.uninstall import STATE_FILES, uninstall_daemon
+from tacitd.service.uninstall import STATE_FILES, describe_removal, uninstall_daemon
 from tacitd.state.first_design import FILES
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock
@@ -85,6 +85,30 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
     left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
     assert left == mine
     assert f"kept {places.state_dir / 'notes.txt'}: it is not tacitd's" in said
+
+
+def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places: Paths) -> None:
+    """TACITD_STATE_DIR may be a folder with hooks, a model and handlers of the person's own: each is named."""
+    mine = [
+        "hooks/pre-commit",
+        "model/work/weights.bin",
+        "model/children/notes.md",
+        "handlers/learning/views.py",
+    ]
+    ours = [
+        "hooks/tacitd-hook",
+        "model/children/77.json",
+        "handlers/learning/log.jsonl",
+        "handlers/learning/1/x.json",
+    ]
+    for name in (*mine, *ours):
+        (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
+        (places.state_dir / name).write_text("mine")
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"learning": Footprint()}))
+    left = {str(p.relative_to(places.state_dir)) for p in places.state_dir.rglob("*") if p.is_file()}
+    assert left == set(mine)
+    for name in mine:
+        assert f"kept {places.state_dir / name}: it is not tacitd's" in said
 
 
 @pytest.mark.parametrize("purge", [False, True])
@@ -203,3 +227,16 @@ def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.M
     with acquire_lock(places.state_dir / "lock"), pytest.raises(UnavailableError):
         list(uninstall_daemon(places, None, purge=True))
     assert (places.state_dir / "budget.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "words"),
+    [
+        ("/home/me/.local/share/uv/tools/tacitd", "`uv tool uninstall tacitd`"),
+        ("/home/me/.local/share/pipx/venvs/tacitd", "`pipx uninstall tacitd`"),
+        ("/home/me/.local/share/tacitd/venv", "virtual environment /home/me/.local/share/tacitd/venv"),
+    ],
+)
+def test_who_installed_the_program_removes_it(prefix: str, words: str) -> None:
+    """A user of uv or pipx is told its command, and not to delete what it manages."""
+    assert words in describe_removal(prefix)

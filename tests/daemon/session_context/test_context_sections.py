@@ -21,7 +21,6 @@ from tacitd.session_context.context_request import (
     name_occasion,
 )
 from tacitd.session_context.context_sections import collect_sections, fence_sections
-from tacitd.session_context.effective_files import describe_file, judge_files
 
 HERE = Path("/home/ada/app")
 ANY = st.lists(st.sampled_from(["a", "B", " ", "\n", "🐙", "é", "<", "/", ">", "- x\n"])).map("".join)
@@ -110,9 +109,7 @@ def test_what_the_client_loads_is_known_to_sections(toys: ModuleType) -> None:
     files = [
         ContextFile(Path("/r/a.md"), "start", "# T\n- Use `pnpm`  always\n"),
         ContextFile(Path("/r/b.md"), "read", "* Never\n", learned=True),
-        ContextFile(
-            Path("/r/c.md"), "never", "- Lost\n- Never\n- Found\n", learned=True, why="excluded", meant=True
-        ),
+        ContextFile(Path("/r/c.md"), "never", "- Lost\n- Never\n- Found\n", learned=True, meant=True),
     ]
     toys.files = lambda request: files  # type: ignore[attr-defined]
 
@@ -124,13 +121,6 @@ def test_what_the_client_loads_is_known_to_sections(toys: ModuleType) -> None:
     made = collect_sections(plugins, ContextRequest(HERE))
     assert made.texts == {"a": "- Use pnpm always\n- - Never\n- Found"}
     assert made.request.withheld == {Path("/r/c.md")}
-    judged = list(judge_files(made.request, made.texts["a"]))
-    assert [(one.lines, one.by_client, one.by_context, one.missing) for one in judged] == [
-        (1, 1, 0, 0),
-        (3, 1, 1, 1),
-    ]
-    assert describe_file(judged[0]) == "1 line, loaded by the client when a file there is read"
-    assert "1 LOADED BY NOTHING (excluded)" in describe_file(judged[1])
 
 
 def test_a_cut_is_at_the_end_of_a_line() -> None:

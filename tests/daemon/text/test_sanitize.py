@@ -10,13 +10,9 @@ from unicodedata import category
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from idna import idnadata
-from rich._emoji_codes import EMOJI as EMOJI_NAMES
 
 from support_examples import examples
-from tacitd.text import characters
-from tacitd.text.characters import is_hidden
-from tacitd.text.sanitize import escape_hidden, find_control, sanitize_line, sanitize_text
+from tacitd.text.sanitize import escape_hidden, find_control, is_hidden, sanitize_line, sanitize_text
 
 EVERY = [chr(code) for code in range(sys.maxunicode + 1)]
 UNASSIGNED = [char for char in EVERY if category(char) in ("Co", "Cn")]
@@ -80,7 +76,7 @@ SCRIPTS = {
 }
 SEQUENCES = (
     "❤️ ❤︎ ☎️ ⚡️ ✔️ ©️ ™️ ‼️ ↔️ 1️⃣ #️⃣ *️⃣ 👍🏽 👩‍💻 👨🏿‍🚀 🧑‍🎄 👩‍❤️‍👨 👩‍❤️‍💋‍👩 👨‍👩‍👧‍👦 👩‍👦 🧑‍🧑‍🧒 🧑🏻‍🤝‍🧑🏿 🫱🏻‍🫲🏿 "
-    "🏳️‍🌈 🏳️‍⚧️ 🏴‍☠️ 🏴󠁧󠁢󠁥󠁮󠁧󠁿 🏴󠁧󠁢󠁳󠁣󠁴󠁿 🏴󠁧󠁢󠁷󠁬󠁳󠁿 🇩🇪 🇯🇵 🐕‍🦺 🐈‍⬛ 🐦‍⬛ 🐦‍🔥 🐻‍❄️ 👁️‍🗨️ 😮‍💨 😵‍💫 😶‍🌫️ 🙂‍↔️ 🙂‍↕️ 🍋‍🟩 🍄‍🟫 ⛓️‍💥 ❤️‍🔥 ❤️‍🩹 "
+    "🏳️‍🌈 🏳️‍⚧️ 🏴‍☠️ 🇩🇪 🇯🇵 🐕‍🦺 🐈‍⬛ 🐦‍⬛ 🐦‍🔥 🐻‍❄️ 👁️‍🗨️ 😮‍💨 😵‍💫 😶‍🌫️ 🙂‍↔️ 🙂‍↕️ 🍋‍🟩 🍄‍🟫 ⛓️‍💥 ❤️‍🔥 ❤️‍🩹 "
     "🏃‍♀️ 🏃🏽‍♀️‍➡️ 🚶‍➡️ 👩‍🦽‍➡️ 🕵️‍♂️ ⛹️‍♀️ ⛹🏿‍♂️ 👩‍⚕️ 👨🏾‍⚖️ 👩‍✈️ 👨‍🦰 👩🏻‍🦳 🧜‍♀️ 🧟‍♂️ 👯‍♀️ 🫨 🩷 🫩 🪉 🫆"
 )
 
@@ -104,7 +100,7 @@ def test_every_code_point_is_kept_or_removed(beside: str) -> None:
     tried = ASSIGNED + SURROGATES + (UNASSIGNED[::17] if beside == "x" else [])
     solid = [char for char in tried if not char.isspace() and char not in INTRODUCERS]
     wanted = beside.join("" if is_hidden(char) else char for char in solid)
-    needed = {"ب": "\u200c", "❤": "\ufe0e\ufe0f"}.get(beside, "")
+    needed = {"ب": "\u200c", "❤": "\u200d\ufe0e\ufe0f"}.get(beside, "")
     line = sanitize_line(beside.join(solid))
     same = "".join(char for char in line if char not in needed) == wanted
     # A difference of megabytes is not printed.
@@ -121,7 +117,7 @@ def test_every_awkward_code_point_in_context(context: str) -> None:
         assert not any(category(one) in ("Cc", "Cs", "Co", "Zl", "Zp") for one in line), ascii(line)
 
 
-@pytest.mark.parametrize("context", ["{}", "a{}b", " {} ", "1{}", "日{}本", "e\u0301{}e", "🏴{}x", "א{}ב"])
+@pytest.mark.parametrize("context", ["{}", "a{}b", " {} ", "1{}", "日{}本", "e\u0301{}e", "א{}ב"])
 def test_hidden_characters_carry_nothing(context: str) -> None:
     """No covert channel: the result is the same for every choice and number of hidden characters in a plain place."""
     left = carried(context)
@@ -130,7 +126,8 @@ def test_hidden_characters_carry_nothing(context: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("context", "states"), [("❤{}", 3), ("👩{}💻", 2), ("ب{}ب", 2), ("क्{}ष", 3), ("1{}\u20e3", 2)]
+    ("context", "states"),
+    [("❤{}", 3), ("🏴{}x", 3), ("👩{}💻", 4), ("ب{}ب", 2), ("क्{}ष", 3), ("1{}\u20e3", 2)],
 )
 def test_a_place_that_needs_a_hidden_character_takes_one(context: str, states: int) -> None:
     """A style of an emoji, a joiner of a script: what is drawn differs, and a run of them counts as one."""
@@ -161,14 +158,22 @@ def test_scripts_survive(script: str) -> None:
 
 
 def test_emoji_survive() -> None:
-    """Byte for byte: 2,800 known ones, and those of later versions than `unicodedata` has."""
-    emoji = {*SEQUENCES.split(), *EMOJI_NAMES.values()}
-    assert len(emoji) > 2800
+    """Byte for byte: sequences of every kind, each pictograph with its tones and styles, also of versions to come.
+
+    The tags of the flags of England, Scotland and Wales are not kept: a tag can carry words.
+    """
+    pictographs = [chr(code) for code in range(0x1F000, 0x1FB00)]
+    emoji = {*SEQUENCES.split(), *pictographs}
+    emoji |= {one + end for one in pictographs for end in ("\U0001f3fd", "\ufe0f", "\u200d\u2640\ufe0f")}
     assert [
         one for one in emoji if not sanitize_line(one) == sanitize_text(one) == one == escape_hidden(one)
     ] == []
     together = "".join(sorted(emoji))
     assert sanitize_line(together) == together
+    assert (
+        sanitize_line("\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f")
+        == "\U0001f3f4"
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,8 +188,8 @@ def test_emoji_survive() -> None:
         ("hid\U000e0041\U000e0042den\x00\x07", "hidden"),
         ("a\u200db \u2800\u3164\u115f\uffa0 c", "ab c"),
         ("1\ufe0f2\ufe0e x\ufe0f \ue000\U000f0000\ufdd0", "12 x"),
-        ("👩\u200d\u200d💻 🍎\u200d🍏", "👩💻 🍎🍏"),
-        ("کار\u200cها", "کارها"),  # the letter before does not join, so nothing is drawn differently
+        ("👩\u200d\u200d💻 🍎\u200dx", "👩\u200d💻 🍎x"),
+        ("کار\u200cها کا\u200c ر", "کار\u200cها کا ر"),
         ("\ud800x", "x"),
         ("z" + "\u0301\u0302\u0303\u0304\u0305\u0306" * 5, "z\u0301\u0302\u0303\u0304"),
         ("ก" + "\u0e49" * 40, "ก" + "\u0e49" * 8),
@@ -235,23 +240,11 @@ def test_find_control_names_the_place() -> None:
     assert [find_control(text) for text in ("ab\x00", "a\u202e", "\ud800", "a\x9bb")] == [2, 1, 0, 1]
 
 
-def test_tables_agree_with_other_implementations() -> None:
-    """Canonical_Combining_Class 9 as in `unicodedata`, Joining_Type as in `idna` (RFC 5892, A.1 and A.2)."""
-    kinds = {
-        kind: {code for span in spans for code in range(span >> 32, span & 0xFFFFFFFF)}
-        for kind, spans in idnadata.joining_types.items()
-    }
-    joins = {kind: {chr(code) for code in codes} for kind, codes in kinds.items()}
+def test_a_joiner_stays_after_a_virama() -> None:
+    """Of every script that `unicodedata` knows (Canonical_Combining_Class 9)."""
     for char in EVERY:
         if unicodedata.combining(char) == 9:
             assert sanitize_line(f"x{char}\u200dx") == f"x{char}\u200dx", ascii(char)
-        if category(char) == "Lo" and unicodedata.bidirectional(char) in ("AL", "R"):
-            assert ("\u200c" in sanitize_line(f"{char}\u200cب")) == (char in joins["D"] | joins["L"]), ascii(
-                char
-            )
-            assert ("\u200c" in sanitize_line(f"ب\u200c{char}")) == (char in joins["D"] | joins["R"]), ascii(
-                char
-            )
 
 
 def test_a_large_text_takes_linear_time() -> None:
@@ -275,4 +268,3 @@ def test_a_large_text_takes_linear_time() -> None:
 def test_the_tables_are_used() -> None:
     """A character class without a character would silently match nothing."""
     assert is_hidden("\U000e0100") and not is_hidden("\u0600") and not is_hidden("\U0001fae9")
-    assert "\u200d" in characters.describe_joiners() and characters.describe_emoji()

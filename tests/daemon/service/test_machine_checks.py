@@ -12,10 +12,8 @@ import pytest
 
 from support_claude import install_stand_in
 from support_cli import Cli
-from tacitd.files.locks import acquire_lock
-from tacitd.service import service_checks
+from tacitd.service import machine_checks
 from tacitd.service.finding import DoctorFinding
-from tacitd.service.fixes import apply_fixes
 from tacitd.service.managers import Systemd, ToolExit, parse_environment
 from tacitd.service.units import ServiceFacts
 from tacitd.state.paths import Paths
@@ -44,26 +42,26 @@ def test_the_services_file(tmp_path: Path) -> None:
 
     made = Systemd.for_user({}, tmp_path, run)
     given = ServiceFacts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
-    (one,) = service_checks.check_service(made, given)
+    (one,) = machine_checks.check_service(made, given)
     assert (one.id, one.hint) == ("service.absent", "run `tacitd service install`")
     made.install(given, now=False)
-    assert ids(service_checks.check_service(made, given)) == ["service.installed"]
+    assert ids(machine_checks.check_service(made, given)) == ["service.installed"]
     other_shell = ServiceFacts(
         given.program, given.home, given.log, {**given.environment, "PATH": "/other:/usr/bin"}
     )
-    assert ids(service_checks.check_service(made, other_shell)) == ["service.installed"]
+    assert ids(machine_checks.check_service(made, other_shell)) == ["service.installed"]
     assert ids(
-        service_checks.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))
+        machine_checks.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))
     ) == ["service.outdated"]
     made.file.write_text(made.file.read_text().replace("Nice=10", "Nice=1"))
-    assert ids(service_checks.check_service(made, given)) == ["service.edited"]
+    assert ids(machine_checks.check_service(made, given)) == ["service.edited"]
     made.file.write_bytes(b"\xff\xfe")
-    assert ids(service_checks.check_service(made, given)) == ["service.unreadable"]
+    assert ids(machine_checks.check_service(made, given)) == ["service.unreadable"]
 
 
 def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
     """No D-Bus, a container."""
-    (one,) = service_checks.check_service(
+    (one,) = machine_checks.check_service(
         Systemd.for_user({}, tmp_path, lambda argv: ToolExit(1, "no bus")), ServiceFacts((), "", "")
     )
     assert one.id == "service.absent" and "no bus" in one.what and "tacitd start" in one.hint
@@ -80,18 +78,18 @@ def test_a_client_that_moved(tmp_path: Path) -> None:
     """After an update of nvm the shell finds the client and the service does not."""
     claude = install_stand_in(tmp_path / "v22")
     shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
-    (one,) = service_checks.check_client("claude", shell, old)
+    (one,) = machine_checks.check_client("claude", shell, old)
     assert (
         one.id == "service.client-moved"
         and one.severity == "error"
         and one.hint == "run `tacitd service install`"
     )
-    assert ids(service_checks.check_client("claude", shell, shell)) == []
+    assert ids(machine_checks.check_client("claude", shell, shell)) == []
 
 
 def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """The projects in the last status. A deleted project or a malformed snapshot is not an error."""
-    assert ids(service_checks.check_projects(places)) == ["project.writable"]
+    assert ids(machine_checks.check_projects(places)) == ["project.writable"]
     shut, fine = places.home / "shut", places.home / "fine"
     shut.mkdir()
     fine.mkdir()
@@ -99,11 +97,11 @@ def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.Monke
     (places.state_dir / "status.json").write_text(json.dumps({"slices": {"a": {"projects": named}, "b": 7}}))
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = service_checks.check_projects(places)
+    (one,) = machine_checks.check_projects(places)
     assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
     for text in ("", "[]", '{"slices": 1}', '{"slices": {"a": {"projects": 3}}}'):
         (places.state_dir / "status.json").write_text(text)
-        assert ids(service_checks.check_projects(places)) == ["project.writable"]
+        assert ids(machine_checks.check_projects(places)) == ["project.writable"]
 
 
 def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,69 +112,53 @@ def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.
     (places.state_dir / "status.json").write_text(json.dumps({"slices": {}, "parked": rows}))
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = service_checks.check_projects(places)
+    (one,) = machine_checks.check_projects(places)
     assert one.id == "project.read-only" and str(shut) in one.what
     (places.state_dir / "status.json").write_text('{"parked": 3}')
-    assert ids(service_checks.check_projects(places)) == ["project.writable"]
+    assert ids(machine_checks.check_projects(places)) == ["project.writable"]
 
 
 def test_the_clock(places: Paths) -> None:
-    """A warning before the last run, or more than 400 days after the newest transcript."""
-    assert ids(service_checks.check_clock(places)) == ["clock.ok"]
+    """A warning before the last run."""
+    assert ids(machine_checks.check_clock(places)) == ["clock.ok"]
     snapshot = places.state_dir / "status.json"
     snapshot.write_text("{}")
     at = snapshot.stat().st_mtime
-    assert ids(service_checks.check_clock(places, at - 3600)) == ["clock.odd"]
-    (places.config_dir / "projects" / "p").mkdir(parents=True)
-    assert ids(service_checks.check_clock(places, at + 500 * 86400)) == ["clock.odd"]
-    assert ids(service_checks.check_clock(places, at + 300 * 86400)) == ["clock.ok"]
+    assert ids(machine_checks.check_clock(places, at - 3600)) == ["clock.odd"]
+    assert ids(machine_checks.check_clock(places, at + 500 * 86400)) == ["clock.ok"]
 
 
 def test_the_sockets_place(places: Paths) -> None:
     """Nothing, a leftover, a regular file."""
-    assert ids(service_checks.check_socket(places, answered=False)) == []
+    assert ids(machine_checks.check_socket(places)) == []
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(places.socket))
-    assert ids(service_checks.check_socket(places, answered=False)) == ["socket.stale"]
-    assert ids(service_checks.check_socket(places, answered=True)) == []
+    assert ids(machine_checks.check_socket(places)) == ["socket.stale"]
     places.socket.unlink()
     places.socket.write_text("")
-    assert ids(service_checks.check_socket(places, answered=False)) == ["socket.taken"]
-    assert list(apply_fixes(places)) == [] and places.socket.exists()
+    assert ids(machine_checks.check_socket(places)) == ["socket.taken"]
 
 
-def test_a_file_at_the_sockets_place_keeps_its_mode(places: Paths) -> None:
-    """It is a person's file: `doctor` neither reports its mode nor changes it."""
-    inside = Paths(
-        places.home, places.config_dir, places.state_dir, places.config_file, places.state_dir / "notes.txt"
-    )
-    for name in ("notes.txt", "tacitd.sock"):
-        (places.state_dir / name).write_text("mine")
-        (places.state_dir / name).chmod(0o644)
-    assert ids(service_checks.check_modes(inside)) == [] and list(apply_fixes(inside)) == []
-    for name in ("notes.txt", "tacitd.sock"):
-        assert (places.state_dir / name).stat().st_mode & 0o777 == 0o644
-
-
-def test_mending_what_is_safe(places: Paths) -> None:
-    """Modes of its own files, a leftover socket; never while a daemon runs, and never the target of a link."""
+def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
+    """TACITD_STATE_DIR may be a folder with a person's files: neither their modes nor their execute bits are a finding, and
+    doctor changes none."""
+    places.state_dir.chmod(0o755)
     outside = places.home / "outside"
     outside.write_text("")
-    outside.chmod(0o644)
     (places.state_dir / "link").symlink_to(outside)
+    mine = [places.state_dir / name for name in ("run.sh", "tacitd.sock", "handlers/web/app.json")]
+    for file in mine:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("mine")
+        file.chmod(0o755)
     log = places.state_dir / "budget.jsonl"
     log.write_text("{}\n")
+    log.chmod(0o600)
+    assert ids(machine_checks.check_modes(places)) == []
     log.chmod(0o644)
-    places.state_dir.chmod(0o755)
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(str(places.socket))
-    assert ids(service_checks.check_modes(places)) == ["state.too-open"]
-    with acquire_lock(places.state_dir / "lock"):
-        list(apply_fixes(places))
-        assert places.socket.exists()
-    assert list(apply_fixes(places)) == [f"removed {places.socket}"]
-    assert ids(service_checks.check_modes(places)) == [] and outside.stat().st_mode & 0o777 == 0o644
-    assert (log.stat().st_mode & 0o777, places.state_dir.stat().st_mode & 0o777) == (0o600, 0o700)
+    (finding,) = machine_checks.check_modes(places)
+    assert finding.id == "state.too-open" and finding.hint == f"`chmod go-rwx {log}`"
+    assert {file.stat().st_mode & 0o777 for file in mine} == {0o755} and log.stat().st_mode & 0o777 == 0o644
 
 
 @pytest.fixture
