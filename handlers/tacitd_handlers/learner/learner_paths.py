@@ -1,13 +1,13 @@
-"""The paths of the learner's files, from the environment and the configuration.
+"""Where the learner's files are, and in which directories a session start gets the learner's blocks.
 
-Without pydantic, because a session start waits for `tacitd learner context`. Nothing is opened but the configuration
-file.
+Without pydantic and almost without imports, because every session start calls `build_section`. Nothing is opened but the
+configuration file and the state.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,14 @@ from msgspec import Struct
 from tacitd.state import paths
 
 if TYPE_CHECKING:
-    from tacitd.errors import ConfigError
     from tacitd.handler import Footprint
-    from tacitd_handlers.learner.review_dates import ReviewPlan
+    from tacitd.session_context.context_request import ContextRequest
 
 PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
 SESSION_STATE = "leetcode-session-state.md"
 PREFIX = "TACITD_LEARNER__"
+SHARE = 5_000
+"""Characters of `tacitd context` that the learner takes at most."""
 
 
 class LearnerPaths(Struct, frozen=True):
@@ -37,6 +38,11 @@ class LearnerPaths(Struct, frozen=True):
     user: Path
     """The person's home directory, for `~`."""
 
+    @property
+    def state(self) -> Path:
+        """The file with what tacitd knows besides the two files."""
+        return self.home / "learner.json"
+
 
 def resolve_paths(
     environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
@@ -44,8 +50,8 @@ def resolve_paths(
     """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
     base, user = paths.config_dir(environ), paths.find_home(environ)
     return LearnerPaths(
-        _named(profile, user) or base / PROFILE,
-        _named(ledger, user) or base / LEDGER,
+        expand_path(profile, user) if profile else base / PROFILE,
+        expand_path(ledger, user) if ledger else base / LEDGER,
         base / SESSION_STATE,
         home or paths.state_dir(environ) / "handlers" / "learner",
         user,
@@ -64,72 +70,29 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
     A file that is not TOML counts as empty: `tacitd config check` reports it, and a session start must not fail for
     it.
     """
-    found = dict(_section(paths.config_file(environ)))
-    for name, value in environ.items():
-        if name.upper().startswith(PREFIX):
-            found[name[len(PREFIX) :].lower()] = value
-    return found
+    file, section = paths.config_file(environ), {}
+    if file.exists():
+        import tomllib  # most people have no such file
+
+        try:
+            section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
+        except (OSError, ValueError):
+            section = {}
+    found = dict(section) if isinstance(section, dict) else {}
+    variables = {name.upper(): value for name, value in environ.items()}
+    return found | {
+        name[len(PREFIX) :].lower(): value for name, value in variables.items() if name.startswith(PREFIX)
+    }
 
 
-def read_plan(environ: Mapping[str, str]) -> ReviewPlan:
-    """How intervals grow, as configured. Raises ConfigError that names the key."""
-    from tacitd_handlers.learner.review_dates import ReviewPlan
-
-    given = read_section(environ)
-    grows, longest = given.get("grow_only_when_due", False), given.get("longest_interval")
-    if isinstance(grows, str) and grows.lower() in ("true", "1", "yes", "on", "false", "0", "no", "off"):
-        grows = grows.lower() in ("true", "1", "yes", "on")
-    if isinstance(longest, str) and longest.isdecimal():
-        longest = int(longest)
-    if not isinstance(grows, bool):
-        raise _make_error("grow_only_when_due", grows, "it is true or false")
-    if longest is not None and (isinstance(longest, bool) or not isinstance(longest, int) or longest < 1):
-        raise _make_error("longest_interval", longest, "it is a number of days, 1 or more")
-    return ReviewPlan(grows, longest)
-
-
-def _make_error(key: str, given: object, what: str) -> ConfigError:
-    from tacitd.errors import ConfigError
-
-    return ConfigError(
-        f"learner.{key} = {given!r} is not allowed: {what}", "`tacitd config show` lists all settings"
-    )
+def expand_path(text: str, user: Path) -> Path:
+    """An absolute path from the configuration, with `~/` for the person's home directory. Links stay as they are."""
+    return Path(os.path.abspath(os.fspath(user) + text[1:] if text.startswith("~/") else text))  # noqa: PTH100
 
 
 def shorten_path(path: Path, user: Path) -> str:
     """The path with `~/` for the person's home directory."""
     return f"~/{path.relative_to(user)}" if path.is_relative_to(user) else str(path)
-
-
-def quote_path(shortened: str) -> str:
-    """A path of `shorten_path`, quoted for a shell, which still expands `~/`."""
-    from shlex import quote
-
-    return f"~/{quote(shortened[2:])}" if shortened.startswith("~/") else quote(shortened)
-
-
-def expand_path(text: str, environ: Mapping[str, str]) -> Path:
-    """An absolute path from the configuration, with `~/` for the person's home directory."""
-    return _named(text, paths.find_home(environ)) or paths.find_home(environ)
-
-
-def _section(file: Path) -> Mapping[str, Any]:
-    if not file.exists():
-        return {}
-    import tomllib  # most people have no such file
-
-    try:
-        section = tomllib.loads(file.read_text(encoding="utf-8")).get("learner", {})
-    except (OSError, ValueError):
-        return {}
-    return section if isinstance(section, dict) else {}
-
-
-def _named(text: str, user: Path) -> Path | None:
-    if not text:
-        return None
-    whole = os.fspath(user) + text[1:] if text.startswith("~/") else text
-    return Path(os.path.abspath(whole))  # noqa: PTH100 - links stay as they are
 
 
 def learner_footprint(environ: Mapping[str, str]) -> Footprint:
@@ -139,3 +102,44 @@ def learner_footprint(environ: Mapping[str, str]) -> Footprint:
     at = load_paths(environ)
     places = dict.fromkeys(file.parent for file in (at.profile, at.ledger, at.session_state))
     return Footprint([at.session_state], [at.ledger, at.profile], list(places))
+
+
+# the learner's section of `tacitd context`
+
+
+def build_section(request: ContextRequest) -> str:
+    """Return the blocks of the session start; "" where the person does not practise, and for a session that goes on."""
+    if request.occasion == "resume" or not is_practice_directory(request.cwd, os.environ):
+        return ""
+    from tacitd.clock import SystemClock
+    from tacitd_handlers.learner.session_start import build_context
+
+    at = load_paths(os.environ)
+    return build_context(at, request.session, SystemClock(), min(SHARE, request.budget)).text
+
+
+def is_practice_directory(cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the learner's blocks belong into the sessions of a directory (`learner.context`, `learner.directories`)."""
+    section, user = read_section(environ), paths.find_home(environ)
+    chosen, given = section.get("context", "taught"), section.get("directories", ())
+    if chosen == "always":
+        return True
+    names: Iterable[object] = given.split(",") if isinstance(given, str) else given
+    places = [expand_path(str(name).strip(), user) for name in names if str(name).strip()]
+    here = Path(os.path.realpath(cwd))
+    if any(here.is_relative_to(os.path.realpath(place)) for place in places):
+        return True
+    return chosen != "never" and any(here.is_relative_to(place) for place in _list_taught(environ))
+
+
+def _list_taught(environ: Mapping[str, str]) -> list[str]:
+    """The projects in which teaching sessions worked."""
+    file = load_paths(environ).state
+    if not file.exists():
+        return []
+    from tacitd_handlers.learner.learner_state import decode_state
+
+    try:
+        return decode_state(file.read_bytes()).places
+    except OSError:
+        return []

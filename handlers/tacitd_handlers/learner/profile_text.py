@@ -207,7 +207,7 @@ def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list
     return block
 
 
-def insert_weaknesses(profile: LearnerProfile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
+def insert_weaknesses(profile: LearnerProfile, entries: Sequence[Sequence[str]], *, resolved: bool) -> Splice:
     """The insertion of entries after the last active or the last resolved entry."""
     home = _home_section(profile, resolved=resolved)
     there = [one for one in profile.weaknesses if one.resolved is resolved and _is_in(home, one.span)]
@@ -246,11 +246,6 @@ def insert_session(profile: LearnerProfile, row_stamp: str, entry: Sequence[str]
     else:
         at = _after_text(profile, section.start + 1 if section else len(profile.lines))
     return Splice(Span(at, at), tuple(_spaced(profile, at, list(entry), tight=False)))
-
-
-def remove_span(span: Span) -> Splice:
-    """The removal of a span."""
-    return Splice(span)
 
 
 def _after_text(profile: LearnerProfile, at: int) -> int:

@@ -30,7 +30,6 @@ from tacitd_handlers.learner.profile_text import (
     insert_session,
     insert_weaknesses,
     parse_profile,
-    remove_span,
     restore_sections,
 )
 from tacitd_handlers.learner.vocabulary import STATUSES
@@ -312,7 +311,7 @@ def test_L_34_only_the_whole_header_starts_an_entry() -> None:
         assert not is_header(line)
     data = TEMPLATE + "\n".join(["", *SEED_SESSION, "", "### My own thoughts", "", "keep me", ""]).encode()
     profile = parse_profile(data)
-    after = apply_splices(profile, [remove_span(profile.sessions[0].own_span)])
+    after = apply_splices(profile, [Splice(profile.sessions[0].own_span)])
     assert b"### My own thoughts\n\nkeep me" in after and b"two-sum" not in after
 
 
@@ -362,11 +361,11 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
     entry = format_entry("edge:y", "misses y in loops", w)
     gone = profile.weaknesses[-1]
     splices = [
-        insert_weaknesses(profile, False, [entry]),
-        remove_span(profile.weaknesses[0].span),
-        remove_span(gone.span),
-        insert_weaknesses(profile, True, [profile.bare_lines(profile.weaknesses[1].span)]),
-        remove_span(profile.weaknesses[1].span),
+        insert_weaknesses(profile, [entry], resolved=False),
+        Splice(profile.weaknesses[0].span),
+        Splice(gone.span),
+        insert_weaknesses(profile, [profile.bare_lines(profile.weaknesses[1].span)], resolved=True),
+        Splice(profile.weaknesses[1].span),
     ]
     after = apply_splices(profile, splices)
     read = parse_profile(after)
