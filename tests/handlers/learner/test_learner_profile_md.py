@@ -26,7 +26,6 @@ from tacitd_handlers.learner.profile_text import (
     TEMPLATE,
     Splice,
     apply_splices,
-    find_missing,
     insert_session,
     insert_weaknesses,
     parse_profile,
@@ -114,7 +113,7 @@ def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
     once.
     """
     whole, names = restore_sections(data)
-    assert not find_missing(parse_profile(whole)) and set(names) <= {*SECTIONS, "Resolved"}
+    assert restore_sections(whole) == (whole, []) and set(names) <= {*SECTIONS, "Resolved"}
     assert restore_sections(whole) == (whole, [])
     left = iter(whole.decode("utf-8-sig").splitlines())
     assert all(line in left for line in data.decode("utf-8-sig").splitlines())
@@ -141,15 +140,14 @@ def test_L_02_which_sections_are_restored_where() -> None:
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
     """SPEC L-02, L-03: an example in About Me is not a place to write; an unbalanced fence there hides nothing."""
     fenced = b"## About Me\n\n```\n## Known Weaknesses\n```\n\n## Known Weaknesses\n\n### Resolved\n\n## Session History\n"
-    profile = parse_profile(fenced)
-    section = profile.find_section("Known Weaknesses")
-    assert section is not None and section.start == 6 and not find_missing(profile)
-    for half in (b"```\n", b"<!-- todo\n"):
-        assert not find_missing(parse_profile(b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]))
+    assert dict(parse_profile(fenced).sections)["Known Weaknesses"].start == 6
+    for half in (b"", b"```\n", b"<!-- todo\n"):
+        whole = fenced if not half else b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]
+        assert restore_sections(whole) == (whole, [])
 
 
 def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
-    """Issue, bad input: entries in a second section of a name are read; new ones go into the first."""
+    """Issue, bad input: entries in a second section of a name are read."""
     text = "\n".join([*SEED_SESSION, ""])
     data = (
         TEMPLATE.decode() + "\n" + text + "\n## Session History\n\n" + text.replace("two-sum", "lru")
@@ -292,7 +290,7 @@ def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> N
             profile, [insert_session(profile, each.stamp, format_session(each, observations))]
         )
     profile = parse_profile(data)
-    assert [held.session.problem for held in profile.sessions] == ["b", "a"] and not find_missing(profile)
+    assert [held.session.problem for held in profile.sessions] == ["b", "a"]
     assert [len(s) for s in (profile.sections, profile.weaknesses)] == [3, 0]
     words = "".join(c for c in observations.strip() or NOTHING_SAID if c.isalnum())
     said = profile.sessions[0].session.observations
