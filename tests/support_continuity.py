@@ -243,9 +243,9 @@ class World:
         )
 
 
-def run_job(world: World) -> None:
-    """Run the job that looks for sessions that paused."""
-    world.app.engine.dispatcher.post_event(Due("pauses"), "continuity")
+def run_job(world: World, name: str = "pauses") -> None:
+    """Run a job, otherwise the one that looks for sessions that paused."""
+    world.app.engine.dispatcher.post_event(Due(name), "continuity")
     world.settle(1)
 
 

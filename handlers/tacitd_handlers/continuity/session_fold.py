@@ -85,9 +85,7 @@ def _fold_record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     if record.text:
         known |= {"turns": now.turns + 1, "answered": True}
     if record.summary:
-        summary = end_of_compaction(record.summary)
-        known |= {"summary": summary, "summary_at": at, "compacted": True}
-        known["summary_turns"] = known.get("turns", now.turns)
+        known |= {"summary": end_of_compaction(record.summary), "compacted": True}
     now = replace(now, **known)
     if record.plan:
         now = _add_prompt(now, record.uuid, _name_plan(record.plan))

@@ -78,10 +78,6 @@ class TranscriptProgress(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     """The person's answers to questions of the assistant."""
     summary: str = ""
-    summary_at: float | None = None
-    """The time of the last record that the summary covers: seconds since 1970, UTC."""
-    summary_turns: int = 0
-    """The value of `turns` at that time."""
     written: Written = Written()
     """What was written to the file last."""
     decisions: tuple[Mapping[str, Any], ...] = ()

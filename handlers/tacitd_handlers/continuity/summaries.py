@@ -275,8 +275,11 @@ def summarise(
         last = now.last if now.last is not None else asked_at
         parsed = parse_answer(said.text, last, excerpt.times)
         if isinstance(parsed, SummaryAnswer):
-            made = {"summary": parsed.summary, "summary_at": now.last, "summary_turns": now.turns}
-            update(now.session, lambda one: replace(asked(one), decisions=parsed.decisions, **made))
+            made = parsed
+            update(
+                now.session,
+                lambda one: replace(asked(one), summary=made.summary, decisions=made.decisions),
+            )
             return Done()
         answer = parsed
     if now.tries + 1 < TRIES:

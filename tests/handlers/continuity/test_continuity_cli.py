@@ -178,7 +178,7 @@ def test_resume(run: Run, world: World) -> None:
     (world.project / "src").mkdir(exist_ok=True)
     text = run("resume", str(world.project / "src")).stdout
     assert text.splitlines() == [
-        "## The last session here (within the hour)", "Built the parser.", "It ended with:", "> You: go",
+        "## The last session here (just now)", "Built the parser.", "It ended with:", "> You: go",
         "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)", "Done: Plan",
         "Decided:", "- Use JWT, because: stateless",
     ]  # fmt: skip
@@ -187,7 +187,7 @@ def test_resume(run: Run, world: World) -> None:
     world.settle()
     text = run("resume").stdout
     assert text.splitlines() == [
-        "## The last session here (within the hour)", "It ended with:", "> You: hello",
+        "## The last session here (just now)", "It ended with:", "> You: hello",
         "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
     ]  # fmt: skip
     assert last_session.build_section(ContextRequest(world.project, 9000)) == text.rstrip("\n")
@@ -327,7 +327,7 @@ def test_a_session_from_the_future_is_not_the_last(run: Run, world: World) -> No
         "far", world.file(id) | {"sessionId": "far", "startedAt": far, "lastActiveAt": far, "tasks": []}
     )
     assert run("resume").stdout.startswith(
-        "## The last session here (within the hour)\nIt ended with:\n> You: go\n"
+        "## The last session here (just now)\nIt ended with:\n> You: go\n"
     )
     assert run("show").stdout.startswith(id)
     world.store.session_path(id).unlink()
@@ -365,7 +365,7 @@ def test_an_unreadable_last_session_is_named(run: Run, world: World) -> None:
     world.clock.advance(3600)
     begin(world, "three")
     path.write_bytes(b"{")  # an older one is not the one to resume
-    assert run("resume").stdout.startswith("## The last session here (within the hour)")
+    assert run("resume").stdout.startswith("## The last session here (just now)")
     assert str(path) in run("resume").stderr
     for id in ("one", "three"):
         world.store.session_path(id).unlink()
@@ -379,7 +379,7 @@ def test_an_unreadable_session_of_nobody(run: Run, world: World) -> None:
     path = world.put("other", {})
     path.write_bytes(b"{")
     os.utime(path, (world.clock.wall + 60, world.clock.wall + 60))
-    assert run("resume").stdout.startswith("## The last session here (within the hour)")
+    assert run("resume").stdout.startswith("## The last session here (just now)")
     assert f"cannot read: {path}" in run("resume").stderr
     assert str(path) not in last_session.build_section(ContextRequest(world.project, 9000))
     world.put("other", {"projectPath": str(world.git("elsewhere")), "tasks": 3})

@@ -310,31 +310,6 @@ def test_the_file_has_no_key_of_tacitds_own(world: World) -> None:
     assert world.file("s2")["summary"] == "Theirs."
 
 
-def test_an_older_summary_says_how_old_it_is(world: World) -> None:
-    """P-26: after newer turns the last prompt and answer come first, and the summary's distance from the end is named."""
-    world.type("s1", "go")
-    compact(world, "Week dates.")
-    world.settle()
-    assert resume(world)[1:3] == ["Week dates.", "It ended with:"]
-    world.clock.advance(3 * 3600)
-    world.type("s1", "and now the leap seconds")
-    world.say("s1", "They are done.")
-    world.settle()
-    assert resume(world)[1:] == [
-        "It ended with:", "> You: go", "> You: and now the leap seconds", "> Assistant: They are done.",
-        "Summary from 1 answer and 3 h before the end:", "Week dates.",
-    ]  # fmt: skip
-    compact(world, "Leap seconds.")
-    world.settle()
-    assert resume(world)[1] == "Leap seconds."
-    world.put("s1", world.file("s1") | {"summary": "Mine."})
-    go_on(world)
-    assert resume(world)[1] == "Mine."
-    compact(world, "The release.")
-    go_on(world)
-    assert resume(world)[1:3] == ["Mine.", "Since then, 1 answer before the end: The release."]
-
-
 # --- plans -----------------------------------------------------------------------------------------------------------
 
 
