@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
-from tacitd.text.converter import Converter
+from tacitd.text.converter import Converter, describe_mismatch
 from tacitd_handlers.continuity.session_progress import (
     OURS,
     Items,
@@ -80,7 +80,7 @@ def find_fault(document: Json) -> str:
     try:
         found: _Session = _SESSION.convert(document)
     except ValidationError as error:
-        return _explain(error)
+        return describe_mismatch(error)
     times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
     for number, task in enumerate(found.tasks):
         times |= {
@@ -101,14 +101,8 @@ def find_list_fault(document: Json) -> str:
     try:
         _LISTS.convert(document)
     except ValidationError as error:
-        return _explain(error)
+        return describe_mismatch(error)
     return ""
-
-
-def _explain(error: ValidationError) -> str:
-    """The message of msgspec with the place first."""
-    what, _, place = str(error).partition(" - at `$.")
-    return f"{place.rstrip('`')}: {what}" if place else what
 
 
 def find_dangling(document: Json) -> list[str]:
