@@ -326,9 +326,7 @@ def test_a_session_from_the_future_is_not_the_last(run: Run, world: World) -> No
     world.put(
         "far", world.file(id) | {"sessionId": "far", "startedAt": far, "lastActiveAt": far, "tasks": []}
     )
-    assert run("resume").stdout.startswith(
-        "## The last session here (just now)\nIt ended with:\n> You: go\n"
-    )
+    assert run("resume").stdout.startswith("## The last session here (just now)\nIt ended with:\n> You: go\n")
     assert run("show").stdout.startswith(id)
     world.store.session_path(id).unlink()
     assert run("resume").stdout.startswith("## The last session here (at an unknown time)")
