@@ -105,7 +105,7 @@ def _list_summary(document: Json, state: TranscriptProgress | None) -> list[str]
 def _quote_end(state: TranscriptProgress) -> list[str]:
     """The last words of the session, as a quotation."""
     *earlier, prompt = state.typed or ("",)
-    if state.replied and state.answered:
+    if state.replied and (state.answered or state.replied not in state.said):
         prompt = f'{prompt} (asked: "{state.replied}")'
     yours, answer = [f"You: {prompt}"] if prompt else [], [f"Assistant: {state.said}"] if state.said else []
     turns = [f"You: {line}" for line in earlier] + (

@@ -7,7 +7,7 @@ file stays until the client changes the same field, and tasks, notes, decisions 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, ValidationError
@@ -138,8 +138,6 @@ def apply_progress(document: Json | None, before: TranscriptProgress, now: Trans
         document = with_summary(document, now.summary)
     document["tasks"] = _apply_tasks(document["tasks"], written.items, now.items, now.last, is_unsure)
     document["decisions"] = add_decisions(document["decisions"], now.decisions)
-    fresh = (note for note in now.notes if note not in written.notes)
-    document["context"] = add_notes(document["context"], fresh, own={*now.notes, *written.notes})
     return document
 
 
@@ -245,14 +243,9 @@ def with_summary(document: Json, summary: str) -> Json:
     return made
 
 
-def add_notes(have: Sequence[str], more: Iterable[str], own: Collection[str] = ()) -> list[str]:
-    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once.
-
-    `own`: the notes that may be dropped, because tacitd wrote them.
-    """
-    notes = [*have, *(note for note in dict.fromkeys(more) if note not in have)]
-    dropped = [note for note in notes if note in own][: max(0, len(notes) - MAX_CONTEXT_NOTES)]
-    return [note for note in notes if note not in dropped]
+def add_note(have: Sequence[str], note: str) -> list[str]:
+    """Return the last twenty notes, with a new one at the end (SPEC P-24). Each occurs once."""
+    return [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]
 
 
 def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:

@@ -11,7 +11,6 @@ import pytest
 
 from support_continuity import World
 from tacitd.clock import utc_millis
-from tacitd_handlers.continuity import cli
 from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.store import SessionStore
 
@@ -236,33 +235,6 @@ def test_a_persons_notes_stay_whatever_they_begin_with(world: World) -> None:
         "> Assistant: New.",
         "Noted:",
         *(f"- {one}" for one in mine),
-    ]
-
-
-def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P-24: the limit drops tacitd's notes, oldest first, and none of a person's; `resume` says how many more there are."""
-    for name, value in world.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(world.project)
-    world.type("s1", "go")
-    for n in range(3):
-        world.use("s1", "AskUserQuestion", {}, "answered", data={"answers": {f"Which for {n}?": "this"}})
-    world.settle()
-    mine = [f"mine {n}" for n in range(19)]
-    world.put("s1", world.file("s1") | {"context": [*mine, *world.file("s1")["context"]]})
-    go_on(world)
-    assert world.file("s1")["context"] == [*mine, "Which for 2? this"]
-    for note in ("more 1", "more 2"):
-        cli.note.main([note], standalone_mode=False)
-    world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "by hand"]})
-    for _ in range(2):
-        go_on(world)
-        assert world.file("s1")["context"] == [*mine, "more 1", "more 2", "by hand"]
-    assert resume(world)[-4:] == [
-        "- more 1",
-        "- more 2",
-        "- by hand",
-        "- … and 17 more: `tacitd sessions show`",
     ]
 
 
