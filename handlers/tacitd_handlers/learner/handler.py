@@ -47,7 +47,6 @@ class LearnerHandler(BaseHandler):
         """The counts of the two files, as of the last look."""
         self._places: set[str] = set()
         """The projects of teaching sessions that are noted."""
-        self._recorded = 0
         self._first = True
         self._store: LearnerStore
         self._settings: LearnerSettings
@@ -137,8 +136,7 @@ class LearnerHandler(BaseHandler):
         report = parse_report(given)
         with self._store.locked():
             at = self._store.stamp_session(report.session or session, report.stamp, began)
-            made = record_problem(self._store, report, at, self._settings.plan)
-        self._recorded += not made.again
+            record_problem(self._store, report, at, self._settings.plan)
 
     def _note_place(self, event: TranscriptGrew, began: str) -> None:
         """Note the project of a teaching session: later sessions there get the learner's blocks at their start."""
@@ -235,9 +233,4 @@ class LearnerHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """The counts of the two files, the learner's retests and pending entries, and the refused reports."""
         with self._lock:
-            return {
-                **self._shown,
-                "recorded": self._recorded,
-                "teaching_sessions": len(self._teaching),
-                "refused": list(self._refused),
-            }
+            return {**self._shown, "refused": list(self._refused)}
