@@ -35,7 +35,7 @@ def make_plugin() -> Plugin:
                 "Looking",
             )
         },
-        context=f"{here}.learner_paths:build_section",
+        context=f"{here}.context_section:build_section",
         context_order=80,  # after the short sections, whose texts are the same in every session
         context_budget=5_000,
         status_lines=f"{here}.notices:format_status_lines",

@@ -1,13 +1,12 @@
-"""Where the learner's files are, and in which directories a session start gets the learner's blocks.
+"""Where the learner's files are, from the environment and the configuration.
 
-Without pydantic and almost without imports, because every session start calls `build_section`. Nothing is opened but the
-configuration file and the state.
+Without pydantic, because a session start waits for it. Nothing is opened but the configuration file.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +16,10 @@ from tacitd.state import paths
 
 if TYPE_CHECKING:
     from tacitd.handler import Footprint
-    from tacitd.session_context.context_request import ContextRequest
 
 PROFILE, LEDGER = "leetcode-teacher-profile.md", "leetcode-teacher-ledger.md"
 SESSION_STATE = "leetcode-session-state.md"
 PREFIX = "TACITD_LEARNER__"
-SHARE = 5_000
-"""Characters of `tacitd context` that the learner takes at most."""
 
 
 class LearnerPaths(Struct, frozen=True):
@@ -102,44 +98,3 @@ def learner_footprint(environ: Mapping[str, str]) -> Footprint:
     at = load_paths(environ)
     places = dict.fromkeys(file.parent for file in (at.profile, at.ledger, at.session_state))
     return Footprint([at.session_state], [at.ledger, at.profile], list(places))
-
-
-# the learner's section of `tacitd context`
-
-
-def build_section(request: ContextRequest) -> str:
-    """Return the blocks of the session start; "" where the person does not practise, and for a session that goes on."""
-    if request.occasion == "resume" or not is_practice_directory(request.cwd, os.environ):
-        return ""
-    from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.session_start import build_context
-
-    at = load_paths(os.environ)
-    return build_context(at, request.session, SystemClock(), min(SHARE, request.budget)).text
-
-
-def is_practice_directory(cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the learner's blocks belong into the sessions of a directory (`learner.context`, `learner.directories`)."""
-    section, user = read_section(environ), paths.find_home(environ)
-    chosen, given = section.get("context", "taught"), section.get("directories", ())
-    if chosen == "always":
-        return True
-    names: Iterable[object] = given.split(",") if isinstance(given, str) else given
-    places = [expand_path(str(name).strip(), user) for name in names if str(name).strip()]
-    here = Path(os.path.realpath(cwd))
-    if any(here.is_relative_to(os.path.realpath(place)) for place in places):
-        return True
-    return chosen != "never" and any(here.is_relative_to(place) for place in _list_taught(environ))
-
-
-def _list_taught(environ: Mapping[str, str]) -> list[str]:
-    """The projects in which teaching sessions worked."""
-    file = load_paths(environ).state
-    if not file.exists():
-        return []
-    from tacitd_handlers.learner.learner_state import decode_state
-
-    try:
-        return decode_state(file.read_bytes()).places
-    except OSError:
-        return []

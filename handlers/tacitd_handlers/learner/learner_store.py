@@ -126,13 +126,16 @@ class LearnerStore:
 
     def check_editable(self) -> None:
         """Raise FileBusyError if an editor has the ledger or the profile open."""
-        for path in (self.places.ledger, self.places.profile) if self._guards.busy_files is not None else ():
+        busy_files = self._guards.busy_files
+        if busy_files is None:
+            return
+        for path in (self.places.ledger, self.places.profile):
             target = self._disk.resolve(path)
             try:
                 seen = self._disk.stat(target)
             except FileNotFoundError:
                 seen = None
-            self._guards.busy_files.check_file(target, seen)
+            busy_files.check_file(target, seen)
 
     def append_rows(self, rows: Sequence[LedgerRow], ledger: bytes) -> None:
         """Append rows to the ledger in one write; durable on return (SPEC L-37, L-54)."""

@@ -113,7 +113,12 @@ def _list_weaknesses(
         often = f"seen {count_noun(seen[tag], 'time')}" if tag is not None else "not in the ledger"
         last = f", last on {entry.failed[:10]}" if entry.failed else ""
         since = f", {entry.clean} clean since" if entry.clean else ""
-        one = {"label": entry.label, "tag": tag, "description": entry.description, "status": entry.status}
+        one: Json = {
+            "label": entry.label,
+            "tag": tag,
+            "description": entry.description,
+            "status": entry.status,
+        }
         one |= {"resolved": placed.resolved, "first": entry.first, "tested": entry.tested}
         one |= {"failed": entry.failed, "clean": entry.clean, "seen": seen.get(tag or "")}
         found.append(one | {"trajectory": f"{often}{last}{since}"})

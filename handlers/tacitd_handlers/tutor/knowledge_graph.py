@@ -175,8 +175,8 @@ def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> Gra
         id = "" if isinstance(one, str) else one.id
         objectives.append(Objective(id or make_objective_id(text), text))
     sections = []
-    for one in item.references_sections:
-        rid, loc = (one, "") if isinstance(one, str) else (one.rid, one.loc)
+    for section in item.references_sections:
+        rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
         base = references.get(rid, _ReferenceItem(rid))
         sections.append(Reference(rid, _clean(base.title), _clean(f"{base.where} {loc}").strip()))
     prerequisites = tuple(map(_clean, item.prerequisites))
