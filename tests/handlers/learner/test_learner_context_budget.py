@@ -17,7 +17,8 @@ from support_learner import Desk, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.context_section import SHARE, build_section, load_paths
+from tacitd_handlers.learner.context_section import SHARE, build_section
+from tacitd_handlers.learner.learner_paths import load_paths
 from tacitd_handlers.learner.learner_store import LearnerStore
 from tacitd_handlers.learner.notices import (
     find_retests,
