@@ -30,9 +30,8 @@ from tacitd_handlers.continuity.summaries import (
     is_worth_a_summary,
     summarise,
 )
-from tacitd_handlers.continuity.wanted_records import keep_wanted, read_session
 from tacitd_handlers.shared import decay
-from tacitd_handlers.shared.unwanted_places import is_unwanted
+from tacitd_handlers.shared.unwanted_places import is_unwanted, keep_wanted, read_session
 
 PRUNE, PAUSED = "sessions", "pauses"
 """Its jobs: remove old files; find sessions that paused."""

@@ -28,9 +28,9 @@ from tacitd_handlers.continuity.session_fold import end_of_compaction
 from tacitd_handlers.continuity.session_progress import Items, TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text
-from tacitd_handlers.continuity.wanted_records import read_session
 from tacitd_handlers.shared.model_json import find_objects
 from tacitd_handlers.shared.prompt_filling import fence_text
+from tacitd_handlers.shared.unwanted_places import read_session
 
 PAUSE = 3600.0
 """Seconds between two paid summaries of a session."""
