@@ -23,7 +23,7 @@ def with_status(status: str, count: int) -> Weakness:
 
 
 @pytest.mark.parametrize("status", STATUSES)
-def test_L_14_L_19_observed_again(status: str) -> None:
+def test_L_14_L_18_L_19_observed_again(status: str) -> None:
     """SPEC L-14, L-18, L-19, L-16's first column: recurring from every status; stamps set, streak emptied, N = 0."""
     w = record_failure(with_status(status, 2), T[9], "later")
     assert (w.status, w.tested, w.failed, w.streak, w.clean) == (RECURRING, T[9], T[9], "", 0)
@@ -38,7 +38,7 @@ def test_L_14_L_19_observed_again(status: str) -> None:
         (IMPROVING, (IMPROVING, IMPROVING, SHORT)),
     ],
 )
-def test_L_16_the_table(status: str, after: tuple[str, ...]) -> None:
+def test_L_16_L_20_the_table(status: str, after: tuple[str, ...]) -> None:
     """SPEC L-16: every cell for clean sessions, with N = 1, 2 and 3; L-20: new stays new at 1 and 2."""
     for count, wanted in enumerate(after):
         assert clean(with_status(status, count), T[9]).status == wanted
@@ -74,8 +74,8 @@ def test_L_22_a_session_counts_once() -> None:
 
 @examples(200)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=25))
-def test_L_16_the_invariants_of_any_course(course: list[tuple[bool, bool]]) -> None:
-    """SPEC L-16, L-13 to L-20: N = 0 exactly without a streak; resolved needs three; the first stamp never changes."""
+def test_L_08_L_16_the_invariants_of_any_course(course: list[tuple[bool, bool]]) -> None:
+    """SPEC L-08, L-16: N = 0 exactly without a streak; resolved needs three; the first stamp never changes."""
     w = start_weakness("edge:x", "2026-01-01T00:00", "first")
     for at, (seen, proved) in enumerate(course):
         stamp = f"2026-{2 + at // 28:02d}-{1 + at % 28:02d}T10:00"
