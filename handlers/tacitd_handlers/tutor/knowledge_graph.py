@@ -130,15 +130,15 @@ def check_graph(document: object) -> CheckedGraph:
     try:
         top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
     except ValidationError as error:
-        return CheckedGraph(None, [f"the file: {describe_mismatch(error)}"])
-    references = {one.id: one for one in top.references}
+        return CheckedGraph(None, [f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
+    references = {_clean(one.id): one for one in top.references}
     for number, item in enumerate(items, 1):
         try:
             found: _NodeItem = _NODE.convert(_drop_empty(item))
         except ValidationError as error:
             id = item.get("node_id") if isinstance(item, dict) else None
             name = f"the node {_clean(id)[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
-            faults.append(f"{name}: {describe_mismatch(error)}")
+            faults.append(f"{name}: {_clean(describe_mismatch(error))[:LONGEST]}")
             continue
         node = _make_node(found, references)
         unknown = {one.id for one in node.references} - references.keys()
@@ -177,6 +177,7 @@ def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> Gra
     sections = []
     for section in item.references_sections:
         rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
+        rid = _clean(rid)
         base = references.get(rid, _ReferenceItem(rid))
         sections.append(Reference(rid, _clean(base.title), _clean(f"{base.where} {loc}").strip()))
     prerequisites = tuple(map(_clean, item.prerequisites))

@@ -163,6 +163,15 @@ def test_json_is_read_with_tabs_and_escapes() -> None:
         parse_document("{nodes", is_json=True)
 
 
+def test_faults_of_a_strangers_graph_are_printable() -> None:
+    """DESIGN "Priorities": names of fields, ids and references reach the terminal without control characters."""
+    esc = "\x1b[2J"
+    nodes = [{f"x{esc}": "1"}, {"node_id": esc, "title": "A", "objectives": ["x"]}]
+    nodes.append({"node_id": "c", "title": "C", "objectives": ["x"], "references_sections": [esc]})
+    found = [*check_graph({"nodes": nodes}).faults, *check_graph({"nodes": nodes, esc: "1"}).faults]
+    assert len(found) == 4 and all(one.isprintable() for one in found)
+
+
 @given(st.text(max_size=300))
 @examples(200)
 def test_no_text_raises(text: str) -> None:
