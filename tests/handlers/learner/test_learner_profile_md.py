@@ -250,7 +250,7 @@ def test_half_edited_entries_keep_every_word() -> None:
 def test_L_32_the_seeds_session_is_its_own_image() -> None:
     """SPEC L-32: header, Gaps, Review, rule, observations."""
     session = parse_session(SEED_SESSION)
-    assert session is not None and not session.missing_lines
+    assert session is not None and session.ruled
     assert session.key == ("2026-02-19T14:30", "two-sum", "learning")
     assert (session.gaps, session.review) == ("edge:empty_input; edge:duplicate_values", "2026-02-22")
     one = row(
@@ -336,7 +336,7 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
     ):
         after = correct_entry(theirs, one)
         session = parse_session(after)
-        assert session is not None and not session.missing_lines
+        assert session is not None and session.ruled
         assert (session.verdict, session.gaps, session.review) == ("pass", "edge:x", "2026-02-26")
         assert "It went well.\nReally." in session.observations
         assert all(line in after for line in theirs if line.startswith("Time"))
