@@ -164,7 +164,9 @@ def test_L_13_L_15_L_17_the_life_of_a_weakness(practice: Practice) -> None:
         ("learning", "did_not_reach_solution", (1, 1, 1)),
     ],
 )
-def test_L_42_L_44_L_46_the_review_intervals(practice: Practice, mode: str, verdict: str, days: tuple[int, ...]) -> None:
+def test_L_42_L_44_L_46_the_review_intervals(
+    practice: Practice, mode: str, verdict: str, days: tuple[int, ...]
+) -> None:
     """SPEC L-35, L-41, L-42, L-44, L-46: every verdict, and what follows from the interval before."""
     for number, interval in enumerate(days):
         practice.record(f"2026-02-{number + 1:02d}T10:00", "--mode", mode, "--verdict", verdict)
