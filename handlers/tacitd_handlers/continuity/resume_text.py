@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tacitd.cli.local_times import format_age
 from tacitd.clock import parse_utc
-from tacitd.text.plurals import count_noun
+from tacitd.text.plurals import count_noun, format_age
 from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
