@@ -246,9 +246,9 @@ class World:
         )
 
 
-def run_job(world: World) -> None:
-    """Run the job that looks for sessions that paused."""
-    world.app.handlers["continuity"].post(Due("pauses"))
+def run_job(world: World, name: str = "pauses") -> None:
+    """Run a job, otherwise the one that looks for sessions that paused."""
+    world.app.handlers["continuity"].post(Due(name))
     world.settle(1)
 
 

@@ -15,18 +15,13 @@ from tacitd.files.disk import Disk
 from tacitd.testing import FakeClock, FaultyDisk
 from tacitd_handlers.learner.learner_paths import resolve_paths
 from tacitd_handlers.learner.learner_state import LearnerState
+from tacitd_handlers.learner.learner_store import FilesInStep, LearnerStore
 from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.practice_record import (
-    FilesInStep,
-    LearnerStore,
-    RecordedProblem,
-    record_problem,
-)
+from tacitd_handlers.learner.practice_record import RecordedProblem, join_label, record_problem
 from tacitd_handlers.learner.practice_report import parse_report
 from tacitd_handlers.learner.profile_text import ABOUT, LearnerProfile, PlacedEntry, parse_profile
 from tacitd_handlers.learner.review_dates import ReviewPlan
 from tacitd_handlers.learner.session_stamps import SessionStamp
-from tacitd_handlers.learner.weakness_changes import join_label
 from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)

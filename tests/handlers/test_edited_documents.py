@@ -16,7 +16,7 @@ from tacitd.files.busy_files import BusyFiles
 from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
-from tacitd_handlers.learner.practice_record import LearnerStore
+from tacitd_handlers.learner.learner_store import LearnerStore
 from tacitd_handlers.profile.merge import PartialProfile
 from tacitd_handlers.profile.store import ProfileStore
 

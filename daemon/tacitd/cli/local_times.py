@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tacitd.clock import SystemClock, local_minutes, parse_utc
-
-MINUTE, HOUR, DAY = 60, 3600, 86_400
-"""Seconds."""
+from tacitd.text.plurals import format_age
 
 
 def format_moment(at: str, now: float | None = None) -> str:
@@ -18,17 +16,3 @@ def format_moment(at: str, now: float | None = None) -> str:
         return at
     age = format_age((SystemClock().now() if now is None else now) - found)
     return local_minutes(found).replace("T", " ") + (f" ({age})" if age else "")
-
-
-def format_age(seconds: float) -> str:
-    """`just now`, `12 min ago`, `3 h ago`, `2 days ago`; "" for a time that has not come."""
-    if seconds < 0:
-        return ""
-    if seconds < MINUTE:
-        return "just now"
-    if seconds < HOUR:
-        return f"{int(seconds // MINUTE)} min ago"
-    if seconds < DAY:
-        return f"{int(seconds // HOUR)} h ago"
-    days = int(seconds // DAY)
-    return f"{days} day{'' if days == 1 else 's'} ago"

@@ -25,3 +25,10 @@ class Converter:
     def convert(self, value: Any) -> Any:
         """Return the value as the type. Raises msgspec.ValidationError."""
         return msgspec.convert(value, self._kind, dec_hook=self._decode_custom)
+
+
+def describe_mismatch(error: msgspec.ValidationError) -> str:
+    """What the value has instead, the place first: `tasks[0].id: Expected `str`, got `int``."""
+    what, _, place = str(error).partition(" - at `$")
+    place = place.rstrip("`").lstrip(".")
+    return f"{place}: {what}" if place else what

@@ -19,7 +19,7 @@ from tacitd_handlers.continuity import session_edits
 from tacitd_handlers.continuity.last_session import resume_sessions, select_sessions
 from tacitd_handlers.continuity.session_file import (
     STATUSES,
-    add_notes,
+    add_note,
     find_dangling,
     open_tasks,
     with_summary,
@@ -153,13 +153,7 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-
-    def change(document: Json, at: float) -> Json:
-        state = open_store().load_progress(str(document["sessionId"]))
-        own = state.written.notes if state is not None else ()
-        return document | {"context": add_notes(document["context"], [text], own)}
-
-    _edit_session(id, text, change)
+    _edit_session(id, text, lambda document, at: document | {"context": add_note(document["context"], text)})
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions summary "The parser works; its tests are left."')

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tacitd.errors import FileBusyError, FileRefusedError
-from tacitd.events import Due, Event, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
+from tacitd.events import Due, Event, NoProject, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
 from tacitd_handlers.continuity.session_file import apply_progress, note_written, open_tasks
@@ -30,9 +30,8 @@ from tacitd_handlers.continuity.summaries import (
     is_worth_a_summary,
     summarise,
 )
-from tacitd_handlers.continuity.wanted_records import keep_wanted, read_session
 from tacitd_handlers.shared import decay
-from tacitd_handlers.shared.unwanted_places import is_unwanted
+from tacitd_handlers.shared.unwanted_places import is_unwanted, keep_wanted, read_session
 
 PRUNE, PAUSED = "sessions", "pauses"
 """Its jobs: remove old files; find sessions that paused."""
@@ -54,9 +53,6 @@ class ContinuityHandler(BaseHandler):
         self._lock = threading.RLock()
         self._is_unanswered = False
         """Whether the model had no answer since the job last looked: then it is not asked about other sessions."""
-        self._newest = 0.0
-        """The time of the newest record that was read: seconds since 1970, UTC; 0 before the first."""
-        self._clock_doubted = False
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Open the store. Nothing is read from the commits."""
@@ -74,10 +70,8 @@ class ContinuityHandler(BaseHandler):
                     self._prune(tools)
                 case Due(job="pauses", project=None):
                     self._find_pauses(tools)
-                case Due(job="pauses", project=Project() as project, session=session):
-                    return self._summarise_paused(project, session, tools)
-                case Due(job="compaction", session=session):
-                    return self._summarise_compacting(session, tools)
+                case Due(job="pauses" | "compaction" as job, project=project, session=session):
+                    return self._summarise(session, project, tools, is_compacting=job == "compaction")
                 case _:
                     pass
         except FileBusyError:
@@ -99,7 +93,6 @@ class ContinuityHandler(BaseHandler):
     # growth
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
-        self._note_time(event.records, tools)
         # One transcript may contain records of several sessions: the record's session counts, not the file's name.
         by_session: dict[str, list[Record]] = {}
         for record in keep_wanted(event.records, tools, event.project):
@@ -216,42 +209,31 @@ class ContinuityHandler(BaseHandler):
         is_quiet = now.last is not None and at - now.last >= tools.settings["continuity"].quiet
         return is_worth and (now.compacted or is_quiet)
 
-    def _summarise_paused(self, project: Project, session: str, tools: Tools) -> Outcome:
-        """Summarise a session. What has no answer now is tried again by the next job, or at the session's end."""
+    def _summarise(
+        self, session: str, project: Project | NoProject | None, tools: Tools, *, is_compacting: bool
+    ) -> Outcome:
+        """Summarise a session that paused, or that its client is about to compact.
+
+        What has no answer now is tried again by the next job, at the compaction, or at the session's end.
+        """
         now = self._store.load_progress(session)
-        if now is None or not self._is_due(now, tools) or is_unwanted(project, tools) or self._is_unanswered:
+        if now is None or (self._is_unanswered and not is_compacting):
+            return Done()
+        where = project if isinstance(project, Project) else tools.project_of(now.cwd)
+        if not self._is_due(replace(now, compacted=is_compacting or now.compacted), tools) or is_unwanted(
+            where, tools
+        ):
             return Done()
         outcome = summarise(now, Path(now.transcript), now.upto, tools, self._update)
         self._is_unanswered = not isinstance(outcome, Done)
         return Done() if self._is_unanswered else outcome
 
-    def _summarise_compacting(self, session: str, tools: Tools) -> Outcome:
-        """Summarise a session that its client is about to compact. Without an answer, the compaction itself is summarised."""
-        now = self._store.load_progress(session)
-        if now is None or not self._is_due(replace(now, compacted=True), tools):
-            return Done()
-        if is_unwanted(tools.project_of(now.cwd), tools):
-            return Done()
-        outcome = summarise(now, Path(now.transcript), now.upto, tools, self._update)
-        return outcome if isinstance(outcome, Done) else Done()
-
     # pruning
-
-    def _note_time(self, records: Sequence[Record], tools: Tools) -> None:
-        """Note the newest record's time. A fresh one confirms a clock that was doubted because all sessions are old."""
-        limit = tools.clock.now() + decay.DAY  # a record from the future does not confirm the clock
-        times = (record.time for record in records if record.time is not None and record.time <= limit)
-        with self._lock:
-            self._newest = max((self._newest, *times))
-            doubted, self._clock_doubted = self._clock_doubted, False
-        if doubted:
-            tools.post(Due(PRUNE))
 
     def _prune(self, tools: Tools) -> None:
         found, limit = self._store.list_sessions(patient=False), tools.clock.now() + decay.DAY
         times = [one.last_active for one in found if not one.fault and one.last_active <= limit]
-        doubt = decay.doubt_clock(tools.clock.now(), max((*times, self._newest)) or None)
-        self._clock_doubted = bool(doubt)
+        doubt = decay.doubt_clock(tools.clock.now(), max(times, default=None))
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return

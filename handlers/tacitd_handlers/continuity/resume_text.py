@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tacitd.clock import parse_utc
-from tacitd.text.plurals import count_noun
+from tacitd.text.plurals import count_noun, format_age
 from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
@@ -78,14 +78,12 @@ def _list_last(
         shown.append(f"… and {len(notes) - _NOTES} more: `tacitd sessions show`")
     finished = "; ".join(done[-_DONE:]) + (f"; and {len(done) - _DONE} more" if len(done) > _DONE else "")
     decisions = [_tell_decision(one) for one in _list_parts(document, "decisions")][-_DECISIONS:]
-    summary, older = _list_summary(document, state)
     files, branch = (_list_files(state), clean_text(state.branch, 100)) if state is not None else ("", "")
     parts = [
-        summary,
+        _list_summary(document, state),
         _quote_end(state) if state is not None else [],
         _list_under("Open:", left),
         _list_under("Blocked:", blocked),
-        older,
         [f"Files edited: {files}"] if files else [],
         [f"Done: {finished}"] if finished else [],
         _list_under("Decided:", decisions),
@@ -95,38 +93,18 @@ def _list_last(
     return _fit([f"{heading} ({_tell_age(document, now)}{where})"], parts, most)
 
 
-def _list_summary(document: Json, state: TranscriptProgress | None) -> tuple[list[str], list[str]]:
-    """The lines of the summary that come first, and those of one that is older than the end, which come later.
-
-    A person's own summary is always first, with a newer one of tacitd's below it.
-    """
-    own = clean_lines(document.get("summary"))
-    lines = take_end(own, _SUMMARY).splitlines()
-    if state is None or not state.summary:
-        return lines, []
-    age = _tell_distance(state)
-    if state.written.beside and document.get("summary") == state.written.beside:
-        since = f"Since then, {age} before the end: " if age else "Since then: "
-        return [*lines, *clean_lines(f"{since}{state.summary}").splitlines()], []
-    if age and document.get("summary") == state.summary:
-        return [], [f"Summary from {age} before the end:", *lines]
-    return lines, []
-
-
-def _tell_distance(state: TranscriptProgress) -> str:
-    """How far the transcript's summary is from the end of the session; "" if it is of the end."""
-    answers = state.turns - state.summary_turns
-    if answers <= 0:
-        return ""
-    hours = ((state.last or 0.0) - (state.summary_at or state.last or 0.0)) / 3600
-    said = count_noun(answers, "answer")
-    return said if hours < 1 else f"{said} and {_tell_hours(hours)}"
+def _list_summary(document: Json, state: TranscriptProgress | None) -> list[str]:
+    """The lines of the summary. A person's own is first, with a newer one of tacitd's below it."""
+    lines = take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
+    if state is None or not state.written.beside or document.get("summary") != state.written.beside:
+        return lines
+    return [*lines, *clean_lines(f"Since then: {state.summary}").splitlines()]
 
 
 def _quote_end(state: TranscriptProgress) -> list[str]:
     """The last words of the session, as a quotation."""
     *earlier, prompt = state.typed or ("",)
-    if state.replied and state.answered:
+    if state.replied and (state.answered or state.replied not in state.said):
         prompt = f'{prompt} (asked: "{state.replied}")'
     yours, answer = [f"You: {prompt}"] if prompt else [], [f"Assistant: {state.said}"] if state.said else []
     turns = [f"You: {line}" for line in earlier] + (
@@ -189,14 +167,7 @@ def _fit(lines: list[str], parts: Sequence[list[str]], most: int) -> list[str]:
 
 def _tell_age(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
-    if last is None or last > now + DAY:
-        return "at an unknown time"
-    hours = max(0.0, now - last) / 3600
-    return "within the hour" if hours < 1 else f"{_tell_hours(hours)} ago"
-
-
-def _tell_hours(hours: float) -> str:
-    return f"{hours:.0f} h" if hours < 48 else f"{hours / 24:.0f} days"
+    return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
 
 
 def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:

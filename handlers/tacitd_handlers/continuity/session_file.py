@@ -6,10 +6,14 @@ file stays until the client changes the same field, and tasks, notes, decisions 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct, ValidationError
 
 from tacitd.clock import parse_utc, utc_millis
+from tacitd.text.converter import Converter, describe_mismatch
 from tacitd_handlers.continuity.session_progress import (
     OURS,
     Items,
@@ -21,58 +25,84 @@ from tacitd_handlers.continuity.session_progress import (
 
 MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
 """The seed's SessionConfig."""
-STATUSES = ("pending", "in_progress", "blocked", "completed")
-
 # the check
 
-_TEXT, _TIME = "a text", "an ISO 8601 time"
-_TASK = {
-    "id": _TEXT, "title": _TEXT, "status": STATUSES, "createdAt": _TIME, "updatedAt": _TIME, "notes?": _TEXT,
-    "blockedBy?": _TEXT, "children?": [_TEXT],
-}  # fmt: skip
-_DECISION = {"timestamp": _TIME, "decision": _TEXT, "rationale?": _TEXT, "alternatives?": [_TEXT]}
-_SESSION = {
-    "sessionId": _TEXT, "projectPath?": _TEXT, "startedAt": _TIME, "lastActiveAt": _TIME, "summary?": _TEXT,
-    "tasks": [_TASK], "decisions": [_DECISION], "context": [_TEXT],
-}  # fmt: skip
-"""The seed's form. A key with `?` may be absent or null; other keys are allowed."""
-_LISTS = {"tasks": [{"children?": [_TEXT]}], "decisions": [{}], "context": [_TEXT]}
+
+class _Task(Struct, rename="camel"):
+    id: str
+    title: str
+    status: Literal["pending", "in_progress", "blocked", "completed"]
+    created_at: str
+    updated_at: str
+    notes: str | None = None
+    blocked_by: str | None = None
+    children: list[str] | None = None
+
+
+class _Decision(Struct):
+    timestamp: str
+    decision: str
+    rationale: str | None = None
+    alternatives: list[str] | None = None
+
+
+class _Session(Struct, rename="camel"):
+    """The seed's form. A key with a default may be absent or null; other keys are allowed."""
+
+    session_id: str
+    started_at: str
+    last_active_at: str
+    tasks: list[_Task]
+    decisions: list[_Decision]
+    context: list[str]
+    project_path: str | None = None
+    summary: str | None = None
+
+
+class _TaskParts(Struct):
+    children: list[str] | None = None
+
+
+class _Lists(Struct):
+    """What is enough for showing a document."""
+
+    tasks: list[_TaskParts] = []
+    decisions: list[dict[str, Any]] = []
+    context: list[str] = []
+
+
+_SESSION, _LISTS = Converter(_Session), Converter(_Lists)
+STATUSES = ("pending", "in_progress", "blocked", "completed")
 
 
 def find_fault(document: Json) -> str:
     """Return the place and the reason why a document is no session; "" if it is one."""
-    if fault := _find_fault(document, _SESSION):
-        return fault
-    ids = [task["id"] for task in document["tasks"]]
-    twice = next((id for number, id in enumerate(ids) if id in ids[:number]), None)
+    try:
+        found: _Session = _SESSION.convert(document)
+    except ValidationError as error:
+        return describe_mismatch(error)
+    times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
+    for number, task in enumerate(found.tasks):
+        times |= {
+            f"tasks[{number}].createdAt": task.created_at,
+            f"tasks[{number}].updatedAt": task.updated_at,
+        }
+    times |= {f"decisions[{number}].timestamp": one.timestamp for number, one in enumerate(found.decisions)}
+    wrong = next((place for place, time in times.items() if parse_utc(time) is None), None)
+    if wrong is not None:
+        return f"{wrong}: not an ISO 8601 time"
+    ids = Counter(task.id for task in found.tasks)
+    twice = next((id for id, count in ids.items() if count > 1), None)
     return f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
 
 
 def find_list_fault(document: Json) -> str:
     """Return why the lists of a document cannot be read; "" if they can be, which is enough for showing it."""
-    return _find_fault({"tasks": [], "decisions": [], "context": []} | document, _LISTS)
-
-
-def _find_fault(value: Any, form: Any, place: str = "") -> str:
-    match form:
-        case dict() if isinstance(value, dict):
-            for key, part in form.items():
-                name = key.rstrip("?")
-                if value.get(name) is not None or key == name:
-                    inside = f"{place}.{name}" if place else name
-                    if fault := _find_fault(value.get(name), part, inside):
-                        return fault
-            return ""
-        case [part] if isinstance(value, list):
-            faults = (_find_fault(one, part, f"{place}.{number}") for number, one in enumerate(value))
-            return next(filter(None, faults), "")
-        case tuple():
-            return "" if value in form else f"{place}: not one of {', '.join(form)}"
-        case str() if isinstance(value, str) and (form == _TEXT or parse_utc(value) is not None):
-            return ""
-        case _:
-            what = "an object" if isinstance(form, dict) else "a list" if isinstance(form, list) else form
-            return f"{place}: not {what}"
+    try:
+        _LISTS.convert(document)
+    except ValidationError as error:
+        return describe_mismatch(error)
+    return ""
 
 
 def find_dangling(document: Json) -> list[str]:
@@ -108,8 +138,6 @@ def apply_progress(document: Json | None, before: TranscriptProgress, now: Trans
         document = with_summary(document, now.summary)
     document["tasks"] = _apply_tasks(document["tasks"], written.items, now.items, now.last, is_unsure)
     document["decisions"] = add_decisions(document["decisions"], now.decisions)
-    fresh = (note for note in now.notes if note not in written.notes)
-    document["context"] = add_notes(document["context"], fresh, own={*now.notes, *written.notes})
     return document
 
 
@@ -215,14 +243,9 @@ def with_summary(document: Json, summary: str) -> Json:
     return made
 
 
-def add_notes(have: Sequence[str], more: Iterable[str], own: Collection[str] = ()) -> list[str]:
-    """Return the last twenty notes (SPEC P-24). New ones are added at the end; each occurs once.
-
-    `own`: the notes that may be dropped, because tacitd wrote them.
-    """
-    notes = [*have, *(note for note in dict.fromkeys(more) if note not in have)]
-    dropped = [note for note in notes if note in own][: max(0, len(notes) - MAX_CONTEXT_NOTES)]
-    return [note for note in notes if note not in dropped]
+def add_note(have: Sequence[str], note: str) -> list[str]:
+    """Return the last twenty notes, with a new one at the end (SPEC P-24). Each occurs once."""
+    return [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]
 
 
 def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:

@@ -25,16 +25,14 @@ from tacitd_handlers.continuity.text_end import (
     take_end,
 )
 
-ANSWER = 200
-"""Characters of an answer in a note. The question before it is as long as the record has it."""
 END = 600
 """Characters of the end of a text of the assistant, and of a compaction's summary."""
 TYPED = 300
 """Characters of a prompt's first line."""
 SHORT = 40
 """Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
-PROMPTS, FILES, NOTES, IDS, OPEN = 2, 100, 20, 200, 200
-"""How many are kept: last prompts, edited files (the most edited ones), notes, ids of prompts, calls without an answer."""
+PROMPTS, FILES, IDS, OPEN = 2, 100, 200, 200
+"""How many are kept: last prompts, edited files (the most edited ones), ids of prompts, calls without an answer."""
 _CLIENT_END = compile_lazily(
     r"</summary>|^[ \t]*(?:If you need specific details from before compaction|The messages after this summary are the most recent"
     r"|(?:Please )?continue the conversation from where (?:it|we) left|Recent messages are preserved verbatim)",
@@ -85,9 +83,7 @@ def _fold_record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
     if record.text:
         known |= {"turns": now.turns + 1, "answered": True}
     if record.summary:
-        summary = end_of_compaction(record.summary)
-        known |= {"summary": summary, "summary_at": at, "compacted": True}
-        known["summary_turns"] = known.get("turns", now.turns)
+        known |= {"summary": end_of_compaction(record.summary), "compacted": True}
     now = replace(now, **known)
     if record.plan:
         now = _add_prompt(now, record.uuid, _name_plan(record.plan))
@@ -95,12 +91,8 @@ def _fold_record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
         if is_client_command(prompt, record.command):
             continue
         line, is_command = first_line(prompt, record.command), prompt.kind in ("command", "bash")
-        is_reply = len(line) < SHORT and not is_command
+        is_reply = prompt.kind == "answers" or (len(line) < SHORT and not is_command)
         now = _add_prompt(now, prompt.id, line, _last_question(prompt) if is_reply else "")
-        if prompt.kind == "answers" and prompt.context:
-            note = f"{clean_text(prompt.context, CONTEXT_LIMIT)} {clean_text(prompt.text, ANSWER)}"
-            others = (one for one in now.notes if one != note)
-            now = replace(now, notes=(*others, note)[-NOTES:])
     for use in record.tools:
         call = client_tasks.call_of(use.id, use.name, use.input, at or 0.0, record.start)
         if call is not None and all(call.id != other.id for other in now.open):

@@ -55,7 +55,6 @@ class Written(Struct, frozen=True):
     """What tacitd wrote into a session's file. Only what differs from it is written, so that what a person changes stays."""
 
     items: Items = ()
-    notes: tuple[str, ...] = ()
     summary: str = ""
     beside: str = ""
     """The person's summary that stayed in the file instead of this one; "" if this one was written."""
@@ -75,13 +74,7 @@ class TranscriptProgress(Struct, frozen=True):
     items: Items = ()
     open: tuple[ToolCall, ...] = ()
     """Tool calls without an answer yet."""
-    notes: tuple[str, ...] = ()
-    """The person's answers to questions of the assistant."""
     summary: str = ""
-    summary_at: float | None = None
-    """The time of the last record that the summary covers: seconds since 1970, UTC."""
-    summary_turns: int = 0
-    """The value of `turns` at that time."""
     written: Written = Written()
     """What was written to the file last."""
     decisions: tuple[Mapping[str, Any], ...] = ()
@@ -123,7 +116,7 @@ class TranscriptProgress(Struct, frozen=True):
 
     def as_written(self, beside: str = "") -> Written:
         """Return what the file has after this state was written."""
-        return Written(self.items, self.notes, self.summary, beside)
+        return Written(self.items, self.summary, beside)
 
 
 def as_data(progress: TranscriptProgress) -> Json:

@@ -10,7 +10,6 @@ the prompt is refused (SPEC S-35, S-67).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -29,8 +28,9 @@ from tacitd_handlers.continuity.session_fold import end_of_compaction
 from tacitd_handlers.continuity.session_progress import Items, TranscriptProgress
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text
-from tacitd_handlers.continuity.wanted_records import read_session
+from tacitd_handlers.shared.model_json import find_objects
 from tacitd_handlers.shared.prompt_filling import fence_text
+from tacitd_handlers.shared.unwanted_places import read_session
 
 PAUSE = 3600.0
 """Seconds between two paid summaries of a session."""
@@ -186,7 +186,7 @@ def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAns
     """
     if any(sentence in text for sentence in list_instructions()):
         return "the answer repeats the prompt"
-    answer = _find_object(text)
+    answer = next(find_objects(text), None)
     if answer is None:
         return "the answer is not a JSON object"
     summary = clean_summary(answer.get("summary"), SUMMARY, SENTENCES)
@@ -197,19 +197,6 @@ def parse_answer(text: str, at: float, times: Mapping[int, float]) -> SummaryAns
         _parse_decision(one, at, times) for one in (raw if isinstance(raw, list) else [])[:DECISIONS]
     )
     return SummaryAnswer(summary, tuple(decision for decision in decisions if decision))
-
-
-def _find_object(text: str) -> Mapping[str, Any] | None:
-    """The first JSON object in the text. Models write fences and sentences around it."""
-    at = text.find("{")
-    while at >= 0:
-        try:
-            found, _ = json.JSONDecoder().raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at = text.find("{", at + 1)
-            continue
-        return found if isinstance(found, dict) else None
-    return None
 
 
 def _parse_decision(raw: Any, at: float, times: Mapping[int, float]) -> Mapping[str, Any]:
@@ -275,8 +262,11 @@ def summarise(
         last = now.last if now.last is not None else asked_at
         parsed = parse_answer(said.text, last, excerpt.times)
         if isinstance(parsed, SummaryAnswer):
-            made = {"summary": parsed.summary, "summary_at": now.last, "summary_turns": now.turns}
-            update(now.session, lambda one: replace(asked(one), decisions=parsed.decisions, **made))
+            made = parsed
+            update(
+                now.session,
+                lambda one: replace(asked(one), summary=made.summary, decisions=made.decisions),
+            )
             return Done()
         answer = parsed
     if now.tries + 1 < TRIES:

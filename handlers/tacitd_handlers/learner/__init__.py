@@ -2,7 +2,7 @@
 
 This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
 `ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
-`practice_sync` what that changes in a profile, and `practice_record` reads and writes.
+`practice_sync` what that changes in a profile, `learner_store` reads and writes, and `practice_record` is what is done.
 """
 
 from __future__ import annotations

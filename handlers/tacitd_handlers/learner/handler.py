@@ -14,29 +14,16 @@ from loguru import logger
 
 from tacitd.clock import local_minutes
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
-from tacitd.events import (
-    Due,
-    Event,
-    Message,
-    Project,
-    Record,
-    SessionEnded,
-    SessionStarted,
-    SourceChanged,
-    TranscriptGrew,
-)
+from tacitd.events import Due, Event, Project, Record, TranscriptGrew
 from tacitd.files.busy_files import retry_while_changing
 from tacitd.files.replaced import UNGUARDED, replace_file
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Outcome, Tools
 from tacitd_handlers.learner.learner_paths import resolve_paths, shorten_path
+from tacitd_handlers.learner.learner_store import FilesInStep, LearnerStore
 from tacitd_handlers.learner.notices import find_retests, list_archivable
-from tacitd_handlers.learner.practice_record import FilesInStep, LearnerStore, note_session, record_problem
+from tacitd_handlers.learner.practice_record import record_problem
 from tacitd_handlers.learner.practice_report import find_reports, parse_report, report_id, uses_skill
-from tacitd_handlers.learner.practice_sync import SyncResult
-from tacitd_handlers.learner.profile_text import parse_profile
-from tacitd_handlers.learner.review_dates import ReviewPlan
-from tacitd_handlers.learner.session_stamps import SessionStamp, resolve_session, state_text
-from tacitd_handlers.learner.session_start import read_session_state
+from tacitd_handlers.learner.session_stamps import state_text
 from tacitd_handlers.learner.settings import LearnerSettings
 
 FILES = "learner.files"
@@ -57,66 +44,57 @@ class LearnerHandler(BaseHandler):
         """By session, the time of its earliest record: seconds since 1970, UTC."""
         self._refused: list[str] = []
         self._shown: dict[str, Any] = {}
+        """The counts of the two files, as of the last look."""
         self._places: set[str] = set()
         """The projects of teaching sessions that are noted."""
-        self._recorded = 0
         self._first = True
         self._store: LearnerStore
-        self._plan: ReviewPlan
         self._settings: LearnerSettings
 
     def open(self, commits: Iterable[Commit], tools: Tools) -> None:
         """Restore the teaching sessions and the reports taken from the commits, then reconcile the files (SPEC L-37)."""
-        settings = tools.settings.get("learner") or LearnerSettings()
-        self._settings = settings
-        self._plan = ReviewPlan(settings.grow_only_when_due, settings.longest_interval)
-        where = resolve_paths(self._environ, settings.profile, settings.ledger, tools.home)
+        self._settings = tools.settings.get("learner") or LearnerSettings()
+        where = resolve_paths(self._environ, self._settings.profile, self._settings.ledger, tools.home)
         guards = tools.guards or UNGUARDED
-        self._store = LearnerStore(where, tools.clock, settle=settings.settle, guards=guards)
+        self._store = LearnerStore(where, tools.clock, settle=self._settings.settle, guards=guards)
         self._first = True
         for commit in commits:
             self._fold(commit.data)
         self._check_files(tools)
-        if "rows" not in self._shown:
-            self._show_known_counts(tools)
 
     def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Record the reports of new records, and run the jobs; ignore other events."""
+        """Record the reports of new records, and run the jobs; ignore other events. Raises OSError, FileRefusedError."""
         match event:
             case TranscriptGrew():
                 return self._handle_growth(event, tools)
             case Due(job="check"):
                 self._check_files(tools)
-                return Done()
             case Due(job="retests"):
-                self._update_retests(tools)
-                return Done()
-            case Due(job="compaction", session=session):
-                if session in self._teaching:
-                    began = self._began.get(session, tools.clock.now())
-                    self._save_session_state(session, local_minutes(began))
-                return Done()
-            case Due() | SessionStarted() | SessionEnded() | SourceChanged() | Message():
-                return Done()
+                self._update_status(tools)
+            case Due(job="compaction", session=session) if session in self._teaching:
+                self._save_session_state(session, local_minutes(self._began.get(session, tools.clock.now())))
+            case _:
+                pass
+        return Done()
 
     # transcripts
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         times = [one.time for one in event.records if one.time is not None]
-        began = min([*times, self._began.get(event.session, tools.clock.now())])
-        self._began[event.session] = began
+        first = min([*times, self._began.get(event.session, tools.clock.now())])
+        self._began[event.session], began = first, local_minutes(first)
         known = event.session in self._teaching
         records = event.records if known else self._from_the_skill_on(event.records)
         if not records:
             return Done()
-        self._note_session(event, local_minutes(began))
-        taken, refused = self._record_reports(records, event.session, local_minutes(began))
+        self._note_place(event, began)
+        taken, refused = self._record_reports(records, event.session, began, tools)
         if any(one.summary for one in records):
-            self._save_session_state(event.session, local_minutes(began))
+            self._save_session_state(event.session, began)
         # The session is known to teach already, so without a report there is nothing to commit.
         if known and not taken and not refused:
             return Done()
-        data = {"kind": "teaching", "session": event.session, "began": began}
+        data = {"kind": "teaching", "session": event.session, "began": first}
         data |= {"reports": taken, "refused": refused}
         self._fold(data)
         return Done(data=data)
@@ -132,9 +110,9 @@ class LearnerHandler(BaseHandler):
         return records[first:]
 
     def _record_reports(
-        self, records: Sequence[Record], session: str, began: str
+        self, records: Sequence[Record], session: str, began: str, tools: Tools
     ) -> tuple[list[str], list[str]]:
-        """Record the reports in these records. Raises OSError, FileRefusedError: the event is then retried."""
+        """Record the reports in these records; return their ids, and why some were refused."""
         taken: list[str] = []
         refused: list[str] = []
         for one in records:
@@ -142,55 +120,41 @@ class LearnerHandler(BaseHandler):
                 id = report_id(one, given)
                 if id in self._reports or id in taken:
                     continue
-                trouble = self._record_report(one, given, session, began)
+                try:
+                    self._record_report(given, one.session or session, began)
+                except FileRefusedError:
+                    raise
+                except TacitdError as error:
+                    logger.warning("refused a report of session {}: {}", session, error.what)
+                    refused.append(f"{session}: {error.what}")
                 taken.append(id)
-                refused += [trouble] if trouble else []
+        if taken:
+            self._update_status(tools)
         return taken, refused
 
-    def _record_report(self, one: Record, given: dict[str, Any], session: str, began: str) -> str:
-        """Record one report. Returns why it is refused, otherwise ""."""
-        try:
-            report = parse_report(given)
-            at = self._resolve_session(report.session or one.session or session, report.stamp, began)
-            with self._store.locked():
-                made = record_problem(self._store, report, at, self._plan)
-        except FileRefusedError:
-            raise
-        except TacitdError as error:
-            logger.warning("refused a report of session {}: {}", session, error.what)
-            return f"{session}: {error.what}"
-        self._recorded += not made.again
-        if made.result is not None:
-            self._update_status(made.result)
-        return ""
-
-    def _resolve_session(self, session: str, stamp: str, began: str) -> SessionStamp:
-        """The session's one stamp (SPEC L-48), stored at its first use."""
+    def _record_report(self, given: dict[str, Any], session: str, began: str) -> None:
+        report = parse_report(given)
         with self._store.locked():
-            state = self._store.load_state()
-            known = {name: record.stamp for name, record in state.sessions.items()}
-            at = resolve_session(session, stamp, known, read_session_state(self._store.places), began)
-            if at.session not in known and not stamp:
-                note_session(state, at)
-                self._store.save_state(state)
-        return at
+            at = self._store.stamp_session(report.session or session, report.stamp, began)
+            record_problem(self._store, report, at, self._settings.plan)
 
-    def _note_session(self, event: TranscriptGrew, began: str) -> None:
+    def _note_place(self, event: TranscriptGrew, began: str) -> None:
         """Note the project of a teaching session: later sessions there get the learner's blocks at their start."""
-        project = event.project
-        if isinstance(project, Project) and str(project.root) not in self._places:
-            at = self._resolve_session(event.session, "", began)
+        root = str(event.project.root) if isinstance(event.project, Project) else ""
+        if root and root not in self._places:
             with self._store.locked():
-                self._store.change_state(lambda state: note_session(state, at, root=str(project.root)))
-            self._places.add(str(project.root))
+                self._store.stamp_session(event.session, "", began, root=root)
+            self._places.add(root)
 
     def _save_session_state(self, session: str, began: str) -> None:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp."""
         where = self._store.places
-        text = state_text(self._resolve_session(session, "", began), shorten_path(where.profile, where.user))
+        with self._store.locked():
+            at = self._store.stamp_session(session, "", began)
+        text = state_text(at, shorten_path(where.profile, where.user))
         replace_file(where.session_state, text.encode(), mode=0o600)
 
-    # scheduled jobs
+    # the two files
 
     def _check_files(self, tools: Tools) -> None:
         """Bring the two files in step. An error becomes a degradation; the next run is in a minute."""
@@ -198,29 +162,27 @@ class LearnerHandler(BaseHandler):
             done = retry_while_changing(self._check_locked)
         except FileBusyError:  # an editor has one of them open; the job runs again in a minute
             return
-        except (OSError, FileRefusedError) as error:
-            what = (
-                error.what if isinstance(error, FileRefusedError) else f"{error.filename}: {error.strerror}"
-            )
-            hint = (
-                error.hint
-                if isinstance(error, FileRefusedError)
-                else "the files are checked again every minute"
-            )
-            tools.degrade(Degradation(FILES, f"the learner's files: {what}", hint))
+        except FileRefusedError as error:
+            tools.degrade(Degradation(FILES, f"the learner's files: {error.what}", error.hint))
+            return
+        except OSError as error:
+            what = f"the learner's files: {error.filename}: {error.strerror}"
+            tools.degrade(Degradation(FILES, what, "the files are checked again every minute"))
             return
         tools.clear(FILES)
-        self._first = False
         if done.result is not None:
             self._report_repairs(done, tools)
-            self._update_status(done.result)
-            self._update_retests(tools)
+        if done.result is not None or self._first:
+            self._update_status(tools)
+        self._first = False
 
     def _check_locked(self) -> FilesInStep:
         with self._store.locked():
             return self._store.sync_files(first=self._first)
 
     def _report_repairs(self, done: FilesInStep, tools: Tools) -> None:
+        for move in done.result.moves if done.result is not None else ():
+            logger.info("weakness {}: {}", move.tag, move.what)
         if done.added:
             logger.info("appended {} missing rows to the ledger", len(done.added))
         if done.bad:
@@ -229,46 +191,26 @@ class LearnerHandler(BaseHandler):
         else:
             tools.clear(ROWS)
 
-    def _update_status(self, result: SyncResult) -> None:
-        """Update the counts for `status`, and log the moves (SPEC L-28)."""
-        for move in result.moves:
-            logger.info("weakness {}: {}", move.tag, move.what)
+    def _update_status(self, tools: Tools) -> None:
+        """Count what the two files contain, for `status` (SPEC L-50)."""
+        try:
+            state, profile = self._store.load_state(), self._store.read_profile()
+        except (OSError, FileRefusedError):
+            return  # `_check_files` reports it
+        entries = profile.weaknesses if profile is not None else ()
+        if not state.rows and profile is None:
+            return
+        resolved = sum(placed.resolved for placed in entries)
+        retests = find_retests(profile, local_minutes(tools.clock.now())) if profile is not None else []
         with self._lock:
-            self._shown |= {
-                "rows": result.rows,
-                "active": result.active,
-                "resolved": result.resolved,
-                "waiting_for_room": result.state.waiting,
+            self._shown = {
+                "rows": state.rows,
+                "active": len(entries) - resolved,
+                "resolved": resolved,
+                "waiting_for_room": state.waiting,
+                "retests": [one.label for one in retests],
+                "archivable": [one.tag for one in list_archivable(profile)] if profile is not None else [],
             }
-
-    def _show_known_counts(self, tools: Tools) -> None:
-        """Show the counts of the last run: the files are not compared while somebody may still be writing them."""
-        try:
-            state, data = self._store.load_state(), self._store.read_profile()
-            entries = parse_profile(data).weaknesses if data is not None else ()
-        except (OSError, FileRefusedError):
-            return  # `_check_files` reports it
-        if state.rows:
-            resolved = sum(placed.resolved for placed in entries)
-            with self._lock:
-                self._shown |= {"rows": state.rows, "active": len(entries) - resolved, "resolved": resolved}
-                self._shown["waiting_for_room"] = state.waiting
-            self._update_retests(tools)
-
-    def _update_retests(self, tools: Tools) -> None:
-        """Update the list of retests for `status` (SPEC L-50)."""
-        try:
-            data = self._store.read_profile()
-            profile = parse_profile(data) if data is not None else None
-            now = local_minutes(tools.clock.now())
-            found = find_retests(profile, now) if profile is not None else []
-        except (OSError, FileRefusedError):
-            return  # `_check_files` reports it
-        with self._lock:
-            self._shown["retests"] = [one.label for one in found]
-            self._shown["archivable"] = (
-                [one.tag for one in list_archivable(profile)] if profile is not None else []
-            )
 
     # commits and status
 
@@ -291,9 +233,4 @@ class LearnerHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """The counts of the two files, the learner's retests and pending entries, and the refused reports."""
         with self._lock:
-            return {
-                **self._shown,
-                "recorded": self._recorded,
-                "teaching_sessions": len(self._teaching),
-                "refused": list(self._refused),
-            }
+            return {**self._shown, "refused": list(self._refused)}

@@ -50,12 +50,6 @@ class HistoryEntry(Struct, frozen=True):
         """The identity of its header."""
         return self.stamp, self.problem, self.mode
 
-    @property
-    def missing_lines(self) -> tuple[str, ...]:
-        """The names of the missing lines."""
-        values = {"Gaps": self.gaps, "Review": self.review, "---": self.ruled or None}
-        return tuple(name for name, value in values.items() if value is None)
-
 
 def is_header(line: str) -> bool:
     """Whether this line starts an entry."""

@@ -16,10 +16,9 @@ from tacitd.cli.common import echo_json, echo_message
 from tacitd.errors import FAILED, PARKED, UsageError
 
 if TYPE_CHECKING:
-    from tacitd_handlers.learner.ledger_file import LedgerTable
-    from tacitd_handlers.learner.practice_record import LearnerStore, RecordedProblem
-    from tacitd_handlers.learner.profile_text import LearnerProfile
-    from tacitd_handlers.learner.review_dates import ReviewPlan
+    from tacitd_handlers.learner.learner_store import LearnerStore
+    from tacitd_handlers.learner.ledger_file import LedgerRow
+    from tacitd_handlers.learner.practice_record import RecordedProblem
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -63,22 +62,15 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
 
     The same problem recorded twice in one session counts once.
     """
-    from tacitd.clock import local_minutes
-    from tacitd_handlers.learner.practice_record import note_session, record_problem
+    from tacitd_handlers.learner.practice_record import record_problem
     from tacitd_handlers.learner.practice_report import parse_report
-    from tacitd_handlers.learner.session_stamps import resolve_session
-    from tacitd_handlers.learner.session_start import read_session_state
+    from tacitd_handlers.learner.settings import load_settings
 
     report = parse_report({**given, "descriptions": _parse_descriptions(describe)})
-    store, plan = _open_store()
+    store, settings = _open_store(), load_settings(os.environ)
     with store.locked():
-        known = {session: record.stamp for session, record in store.load_state().sessions.items()}
-        named = report.session or os.environ.get(SESSION, "")
-        now = local_minutes(store.clock.now())
-        at = resolve_session(named, report.stamp, known, read_session_state(store.places), now)
-        if named:
-            store.change_state(lambda state: note_session(state, at))
-        made = record_problem(store, report, at, plan)
+        at = store.stamp_session(report.session or os.environ.get(SESSION, ""), report.stamp, _now())
+        made = record_problem(store, report, at, settings.plan)
     if as_json:
         echo_json(_as_data(made))
     else:
@@ -140,7 +132,7 @@ def due_(on: str | None, as_json: bool) -> None:
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
-    found = find_due(_read_table().rows, when)
+    found = find_due(_read_rows(_open_store()), when)
     if as_json:
         echo_json([asdict(one) for one in found])
         return
@@ -157,7 +149,7 @@ def retests_(as_json: bool) -> None:
 
     from tacitd_handlers.learner.notices import find_retests
 
-    profile = _read_profile(_open_reader())
+    profile = _open_store().read_profile()
     found = find_retests(profile, _now()) if profile is not None else []
     if as_json:
         echo_json([asdict(one) for one in found])
@@ -174,13 +166,13 @@ def retests_(as_json: bool) -> None:
 @learner.command(name="review", epilog="\b\nExample: tacitd learner review --json | jq .next")
 @JSON_OPTION
 def review_(as_json: bool) -> None:
-    """Your progress: totals, verdicts over time, patterns, weaknesses, retests, and next steps."""
+    """Your progress: totals, verdicts, patterns, weaknesses, retests, and next steps."""
     from tacitd_handlers.learner.ledger_replay import in_order
     from tacitd_handlers.learner.progress_review import build_review, format_review
 
-    store = _open_reader()
-    state, rows = store.load_state(), in_order(_read_table().rows)
-    document = build_review(rows, _read_profile(store), _now(), state.waiting, state.aliases)
+    store = _open_store()
+    state, rows = store.load_state(), in_order(_read_rows(store))
+    document = build_review(rows, store.read_profile(), _now(), state.waiting, state.aliases)
     if as_json:
         echo_json(document)
         return
@@ -196,11 +188,11 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Report lines that are no rows, vague descriptions and lists that are too long; exits with 1 if there are any."""
     from tacitd_handlers.learner.progress_review import find_problems
 
-    store = _open_reader()
+    store = _open_store()
     if fix:
         with store.locked():
             store.sync_files(force=True)
-    found = find_problems(store.read_ledger(), _read_profile(store))
+    found = find_problems(store.read_ledger(), store.read_profile())
     if as_json:
         echo_json([{"file": file, "where": where, "what": what} for file, where, what in found])
     else:
@@ -215,12 +207,12 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 @click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
-    from tacitd_handlers.learner import weakness_changes
     from tacitd_handlers.learner.notices import format_command
+    from tacitd_handlers.learner.practice_record import forget_weakness, restore_weakness
 
-    store = _open_reader()
+    store = _open_store()
     with store.locked():
-        change = weakness_changes.restore_weakness if back else weakness_changes.forget_weakness
+        change = restore_weakness if back else forget_weakness
         name = change(store, tag)
     how = format_command("forget --undo", name)
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; `{how}` restores it")
@@ -233,9 +225,9 @@ def archive(tag: str) -> None:
 
     Its status stays. It comes back when it is observed again.
     """
-    from tacitd_handlers.learner.weakness_changes import archive_weakness
+    from tacitd_handlers.learner.practice_record import archive_weakness
 
-    store = _open_reader()
+    store = _open_store()
     with store.locked():
         label = archive_weakness(store, tag)
         waiting = store.load_state().waiting
@@ -248,39 +240,22 @@ def archive(tag: str) -> None:
     epilog="\b\nExample: tacitd learner alias 'Right bound off by one' edge:off_by_one\n"
     "Example: tacitd learner alias --remove 'Right bound off by one'"
 )
-@click.argument("label", default="")
+@click.argument("label")
 @click.argument("tag", default="")
 @click.option(
     "--remove", is_flag=True, help="The entry is no gap's any more; the gap gets an entry of its own."
 )
-@JSON_OPTION
-def alias(label: str, tag: str, remove: bool, as_json: bool) -> None:
-    """Say which gap an entry with a label of your own is. Without arguments, list the labels that are not their tag.
+def alias(label: str, tag: str, remove: bool) -> None:
+    """Say which gap an entry with a label of your own is. The label and the description stay as they are."""
+    from tacitd_handlers.learner.practice_record import join_label, separate_label
 
-    The label and the description stay as they are.
-    """
-    from tacitd_handlers.learner import weakness_changes
-
-    if bool(label) != bool(tag or remove) or (remove and tag):
-        raise UsageError(
-            "name a label and a gap, or --remove and a label", "`tacitd learner review` lists both"
-        )
-    store = _open_reader()
+    if remove is bool(tag):
+        what = "name a label and a gap, or --remove and a label"
+        raise UsageError(what, "`tacitd learner review` lists both")
+    store = _open_store()
     with store.locked():
-        if remove:
-            found = [weakness_changes.separate_label(store, label)]
-        elif label:
-            found = [weakness_changes.join_label(store, label, tag)]
-        else:
-            found = weakness_changes.list_aliases(store)
-    if as_json:
-        echo_json([{"label": one, "tag": gap} for one, gap in found])
-    elif label:
-        click.echo(f"{found[0][0]} {'is not' if remove else 'is'} {found[0][1]}")
-    else:
-        _echo_table(("LABEL", "GAP"), found)
-        if not found:
-            echo_message("every label is its tag")
+        label, tag = separate_label(store, label) if remove else join_label(store, label, tag)
+    click.echo(f"{label} {'is not' if remove else 'is'} {tag}")
 
 
 @learner.command(epilog="\b\nExample: tacitd learner context --session-id abc123")
@@ -317,17 +292,13 @@ def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: t
         click.echo(line)
 
 
-def _open_store() -> tuple[LearnerStore, ReviewPlan]:
-    """The store of this process's environment, and the configured review plan. Raises ConfigError that names the key."""
+def _open_store() -> LearnerStore:
+    """The store of this process's environment."""
     from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.learner_paths import load_paths, read_plan
-    from tacitd_handlers.learner.practice_record import LearnerStore
+    from tacitd_handlers.learner.learner_paths import load_paths
+    from tacitd_handlers.learner.learner_store import LearnerStore
 
-    return LearnerStore(load_paths(os.environ), SystemClock()), read_plan(os.environ)
-
-
-def _open_reader() -> LearnerStore:
-    return _open_store()[0]
+    return LearnerStore(load_paths(os.environ), SystemClock())
 
 
 def _now() -> str:
@@ -336,21 +307,13 @@ def _now() -> str:
     return local_minutes(SystemClock().now())
 
 
-def _read_table() -> LedgerTable:
-    from tacitd_handlers.learner.learner_paths import load_paths
-    from tacitd_handlers.learner.ledger_file import parse_ledger, read_ledger
+def _read_rows(store: LearnerStore) -> list[LedgerRow]:
+    """The ledger's rows; a message tells of lines that are none."""
+    from tacitd.text.plurals import count_noun
+    from tacitd_handlers.learner.ledger_file import parse_ledger
 
-    table = parse_ledger(read_ledger(load_paths(os.environ).ledger))
+    table = parse_ledger(store.read_ledger())
     if table.bad:
-        from tacitd.text.plurals import count_noun
-
         lines = count_noun(len(table.bad), "line")
         echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")
-    return table
-
-
-def _read_profile(store: LearnerStore) -> LearnerProfile | None:
-    from tacitd_handlers.learner.profile_text import parse_profile
-
-    found = store.read_profile()
-    return parse_profile(found) if found is not None else None
+    return table.rows

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from tacitd.errors import FileRefusedError
-from tacitd.files.disk import Disk, RealDisk, is_regular, read_all
 from tacitd_handlers.learner.vocabulary import MANUAL, UNKNOWN, name_of, tags_of, time_of
 
 HEADER = (
@@ -98,11 +95,6 @@ def parse_ledger(data: bytes) -> LedgerTable:
 def parse_line(raw: bytes) -> LedgerRow | str:
     """Parse one line: its row; "" for a line of the table's header; otherwise the reason why it is not a row."""
     text = raw.decode("utf-8", "replace").strip().removeprefix("\ufeff")
-    # The fast path: the cells of a row as tacitd writes it need no unescaping.
-    if text.startswith("| ") and text.endswith(" |") and "\\" not in text and "  " not in text:
-        cells = text[2:-2].split(" | ")
-        if len(cells) == 8 and "|" not in text[2:-2].replace(" | ", ""):
-            return _row(cells, text)
     if not text or text.startswith("#"):
         return "" if not text or text == _TITLE else "not a row of the table"
     return _row([name_of(cell) for cell in _cells(text)], text)
@@ -138,11 +130,6 @@ def newline_of(data: bytes) -> bytes:
     return b"\r\n" if at > 0 and data[at - 1 : at] == b"\r" else b"\n"
 
 
-def is_torn(data: bytes) -> bool:
-    """Whether the last line has no newline: after a crash, or from an editor that omits it."""
-    return bool(data) and not data.endswith(b"\n")
-
-
 def has_header(data: bytes) -> bool:
     """Whether the first 4 KiB contain the table's header."""
     return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))
@@ -151,19 +138,3 @@ def has_header(data: bytes) -> bool:
 def encode_rows(rows: Sequence[LedgerRow], newline: bytes) -> bytes:
     """The rows as lines."""
     return b"".join(format_row(row).encode() + newline for row in rows)
-
-
-def read_ledger(path: Path, disk: Disk | None = None) -> bytes:
-    """The ledger's bytes, b"" if it does not exist. Raises OSError, FileRefusedError if it is not an ordinary file."""
-    disk = disk or RealDisk()
-    target = disk.resolve(path)
-    try:
-        if not is_regular(disk.stat(target)):
-            raise FileRefusedError(f"{target} is not an ordinary file", "move it away")
-        fd = disk.open_read(target)
-    except FileNotFoundError:
-        return b""
-    try:
-        return read_all(fd, disk)
-    finally:
-        disk.close(fd)

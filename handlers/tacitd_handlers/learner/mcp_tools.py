@@ -48,7 +48,7 @@ LEARNER = AgentInterface(
         ),
         AgentTool(
             "review_progress",
-            "The learner's progress from the ledger: totals, verdicts by month, patterns, weaknesses, next steps.",
+            "The learner's progress from the ledger: totals, verdicts, patterns, weaknesses, next steps.",
             ("learner", "review", "--json"),
             is_rare=True,
         ),

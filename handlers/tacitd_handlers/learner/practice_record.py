@@ -1,75 +1,36 @@
-"""The I/O on the learner's files, and what is done to them: record a problem, bring them in step, forget, archive, name.
+"""What is done to the learner's files: record a problem, forget, restore, archive or name a weakness.
 
-The order of the writes is fixed (SPEC L-37): the report, then the ledger row, each synced; then the profile; then the
-state. The next call, from any process, repairs a crash between two of them. A lock admits one tacitd process at a time.
-Claude takes no lock, and its edits win (SPEC X-08).
+Every function here needs the store's lock, and raises OSError and FileRefusedError. Only `record_problem` writes to the
+ledger. The others edit the profile as a person would, and bring both files in step before and after.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from tacitd.clock import Clock
-from tacitd.errors import FileRefusedError, TacitdError
-from tacitd.files.append_text import append_text
-from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.locks import make_private_dir, wait_for_lock
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file, replace_file
-from tacitd.files.temporary import read_snapshot
-from tacitd_handlers.learner.history_splices import find_unrecorded
-from tacitd_handlers.learner.learner_paths import LearnerPaths
-from tacitd_handlers.learner.learner_state import (
-    LearnerState,
-    ReportRecord,
-    SessionRecord,
-    decode_state,
-    encode_state,
-)
-from tacitd_handlers.learner.ledger_file import (
-    HEADER,
-    BadLine,
-    LedgerRow,
-    encode_rows,
-    newline_of,
-    parse_ledger,
-    read_ledger,
-)
-from tacitd_handlers.learner.notices import format_repairs, format_synced
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
+from tacitd_handlers.learner.learner_store import LearnerStore
+from tacitd_handlers.learner.ledger_file import LedgerRow, parse_ledger
+from tacitd_handlers.learner.ledger_replay import replay
+from tacitd_handlers.learner.notices import format_command
 from tacitd_handlers.learner.practice_report import PracticeReport
-from tacitd_handlers.learner.practice_sync import SyncResult, sync_profile
-from tacitd_handlers.learner.profile_text import parse_profile
+from tacitd_handlers.learner.practice_sync import SyncResult
+from tacitd_handlers.learner.profile_text import (
+    LearnerProfile,
+    PlacedEntry,
+    Splice,
+    apply_splices,
+    insert_weaknesses,
+    parse_profile,
+)
 from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review
 from tacitd_handlers.learner.session_stamps import SessionStamp
-from tacitd_handlers.learner.vocabulary import (
-    HEALED,
-    NO_DATE,
-    NO_GAPS,
-    RECALL,
-    UNKNOWN,
-    VERDICTS,
-    gaps_text,
-    name_of,
-)
-
-FileStamp = tuple[int, int, int] | None
-"""Time of the last write in nanoseconds, size and inode; None if there is no file."""
-
-
-class FilesInStep(Struct):
-    """What one call of `sync_files` changed."""
-
-    result: SyncResult | None = None
-    """None: the files are as they were, or others are still writing."""
-    added: list[LedgerRow] = field(default_factory=list)
-    """Rows that the ledger lacked."""
-    bad: Sequence[BadLine] = ()
-    """Lines of the ledger that are no rows."""
-    waits: bool = False
-    """A file was written recently, so the comparison is postponed."""
+from tacitd_handlers.learner.vocabulary import RECALL, gaps_text, make_slug, tag_of
+from tacitd_handlers.learner.weakness_entries import match_entries
+from tacitd_handlers.learner.weakness_text import update_entry
 
 
 class RecordedProblem(Struct, frozen=True):
@@ -85,216 +46,20 @@ class RecordedProblem(Struct, frozen=True):
     hint: str = ""
 
 
-class LearnerStore:
-    """The two files and the state. For one thread; a lock excludes other processes."""
-
-    def __init__(
-        self,
-        places: LearnerPaths,
-        clock: Clock,
-        *,
-        settle: float = 300.0,
-        disk: Disk | None = None,
-        guards: EditGuards = UNGUARDED,
-    ) -> None:
-        self.places = places
-        self.clock = clock
-        self.settle = settle
-        self._disk = disk or RealDisk()
-        self._guards = guards
-        self._seen: tuple[FileStamp, FileStamp] | None = None
-        self._state_file = places.home / "learner.json"
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the lock between processes, and wait for it. Raises OSError."""
-        make_private_dir(self.places.home, self._disk)
-        with wait_for_lock(self.places.home / "lock", self._disk):
-            yield
-
-    # reading
-
-    def read_ledger(self) -> bytes:
-        """The ledger's bytes, b"" if it does not exist. Raises OSError, FileRefusedError."""
-        return read_ledger(self.places.ledger, self._disk)
-
-    def read_profile(self) -> bytes | None:
-        """The profile's bytes, None if it does not exist. Raises OSError, FileRefusedError."""
-        seen = read_snapshot(self._disk.resolve(self.places.profile), self._disk)
-        return seen.data if seen is not None else None
-
-    def load_state(self) -> LearnerState:
-        """The state; an empty one if the file is missing or damaged. Raises OSError, FileRefusedError."""
-        seen = read_snapshot(self._state_file, self._disk)
-        return decode_state(seen.data) if seen is not None else LearnerState()
-
-    # writing
-
-    def save_state(self, state: LearnerState) -> None:
-        """Save the state. Call with the lock held."""
-        replace_file(self._state_file, encode_state(state), mode=0o600, disk=self._disk)
-
-    def change_state(self, change: Callable[[LearnerState], None]) -> LearnerState:
-        """Change the state, save it, and return it. Call with the lock held."""
-        state = self.load_state()
-        change(state)
-        self.save_state(state)
-        return state
-
-    def check_editable(self) -> None:
-        """Raise FileBusyError if an editor has the ledger or the profile open."""
-        if self._guards.busy_files is None:
-            return
-        for path in (self.places.ledger, self.places.profile):
-            target = self._disk.resolve(path)
-            try:
-                seen = self._disk.stat(target)
-            except FileNotFoundError:
-                seen = None
-            self._guards.busy_files.check_file(target, seen)
-
-    def append_rows(self, rows: Sequence[LedgerRow], ledger: bytes) -> None:
-        """Append rows to the ledger in one write; durable on return (SPEC L-37, L-54)."""
-        end = newline_of(ledger)
-        append_text(self.places.ledger, encode_rows(rows, end), begin=HEADER, newline=end, disk=self._disk)
-
-    def write_profile(self, change: Callable[[bytes | None], bytes | None]) -> None:
-        """Change the profile; a new one is private. Raises OSError, FileRefusedError, FileBusyError."""
-        mode = 0o600 if self._file_stamp(self.places.profile) is None else None
-        edit_file(self.places.profile, change, mode=mode, disk=self._disk, guards=self._guards)
-
-    def write_new_ledger(self) -> None:
-        """Make a ledger without rows, unless there is one. Raises OSError, FileRefusedError."""
-        edit_file(
-            self.places.ledger, lambda data: HEADER if data is None else None, mode=0o600, disk=self._disk
-        )
-
-    def finish_reports(self) -> list[LedgerRow]:
-        """Write the rows that a crash cut off (SPEC L-37), and return them. Call with the lock held."""
-        planned = [report.row for report in self.load_state().reports if not report.is_done]
-        if not planned:
-            return []
-        ledger = self.read_ledger()
-        known = {row.key for row in parse_ledger(ledger).rows}
-        missing = [row for row in planned if row.key not in known]
-        if missing:
-            self.append_rows(missing, ledger)
-        return missing
-
-    def update_profile(
-        self,
-        *,
-        is_settled: bool = False,
-        fresh: LedgerRow | None = None,
-        rows: Sequence[LedgerRow] | None = None,
-    ) -> SyncResult:
-        """Bring the profile in step with the ledger, then save the state. Call with the lock held.
-
-        `is_settled`: nobody else is writing now. `fresh`: the row that is recorded just now. `rows`: those of the ledger,
-        if they were read already. Raises OSError, FileRefusedError.
-        """
-        rows = parse_ledger(self.read_ledger()).rows if rows is None else rows
-        before = encode_state(self.load_state())
-        results: list[SyncResult] = []
-
-        def change(data: bytes | None) -> bytes | None:
-            state = decode_state(before)
-            key = fresh.key if fresh is not None else None
-            result = sync_profile(data, state, rows, is_settled=is_settled, fresh=key)
-            results[:] = [result]
-            if result.data != data and data is not None:
-                self._save_plan(decode_state(before), result)
-            return result.data
-
-        self.write_profile(change)
-        result = results[0]
-        result.state.add_notices(format_repairs(result.repaired))
-        self.save_state(result.state)
-        return result
-
-    def _save_plan(self, planned: LearnerState, result: SyncResult) -> None:
-        """Save what a profile that is written now does not tell: after a crash an entry that left it must not look as if a
-        person had removed it. `planned` is the state before, and counts the same rows.
-        """
-        if planned.tags == result.state.tags and not result.repaired:
-            return
-        waited = {tag: record for tag, record in planned.tags.items() if record.waiting_since}
-        planned.tags = waited | {tag: one for tag, one in result.state.tags.items() if tag not in waited}
-        there = result.state.written or {}
-        if planned.written is not None:
-            planned.written = {label: dates for label, dates in planned.written.items() if label in there}
-        planned.add_notices(format_repairs(result.repaired))
-        self.save_state(planned)
-
-    def sync_files(self, *, force: bool = False, first: bool = False) -> FilesInStep:
-        """Compare the two files, and add what is missing (SPEC L-37, L-38). Call with the lock held.
-
-        `force`: a person asks, so it does not wait for other writers. `first`: the daemon starts, so rows that a crash cut
-        off are written even if the files are unchanged. Raises OSError, FileRefusedError, and FileBusyError if an editor
-        has one of them open.
-        """
-        seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
-        if seen == self._seen and not force and not first:
-            return FilesInStep()
-        if not force:
-            self.check_editable()
-        done = FilesInStep(added=self.finish_reports())
-        if seen == (None, None) and not done.added:
-            self._seen = seen
-            return done
-        is_settled = force or self._is_settled(seen)
-        profile = self.read_profile()  # before the ledger: writers of both begin with the ledger
-        ledger = self.read_ledger()
-        table = parse_ledger(ledger)
-        done.bad, rows = table.bad, table.rows
-        if is_settled:
-            healed = find_missing_rows(profile, rows)
-            if healed:
-                self.append_rows(healed, ledger)
-                rows = parse_ledger(self.read_ledger()).rows
-                self.change_state(lambda state: state.add_notices(format_synced(healed)))
-                done.added += healed
-        elif not any(not report.is_done for report in self.load_state().reports):
-            done.waits = True  # another writer may be between its ledger row and its profile entry
-            return done
-        done.result = self.update_profile(is_settled=is_settled, rows=rows)
-        if is_settled:
-            self._seen = (self._file_stamp(self.places.profile), self._file_stamp(self.places.ledger))
-        return done
-
-    def _is_settled(self, seen: tuple[FileStamp, FileStamp]) -> bool:
-        """Whether no file was written for `settle` seconds. A time in the future counts as old: the clock was set back."""
-        ages = [self.clock.now() - one[0] / 1e9 for one in seen if one is not None]
-        return all(age >= self.settle or age < -60.0 for age in ages)
-
-    def _file_stamp(self, path: Path) -> FileStamp:
-        try:
-            found = self._disk.stat(self._disk.resolve(path))
-        except OSError:
-            return None
-        return found.st_mtime_ns, found.st_size, found.st_ino
-
-
 def record_problem(
     store: LearnerStore, report: PracticeReport, at: SessionStamp, plan: ReviewPlan
 ) -> RecordedProblem:
-    """Write one problem to the ledger, then to the profile. Call with the lock held. The same twice has one effect (SPEC L-23).
+    """Write one problem to the ledger, then to the profile. The same twice has one effect (SPEC L-23).
 
-    Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited.
-    Raises OSError or FileRefusedError if the ledger cannot be written; then nothing was recorded.
+    Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited. After
+    any error nothing was recorded.
     """
     store.finish_reports()
     ledger = store.read_ledger()
     rows = parse_ledger(ledger).rows
+    gaps = gaps_text(report.gaps)
     row = LedgerRow(
-        at.stamp,
-        at.session,
-        report.problem,
-        report.pattern,
-        report.mode,
-        report.verdict,
-        gaps_text(report.gaps),
-        "",
+        at.stamp, at.session, report.problem, report.pattern, report.mode, report.verdict, gaps, ""
     )
     same = next((one for one in rows if one.key == row.key), None)
     if same is not None:
@@ -321,7 +86,7 @@ def record_problem(
 
 def _give_up(store: LearnerStore, row: LedgerRow) -> None:
     """Forget a report whose caller gets an error, unless its row is in the ledger: it must not be written later."""
-    if all(one.key != row.key for one in parse_ledger(store.read_ledger()).rows):
+    if all(one.key != row.key for one in store.list_rows()):
         state = store.load_state()
         state.reports = [report for report in state.reports if report.row.key != row.key]
         store.save_state(state)
@@ -336,23 +101,169 @@ def _write_to_profile(store: LearnerStore, row: LedgerRow, *, again: bool) -> Re
         return RecordedProblem(row, again, None, f"{error.filename or 'the profile'}: {error.strerror}")
 
 
-def find_missing_rows(profile: bytes | None, rows: Sequence[LedgerRow]) -> list[LedgerRow]:
-    """The rows that the ledger lacks of sessions in the profile, oldest first (SPEC L-38).
+# weaknesses (SPEC L-11, L-27, L-30)
 
-    An entry whose mode or verdict is invalid gets none: nothing is invented (SPEC L-35, L-39).
+
+def forget_weakness(store: LearnerStore, name: str) -> str:
+    """Remove the entry of a gap, never write it again, and return its tag. Raises UsageError if there is no such gap."""
+    store.sync_files(force=True)
+    tag = _find_tag(store, name)
+    _edit(store, lambda _, entries: [Splice(entries[tag].span)] if tag in entries else [])
+
+    def remove(state: LearnerState) -> None:
+        state.set_waiting(tag, "")
+        state.find_tag(tag).removed = True
+
+    store.change_state(remove)
+    return tag
+
+
+def restore_weakness(store: LearnerStore, name: str) -> str:
+    """Restore a removed weakness from the ledger, if there is room, and return its tag. Raises UsageError."""
+    store.sync_files(force=True)
+    tag, state = _find_tag(store, name), store.load_state()
+    if not state.find_tag(tag).removed:
+        removed = ", ".join(sorted(state.removed)) or "none"
+        raise UsageError(f"{tag} was not removed", f"removed: {removed}")
+    state.find_tag(tag).removed = False
+    weakness = replay(store.list_rows(), state.tested).tags.get(tag)
+    if weakness is not None:
+        state.set_waiting(tag, weakness.tested)
+    store.save_state(state)
+    store.update_profile(is_settled=True)
+    return tag
+
+
+def archive_weakness(store: LearnerStore, name: str) -> str:
+    """Move the active entry with this tag or label to `### Resolved`, and return its label.
+
+    Rule 6 of seed 000 forbids a promotion without proof, so the status stays. Entries that wait get its room. Raises
+    UsageError if there is no such active entry.
     """
-    found = []
-    for held in find_unrecorded(parse_profile(profile), rows) if profile is not None else ():
-        one = held.session
-        if one.verdict in VERDICTS.get(one.mode, ()):
-            gaps, review = name_of(one.gaps or "") or NO_GAPS, name_of(one.review or "") or NO_DATE
-            found.append(
-                LedgerRow(one.stamp, HEALED, one.problem, UNKNOWN, one.mode, one.verdict, gaps, review)
-            )
-    return sorted(found, key=lambda row: row.stamp)
+    store.sync_files(force=True)
+    label = ""
+
+    def archive(profile: LearnerProfile, entries: dict[str, PlacedEntry]) -> list[Splice]:
+        nonlocal label
+        active = [placed for placed in profile.weaknesses if not placed.resolved]
+        found = [entries[tag] for tag in (name, tag_of(name)) if tag in entries and not entries[tag].resolved]
+        chosen = found[0] if found else _find_entry(active, name, "is not an active weakness")
+        label = chosen.entry.label
+        return [
+            Splice(chosen.span),
+            insert_weaknesses(profile, [profile.bare_lines(chosen.span)], resolved=True),
+        ]
+
+    _edit(store, archive)
+    return label
 
 
-def note_session(state: LearnerState, at: SessionStamp, *, first: bool = False, root: str = "") -> None:
-    """Store a session's stamp at its first use (SPEC L-48), and the project in which it taught."""
-    record = state.sessions.setdefault(at.session, SessionRecord(at.stamp, first))
-    record.root = root or record.root
+def join_label(store: LearnerStore, name: str, gap: str) -> tuple[str, str]:
+    """Make the entry with this label the entry of a gap, and return both.
+
+    An entry of the gap's own is removed, and its stamps and counts go into the other one, which keeps its text. Raises
+    UsageError if there is no such entry or gap, or if the gap has another label already.
+    """
+    store.sync_files(force=True)
+    profile, state, tag = store.read_profile(), store.load_state(), _find_tag(store, gap)
+    chosen = _find_entry(profile.weaknesses if profile is not None else (), name).entry
+    holder = _match(store, profile).get(tag) if profile is not None else None
+    if holder is not None and holder.entry.label not in (chosen.label, tag):
+        raise UsageError(
+            f"{tag} has an entry already: {holder.entry.label}",
+            f"`{format_command('alias --remove', holder.entry.label)}` makes it an entry of its own",
+        )
+    for record in state.tags.values():
+        record.label = "" if record.label == chosen.label else record.label
+    record = state.find_tag(tag)
+    record.label, record.removed, record.description = chosen.label, False, chosen.description
+    state.set_waiting(tag, "")
+    store.save_state(state)
+
+    def join(profile: LearnerProfile, entries: dict[str, PlacedEntry]) -> list[Splice]:
+        own = next(
+            (placed for placed in profile.weaknesses if placed.entry.label == tag != chosen.label), None
+        )
+        if own is None or tag not in entries:
+            return []
+        lines = update_entry(profile.bare_lines(entries[tag].span), own.entry.as_weakness(tag))
+        return [Splice(own.span), Splice(entries[tag].span, tuple(lines))]
+
+    _edit(store, join)
+    return chosen.label, tag
+
+
+def separate_label(store: LearnerStore, name: str) -> tuple[str, str]:
+    """Make the entry with this label one of its own, and return the label and the gap that it was.
+
+    Raises UsageError if it is not the entry of a gap by an alias.
+    """
+    store.sync_files(force=True)
+    profile = store.read_profile()
+    label = _find_entry(profile.weaknesses if profile is not None else (), name).entry.label
+    tag = next((tag for tag, given in store.load_state().aliases.items() if given == label), "")
+    if not tag or make_slug(label) == make_slug(tag):
+        raise UsageError(
+            f"{label!r} is no alias of a gap", "`tacitd learner review` names the gap of each label"
+        )
+
+    def separate(state: LearnerState) -> None:
+        state.find_tag(tag).label = state.find_tag(tag).description = ""
+
+    store.change_state(separate)
+    store.sync_files(force=True)
+    return label, tag
+
+
+def _edit(
+    store: LearnerStore, change: Callable[[LearnerProfile, dict[str, PlacedEntry]], list[Splice]]
+) -> None:
+    """Edit the profile, given it and its entries by tag, and bring the files in step with it."""
+
+    def edit(data: bytes | None) -> bytes | None:
+        profile = parse_profile(data or b"")
+        splices = change(profile, _match(store, profile))
+        return apply_splices(profile, splices) if splices else data
+
+    store.write_profile(edit)
+    store.sync_files(force=True)
+
+
+def _match(store: LearnerStore, profile: LearnerProfile) -> dict[str, PlacedEntry]:
+    return match_entries(profile, _list_tags(store), store.load_state().aliases)
+
+
+def _list_tags(store: LearnerStore) -> dict[str, None]:
+    return dict.fromkeys([*(tag for row in store.list_rows() for tag in row.tags), *store.load_state().tags])
+
+
+def _find_tag(store: LearnerStore, name: str) -> str:
+    """The gap with this tag or label. Raises UsageError."""
+    tags = _list_tags(store)
+    by_label = {label: tag for tag, label in store.load_state().aliases.items()}
+    for tag in (name, by_label.get(name, ""), tag_of(name)):
+        if tag in tags:
+            return tag
+    same = [tag for tag in tags if make_slug(name) in _list_slugs(tag)]
+    if len(same) == 1:
+        return same[0]
+    raise UsageError(
+        f"{name!r} is not a known gap", f"known gaps: {', '.join(sorted(tags)[:8]) or 'none yet'}"
+    )
+
+
+def _find_entry(
+    entries: Sequence[PlacedEntry], name: str, what: str = "is no label in Known Weaknesses"
+) -> PlacedEntry:
+    """The entry with this label, otherwise the only one that is spelled so. Raises UsageError."""
+    same = [placed for placed in entries if placed.entry.label == name]
+    alike = [placed for placed in entries if make_slug(name) in _list_slugs(placed.entry.label)]
+    if same or len(alike) == 1:
+        return (same or alike)[0]
+    known = "; ".join(placed.entry.label for placed in entries[:8]) or "none yet"
+    raise UsageError(f"{name!r} {what}", f"the labels are: {known}")
+
+
+def _list_slugs(label: str) -> Iterable[str]:
+    """The spellings of a label that a person may type: all of it, or what follows the kind of gap."""
+    return {make_slug(label), make_slug(label.rpartition(":")[2])} - {""}

@@ -22,23 +22,10 @@ from tacitd.errors import UsageError
 from tacitd_handlers.learner.vocabulary import UNKNOWN, VERDICTS, name_of, tag_of, tags_of, time_of
 
 if TYPE_CHECKING:
-    from tacitd.events import Record, ToolUse
+    from tacitd.events import Record
 
-FIELDS = frozenset(
-    {
-        "problem",
-        "pattern",
-        "mode",
-        "verdict",
-        "gaps",
-        "tested",
-        "observations",
-        "descriptions",
-        "session",
-        "timestamp",
-    }
-)
-REQUIRED = ("problem", "mode", "verdict")
+REQUIRED = frozenset({"problem", "mode", "verdict"})
+FIELDS = REQUIRED | {"pattern", "gaps", "tested", "observations", "descriptions", "session", "timestamp"}
 
 
 class PracticeReport(Struct, frozen=True):
@@ -57,66 +44,41 @@ class PracticeReport(Struct, frozen=True):
 
 
 def parse_report(given: Mapping[str, Any]) -> PracticeReport:
-    """Validate an object with the fields in `FIELDS`.
-
-    Raises UsageError, whose hint lists what is allowed.
-    """
-    unknown = sorted(set(given) - FIELDS)
+    """Validate an object with the fields in `FIELDS`. Raises UsageError, whose hint lists what is allowed."""
+    unknown = sorted({*given} - FIELDS)
     if unknown:
         raise UsageError(f"unknown field: {unknown[0]!r}", f"the fields are: {', '.join(sorted(FIELDS))}")
-    for name in REQUIRED:
-        if not isinstance(given.get(name), str) or not given[name].strip():
-            raise UsageError(f"the {name} is missing", _allowed(name, str(given.get("mode", ""))))
-    mode, verdict = given["mode"].strip().lower(), given["verdict"].strip().lower()
-    problem = name_of(given["problem"])
-    _check(problem, mode, verdict)
-    gaps = _tags(given.get("gaps"), "gaps") or ()
+    problem, mode, verdict = (_text(given, name) for name in ("problem", "mode", "verdict"))
+    mode, verdict, stamp = mode.lower(), verdict.lower(), _text(given, "timestamp")
+    if not name_of(problem).strip("/ "):
+        raise UsageError("the problem has no name", "for example two-sum")
+    if mode not in VERDICTS:
+        raise UsageError(f"{mode!r} is not a mode", f"one of: {', '.join(VERDICTS)}")
+    if verdict not in VERDICTS[mode]:
+        what = f"{verdict!r} is not a verdict of the mode {mode}"
+        raise UsageError(what, f"in the mode {mode}: {', '.join(VERDICTS[mode])}")
+    if stamp and time_of(stamp) is None:
+        hint = "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
+        raise UsageError(f"{stamp!r} is not a timestamp", hint)
     return PracticeReport(
-        problem,
+        name_of(problem),
         mode,
         verdict,
         name_of(_text(given, "pattern")) or UNKNOWN,
-        gaps,
+        _tags(given.get("gaps"), "gaps") or (),
         _tags(given.get("tested"), "tested"),
         _text(given, "observations"),
         _descriptions(given.get("descriptions")),
         name_of(_text(given, "session")),
-        _stamp(_text(given, "timestamp")),
+        stamp,
     )
 
 
-def _check(problem: str, mode: str, verdict: str) -> None:
-    if not problem.strip("/ "):
-        raise UsageError("the problem has no name", "for example two-sum")
-    if mode not in VERDICTS:
-        raise UsageError(f"{mode!r} is not a mode", _allowed("mode", ""))
-    if verdict not in VERDICTS[mode]:
-        raise UsageError(f"{verdict!r} is not a verdict of the mode {mode}", _allowed("verdict", mode))
-
-
-def _allowed(name: str, mode: str) -> str:
-    if name == "verdict" and mode.strip().lower() in VERDICTS:
-        return f"in the mode {mode.strip().lower()}: {', '.join(VERDICTS[mode.strip().lower()])}"
-    if name == "verdict":
-        return "; ".join(f"{each}: {', '.join(names)}" for each, names in VERDICTS.items())
-    return f"one of: {', '.join(VERDICTS)}" if name == "mode" else "for example two-sum"
-
-
 def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
-    if value is None:
-        return ""
+    value = given.get(name) or ""
     if not isinstance(value, str):
         raise UsageError(f"{name} is not a string", "put it in quotes")
     return value.strip()
-
-
-def _stamp(text: str) -> str:
-    if text and time_of(text) is None:
-        raise UsageError(
-            f"{text!r} is not a timestamp", "YYYY-MM-DDTHH:MM, local time, for example 2026-02-19T14:30"
-        )
-    return text
 
 
 def _tags(value: object, name: str) -> tuple[str, ...] | None:
@@ -127,11 +89,10 @@ def _tags(value: object, name: str) -> tuple[str, ...] | None:
     if not isinstance(parts, Iterable) or not all(isinstance(part, str) for part in parts):
         raise UsageError(f"{name} is not a list of tags", 'write them as "edge:empty_input; edge:duplicates"')
     given = [part for part in parts if part.strip()]
-    tags = list(dict.fromkeys(tag for part in given for tag in tags_of(part)))
     lost = [part for part in given if not tag_of(part)]
     if lost:
         raise UsageError(f"the tag {lost[0]!r} has no valid character", "tags consist of a-z, 0-9, _ . : -")
-    return tuple(tags)
+    return tuple(dict.fromkeys(tag for part in given for tag in tags_of(part)))
 
 
 def _descriptions(value: object) -> Mapping[str, str]:
@@ -141,6 +102,8 @@ def _descriptions(value: object) -> Mapping[str, str]:
         raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
     return {tag_of(str(tag)): text for tag, text in value.items() if tag_of(str(tag))}
 
+
+# in a transcript
 
 _FENCED = re.compile(
     r"^(?P<fence>`{3,}|~{3,})[ \t]*(?:json\b[^\n]*)?\n(?P<body>.*?)^(?P=fence)[ \t]*$", re.M | re.S | re.I
@@ -152,26 +115,21 @@ def uses_skill(record: Record, skills: Collection[str], files: Collection[str]) 
 
     `files`: their names.
     """
-    return _last_name(record.command) in skills or any(
-        any(_last_name(name) in skills for name in tool.skills) or _touches(tool, files)
-        for tool in record.tools
+    names = [record.command, *(name for tool in record.tools for name in tool.skills)]
+    # `plugin:skill` and `/skill` are the skill.
+    return any(re.split(r"[:/]", name.strip("/"))[-1] in skills for name in names) or any(
+        name.encode() in tool.input for tool in record.tools for name in files
     )
-
-
-def _last_name(name: str) -> str:
-    """The last part of a name: `skill` for `plugin:skill` and `/skill`."""
-    return re.split(r"[:/]", name.strip("/"))[-1]
-
-
-def _touches(tool: ToolUse, files: Collection[str]) -> bool:
-    return any(name.encode() in tool.input for name in files)
 
 
 def find_reports(text: str) -> Iterator[dict[str, Any]]:
     """The reports in an assistant's text: objects with the required fields and no unknown ones."""
     for found in _FENCED.finditer(text):
-        given = _object(found["body"])
-        if set(REQUIRED) <= set(given) <= FIELDS:
+        try:
+            given = json.loads(found["body"])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(given, dict) and REQUIRED <= set(given) <= FIELDS:
             yield given
 
 
@@ -179,11 +137,3 @@ def report_id(record: Record, given: dict[str, Any]) -> str:
     """The identity of a report. A fork copies records under new ids, but keeps their time."""
     text = json.dumps(given, sort_keys=True, ensure_ascii=False)
     return sha256(f"{record.time}\0{text}".encode(errors="replace")).hexdigest()[:24]
-
-
-def _object(text: str) -> dict[str, Any]:
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -42,9 +42,6 @@ class SyncResult(Struct):
     moves: list[Move] = field(default_factory=list)
     vague: list[str] = field(default_factory=list)
     """Tags whose description was completed with a stamp (SPEC L-10)."""
-    active: int = 0
-    resolved: int = 0
-    rows: int = 0
 
 
 def sync_profile(
@@ -61,7 +58,7 @@ def sync_profile(
     `fresh` is the row that is recorded just now; entries of other rows are marked as recovered. Raises FileRefusedError
     if the profile cannot be read as text.
     """
-    result = SyncResult(None, state, rows=len(rows))
+    result = SyncResult(None, state)
     if data is None and not rows:
         return result
     whole, result.repaired = restore_sections(TEMPLATE if data is None else data)
@@ -90,7 +87,7 @@ def sync_profile(
     )
     result.data = apply_splices(profile, [*book.make_splices(), *splices])
     result.moves = book.moves
-    _note_written(parse_profile(result.data), state, tags, result, theirs if later else set())
+    _note_written(parse_profile(result.data), state, tags, theirs if later else set())
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
@@ -137,22 +134,15 @@ def _find_renamed(
 ) -> dict[str, PlacedEntry]:
     """By tag, the new entry that has the three dates of the one that is gone: it was renamed (SPEC L-11).
 
-    Where several have these dates, an equal description decides; otherwise none of them is taken.
+    Where several have these dates, an equal description decides.
     """
     found: dict[str, PlacedEntry] = {}
-    for by_description in (True, False):
-        for tag, dates in gone.items():
-            same = [
-                placed for placed in added if placed.entry.dates == dates and placed not in found.values()
-            ]
-            rivals = [
-                other for other, other_dates in gone.items() if other_dates == dates and other not in found
-            ]
-            if by_description:
-                same = [placed for placed in same if placed.entry.description == descriptions[tag]]
-                rivals = [tag]
-            if tag not in found and len(same) == 1 == len(rivals):
-                found[tag] = same[0]
+    for tag, dates in gone.items():
+        same = [placed for placed in added if placed.entry.dates == dates and placed not in found.values()]
+        if len(same) > 1 or [*gone.values()].count(dates) > 1:
+            same = [placed for placed in same if placed.entry.description == descriptions[tag]]
+        if len(same) == 1:
+            found[tag] = same[0]
     return found
 
 
@@ -241,7 +231,6 @@ def _note_written(
     profile: LearnerProfile,
     state: LearnerState,
     tags: Mapping[str, None],
-    result: SyncResult,
     pending: Collection[WeaknessEntry],
 ) -> None:
     """Remember the entries as they are now, so that a later change is recognised.
@@ -259,5 +248,3 @@ def _note_written(
         for entry in (placed.entry for placed in profile.weaknesses)
         if entry not in pending or entry.label in before
     }
-    result.resolved = sum(placed.resolved for placed in profile.weaknesses)
-    result.active = len(profile.weaknesses) - result.resolved

@@ -95,10 +95,6 @@ class LearnerProfile(Struct, frozen=True):
         """The span's lines without their newlines."""
         return [line.rstrip("\r\n") for line in self.lines[span.start : span.end]]
 
-    def find_section(self, name: str) -> Span | None:
-        """The first section with this name."""
-        return next((span for title, span in self.sections if title == name), None)
-
 
 @lru_cache(maxsize=4)  # one sync parses the same bytes six times, and a parsed profile is immutable
 def parse_profile(data: bytes) -> LearnerProfile:
@@ -159,33 +155,28 @@ def _kept(profile: LearnerProfile, at: int, dead: set[int]) -> tuple[str, ...]:
     return (profile.lines[at],) if at < len(profile.lines) and at not in dead else ()
 
 
-def find_missing(profile: LearnerProfile) -> list[str]:
-    """The names of the required sections that a profile lacks (SPEC L-02)."""
-    there = {name for name, _ in profile.sections}
-    names = [name for name in SECTIONS if name not in there]
-    if WEAKNESSES in there and profile.resolved_at is None:
-        names.append(RESOLVED)
-    return names
-
-
 def restore_sections(data: bytes) -> tuple[bytes, list[str]]:
     """The profile with its missing headings added, and their names. Existing lines are unchanged (SPEC L-02, L-03)."""
     names: list[str] = []
-    while missing := find_missing(profile := parse_profile(data)):
-        names.append(missing[0])
-        at = _place_of(profile, missing[0])
-        marks = "###" if missing[0] == RESOLVED else "##"
-        block = _with_blank_line(profile, at, [f"{marks} {missing[0]}", ""])
-        data = apply_splices(profile, [Splice(Span(at, at), tuple(block))])
-    return data, [name for name in names if name != RESOLVED or WEAKNESSES not in names]
-
-
-def _place_of(profile: LearnerProfile, name: str) -> int:
-    """The line of a missing heading: before the next existing section, otherwise at the end."""
-    if name == RESOLVED:
-        return _before_resolved(profile)
-    after = SECTIONS[SECTIONS.index(name) + 1 :]
-    return min((span.start for title, span in profile.sections if title in after), default=len(profile.lines))
+    for name in (*SECTIONS, RESOLVED):
+        profile = parse_profile(data)
+        there = {title for title, _ in profile.sections}
+        if name in there or (name == RESOLVED and profile.resolved_at is not None):
+            continue
+        if name == RESOLVED:
+            at = _before_resolved(profile)
+            names += [] if WEAKNESSES in names else [name]
+        else:  # before the next section, otherwise at the end
+            after = SECTIONS[SECTIONS.index(name) + 1 :]
+            at = min(
+                (span.start for title, span in profile.sections if title in after), default=len(profile.lines)
+            )
+            names.append(name)
+        heading = f"{'###' if name == RESOLVED else '##'} {name}"
+        data = apply_splices(
+            profile, [Splice(Span(at, at), tuple(_with_blank_line(profile, at, [heading, ""])))]
+        )
+    return data, names
 
 
 def _before_resolved(profile: LearnerProfile) -> int:
@@ -193,7 +184,7 @@ def _before_resolved(profile: LearnerProfile) -> int:
     section = [span for title, span in profile.sections if title == WEAKNESSES][-1]
     at = section.end
     for placed in reversed(profile.weaknesses):
-        if not (section.start < placed.span.start < section.end) or placed.entry.status != LONG:
+        if not section.start < placed.span.start < section.end or placed.entry.status != LONG:
             break
         at = placed.span.start
     return at
@@ -207,50 +198,35 @@ def _with_blank_line(profile: LearnerProfile, at: int, block: list[str]) -> list
     return block
 
 
-def insert_weaknesses(profile: LearnerProfile, resolved: bool, entries: Sequence[Sequence[str]]) -> Splice:
+def insert_weaknesses(profile: LearnerProfile, entries: Sequence[Sequence[str]], *, resolved: bool) -> Splice:
     """The insertion of entries after the last active or the last resolved entry."""
-    home = _home_section(profile, resolved=resolved)
-    there = [one for one in profile.weaknesses if one.resolved is resolved and _is_in(home, one.span)]
+    there = [one for one in profile.weaknesses if one.resolved is resolved]
     if there:
-        at = max(one.span.end for one in there)
-    elif resolved:
-        at = _after_text(profile, (profile.resolved_at or 0) + 1)
+        at = there[-1].span.end
+    elif resolved and profile.resolved_at is not None:
+        at = _after_text(profile, profile.resolved_at + 1)
     else:
-        at = _after_text(profile, home.start + 1 if home else len(profile.lines))
+        at = _after_text(profile, _below(profile, WEAKNESSES))
     lines = [line for entry in entries for line in entry]
     return Splice(Span(at, at), tuple(_spaced(profile, at, lines, tight=bool(there))))
 
 
-def _home_section(profile: LearnerProfile, *, resolved: bool) -> Span | None:
-    """The section that new entries go into: the first one, for resolved entries the one with `### Resolved`."""
-    found = [span for title, span in profile.sections if title == WEAKNESSES]
-    if resolved and profile.resolved_at is not None:
-        at = profile.resolved_at
-        found = [span for span in found if span.start < at < span.end]
-    return found[0] if found else None
-
-
-def _is_in(section: Span | None, span: Span) -> bool:
-    return section is not None and section.start <= span.start < section.end
-
-
 def insert_session(profile: LearnerProfile, row_stamp: str, entry: Sequence[str]) -> Splice:
     """The insertion of a session entry before the first one that is not newer, otherwise after the last (SPEC L-32)."""
-    section = profile.find_section(HISTORY)
-    there = [one for one in profile.sessions if _is_in(section, one.span)]
-    older = next((one for one in there if one.session.stamp <= row_stamp), None)
+    older = next((one for one in profile.sessions if one.session.stamp <= row_stamp), None)
     if older is not None:
         at = older.span.start
-    elif there:
-        at = max(one.span.end for one in there)
+    elif profile.sessions:
+        at = profile.sessions[-1].span.end
     else:
-        at = _after_text(profile, section.start + 1 if section else len(profile.lines))
+        at = _after_text(profile, _below(profile, HISTORY))
     return Splice(Span(at, at), tuple(_spaced(profile, at, list(entry), tight=False)))
 
 
-def remove_span(span: Span) -> Splice:
-    """The removal of a span."""
-    return Splice(span)
+def _below(profile: LearnerProfile, name: str) -> int:
+    """The line below a section's heading; the end if there is no such section."""
+    found = (span.start + 1 for title, span in profile.sections if title == name)
+    return next(found, len(profile.lines))
 
 
 def _after_text(profile: LearnerProfile, at: int) -> int:

@@ -51,17 +51,20 @@ class DueReview(Struct, frozen=True):
 
 def find_due(rows: Sequence[LedgerRow], on: date) -> list[DueReview]:
     """The problems whose latest review date is `on` or earlier, oldest first."""
-    latest: dict[str, LedgerRow] = {}
+    latest: dict[str, tuple[LedgerRow, date]] = {}
     for row in rows:
-        if date_of(row.review) is not None and (
-            row.problem not in latest or latest[row.problem].stamp <= row.stamp
-        ):
-            latest[row.problem] = row
-    found = []
-    for row in latest.values():
         when = date_of(row.review)
-        if when is not None and when <= on:
-            why = f"{describe_reason(row.mode, row.verdict, read_interval(row.stamp, row.review))} (on {row.stamp[:10]})"
+        if when is not None and (row.problem not in latest or latest[row.problem][0].stamp <= row.stamp):
+            latest[row.problem] = row, when
+    found = []
+    for row, when in latest.values():
+        if when <= on:
+            how, days = (
+                "learned" if row.mode == LEARNING else "recalled",
+                read_interval(row.stamp, row.review),
+            )
+            after = f", {days} days later" if days else ""
+            why = f"{how} with {row.verdict}{after} (on {row.stamp[:10]})"
             found.append(DueReview(row.problem, row.review, (on - when).days, why))
     return sorted(found, key=lambda one: (one.review, one.problem))
 
@@ -70,10 +73,8 @@ def find_review(row: LedgerRow, past: Iterable[LedgerRow], plan: ReviewPlan) -> 
     """The review date of a row. `past`: the earlier rows of its problem, in the order of the ledger (SPEC L-43)."""
     scheduled = [one for one in past if read_interval(one.stamp, one.review) is not None]
     last = max(reversed(scheduled), key=lambda one: one.stamp, default=None)
-    due = date_of(last.review) if last is not None else None
-    today = time_of(row.stamp)
-    early = plan.grow_only_when_due and due is not None and today is not None and today.date() < due
     previous = read_interval(last.stamp, last.review) if last is not None else None
+    early = plan.grow_only_when_due and last is not None and row.stamp[:10] < last.review
     days = days_until(row.verdict, previous, early=early, longest=plan.longest_interval)
     return review_date(row.stamp, days)
 
@@ -128,10 +129,3 @@ def date_of(text: str) -> date | None:
         return date.fromisoformat(text) if len(text) == 10 else None
     except ValueError:
         return None
-
-
-def describe_reason(mode: str, verdict: str, interval: int | None) -> str:
-    """Why a review is due, for the output of `due`."""
-    how = "learned" if mode == LEARNING else "recalled"
-    after = f", {interval} days later" if interval else ""
-    return f"{how} with {verdict}{after}"

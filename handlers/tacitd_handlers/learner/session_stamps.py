@@ -1,4 +1,4 @@
-"""The session's id and its one timestamp (SPEC L-47 to L-49). Pure: texts and tables in.
+"""The session's id and its one timestamp (SPEC L-47 to L-49).
 
 The precedence is the seed's: the value given or printed at session start, then the session-state file, then the
 clock. The file counts only if its session id matches, because it can be left over from another session (SPEC L-48).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -43,24 +44,25 @@ def parse_state(text: str) -> SessionStamp | None:
     return SessionStamp(session, stamp) if session and re.fullmatch(STAMP, stamp) and time_of(stamp) else None
 
 
+def read_session_state(path: Path) -> SessionStamp | None:
+    """The session in the session-state file; None if it is missing or incomplete."""
+    try:
+        return parse_state(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+
+
 def resolve_session(
     session: str, stamp: str, printed: Mapping[str, str], state: SessionStamp | None, now: str
 ) -> SessionStamp:
     """Resolve the session from the known values, "" for unknown ones.
 
-    `printed` are the stamps printed at session starts, by session id, oldest first. `now` is the clock's local stamp.
+    `printed` are the stamps of known sessions by id, oldest first. `now` is the clock's local stamp.
     """
-    who = name_of(session) or _newest_shown(printed, state) or MANUAL
-    if stamp:
-        return SessionStamp(who, stamp)
-    if names_a_session(who) and who in printed:
-        return SessionStamp(who, printed[who])
-    if state is not None and state.session == who and names_a_session(who):
-        return SessionStamp(who, state.stamp)
-    return SessionStamp(who, now)
-
-
-def _newest_shown(printed: Mapping[str, str], state: SessionStamp | None) -> str:
-    """The session-state file's id, if it is the id of the newest session that was given a stamp."""
     newest = [*printed][-1] if printed else ""
-    return state.session if state is not None and state.session == newest else ""
+    left = state.session if state is not None and state.session == newest else ""
+    who = name_of(session) or left or MANUAL
+    if not stamp and names_a_session(who):
+        stamp = printed.get(who, "")
+        stamp = stamp or (state.stamp if state is not None and state.session == who else "")
+    return SessionStamp(who, stamp or now)

@@ -13,13 +13,15 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import accumulate
+from shlex import quote
 
 from msgspec import Struct
 
 from tacitd.clock import Clock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd_handlers.learner.learner_paths import LearnerPaths, quote_path, shorten_path
+from tacitd_handlers.learner.learner_paths import LearnerPaths, shorten_path
 from tacitd_handlers.learner.learner_state import LearnerState
+from tacitd_handlers.learner.learner_store import LearnerStore
 from tacitd_handlers.learner.notices import (
     FIRST,
     find_retests,
@@ -27,7 +29,6 @@ from tacitd_handlers.learner.notices import (
     format_retests,
     format_waiting,
 )
-from tacitd_handlers.learner.practice_record import LearnerStore, note_session
 from tacitd_handlers.learner.profile_text import (
     ABOUT,
     TEMPLATE,
@@ -36,8 +37,7 @@ from tacitd_handlers.learner.profile_text import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.session_stamps import SessionStamp, parse_state, resolve_session
-from tacitd_handlers.learner.vocabulary import names_a_session
+from tacitd_handlers.learner.session_stamps import SessionStamp, read_session_state, resolve_session
 
 BUDGET = 9_000
 """Characters. Claude Code accepts 10,000 from a hook. Of a longer text the model sees the first 2 KB and a path."""
@@ -68,24 +68,23 @@ def build_context(places: LearnerPaths, session: str, clock: Clock, budget: int 
 
     `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the notices as printed.
     """
-    store, now = LearnerStore(places, clock), local_minutes(clock.now())
+    store, now, lines = LearnerStore(places, clock), local_minutes(clock.now()), list[str]()
+    state, trouble, is_first = LearnerState(), "", False
     try:
         with store.locked():
+            at = store.stamp_session(session, "", now)
             state = store.load_state()
-            at = resolve_session(session, "", _stamps(state), read_session_state(places), now)
             trouble, is_first = _prepare(store, state, at)
-            data = _read_profile(places)
-            lines = [*state.notices]
-            del state.notices[: _count_that_fit(lines, budget // NOTICES)]
+            fit = _count_that_fit(state.notices, budget // NOTICES)
+            lines, state.notices = state.notices[:fit], state.notices[fit:]
             with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
                 store.save_state(state)
     except (OSError, TacitdError) as error:
-        state, trouble, is_first, data, lines = LearnerState(), str(error), False, _read_profile(places), []
-        at = resolve_session(session, "", {}, read_session_state(places), now)
+        trouble = str(error)
+        at = resolve_session(session, "", {}, read_session_state(places.session_state), now)
     is_first = is_first or (at.session in state.sessions and state.sessions[at.session].first_start)
-    read = _parse(data)
-    shown = lines[: len(lines) - len(state.notices)]
-    notices = [*shown, *format_waiting(state.waiting, read)]
+    data = _read_profile(places)
+    notices = [*lines, *format_waiting(state.waiting, _parse(data))]
     path = shorten_path(places.profile, places.user)
     text, left_out = render_blocks(data, path, at, notices, now, budget, is_first=is_first)
     return ContextText(text, trouble or left_out)
@@ -124,7 +123,7 @@ def render_blocks(
         profile, parts = profile[: profile.rfind("\n", 0, max(0, room)) + 1], ["the rest of the profile"]
     left_out = (
         f"[LEFT OUT] {', '.join(parts)}: no room in {budget} characters. "
-        f"To read all of it when needed: `cat {quote_path(path)}`."
+        f"To read all of it when needed: `cat {_quote_path(path)}`."
     )
     text = head + profile + END + _render_tail([*notices, left_out], retests, is_first=is_first)
     # Longer still only if the notices alone are too long, for example by labels without end.
@@ -186,16 +185,16 @@ def _count_that_fit(lines: Sequence[str], room: int) -> int:
 
 
 def _prepare(store: LearnerStore, state: LearnerState, at: SessionStamp) -> tuple[str, bool]:
-    """Create both files if there is no profile (SPEC L-51), restore missing headings (SPEC L-02), and note the session.
+    """Create both files if there is no profile (SPEC L-51), and restore missing headings (SPEC L-02).
 
     Returns what went wrong, and whether there was no profile.
     """
-    made, restored, trouble = False, list[str](), ""
+    made, restored = False, list[str]()
 
     def complete(data: bytes | None) -> bytes | None:
-        nonlocal made
+        nonlocal made, restored
         made = data is None
-        found, restored[:] = (TEMPLATE, []) if data is None else restore_sections(data)
+        found, restored = (TEMPLATE, []) if data is None else restore_sections(data)
         return found
 
     try:
@@ -203,24 +202,17 @@ def _prepare(store: LearnerStore, state: LearnerState, at: SessionStamp) -> tupl
         if made and not os.path.lexists(store.places.ledger):
             store.write_new_ledger()
     except (OSError, FileRefusedError) as error:
-        made, trouble, restored = False, str(error), []
+        return str(error), False
     state.restored += [name for name in restored if name not in state.restored]
     state.notices[:0] = [line for line in format_repairs(restored) if line not in state.notices]
-    if names_a_session(at.session):
-        note_session(state, at, first=made)
-    return trouble, made
+    if made and at.session in state.sessions:
+        state.sessions[at.session].first_start = True
+    return "", made
 
 
-def read_session_state(places: LearnerPaths) -> SessionStamp | None:
-    """The session and stamp in the session-state file, or None if it is missing or incomplete."""
-    try:
-        return parse_state(places.session_state.read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return None
-
-
-def _stamps(state: LearnerState) -> dict[str, str]:
-    return {session: record.stamp for session, record in state.sessions.items()}
+def _quote_path(path: str) -> str:
+    """A path quoted for a shell, which still expands `~/`."""
+    return f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)
 
 
 def _read_profile(places: LearnerPaths) -> bytes:

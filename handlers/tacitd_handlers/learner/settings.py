@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tacitd.config.types import Duration, Names
+from tacitd.errors import ConfigError
+from tacitd_handlers.learner.learner_paths import read_section
+from tacitd_handlers.learner.review_dates import ReviewPlan
 
 
 class LearnerSettings(BaseModel):
@@ -46,3 +50,20 @@ class LearnerSettings(BaseModel):
         default=("leetcode-teacher",),
         description="Skills whose sessions may report practice in a fenced JSON block.",
     )
+
+    @property
+    def plan(self) -> ReviewPlan:
+        """How intervals grow."""
+        return ReviewPlan(self.grow_only_when_due, self.longest_interval)
+
+
+def load_settings(environ: Mapping[str, str]) -> LearnerSettings:
+    """The section of an environment. Raises ConfigError that names the key."""
+    try:
+        return LearnerSettings.model_validate(read_section(environ))
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ConfigError(
+            f"learner.{first['loc'][0]} = {first['input']!r} is not allowed: {first['msg']}",
+            "`tacitd config show` lists all settings",
+        ) from None

@@ -20,7 +20,6 @@ from tacitd_handlers.learner.profile_text import (
     PlacedEntry,
     Splice,
     insert_weaknesses,
-    remove_span,
 )
 from tacitd_handlers.learner.vocabulary import LONG, SHORT, make_slug, tag_of
 from tacitd_handlers.learner.weakness_rules import (
@@ -142,7 +141,7 @@ class EntryBook:
         """The splices that bring the section in line. Lines that are right already are not touched."""
         for tag, placed in self.placed.items():
             if tag not in self.entries:
-                yield remove_span(placed.span)
+                yield Splice(placed.span)
         for is_resolved, tags in ((False, self.active), (True, self.resolved)):
             added: list[list[str]] = []
             for tag in tags:
@@ -154,12 +153,12 @@ class EntryBook:
                 before = self._profile.bare_lines(current.span)
                 after = before if self.is_being_edited(tag) else update_entry(before, self.entries[tag])
                 if current.resolved is not is_resolved:
-                    yield remove_span(current.span)
+                    yield Splice(current.span)
                     added.append(after)
                 elif after != before:
                     yield Splice(current.span, tuple(after))
             if added:
-                yield insert_weaknesses(self._profile, is_resolved, added)
+                yield insert_weaknesses(self._profile, added, resolved=is_resolved)
 
     def _put_one(self, tag: str, weakness: Weakness, stamp: str) -> None:
         if weakness.status == LONG:

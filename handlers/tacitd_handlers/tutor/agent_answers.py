@@ -6,7 +6,6 @@ named when the agent is asked again. What cannot be wrong is cut instead: a fift
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tacitd.text.redact import redact_secrets
 from tacitd.text.sanitize import sanitize_line, sanitize_text
 from tacitd.text.shorten import shorten_line
+from tacitd_handlers.shared.model_json import find_objects
 from tacitd_handlers.tutor.choices import LETTERS, find_choice, judge_choice
 from tacitd_handlers.tutor.session_model import (
     Judged,
@@ -42,7 +42,6 @@ LONGEST_ANSWER = 4000
 """Characters of a learner's answer that are kept and sent."""
 FEEDBACK_SENTENCES = 2
 _NEXT_OBJECTIVE = re.compile(r"\W*next objective\W*", re.IGNORECASE)
-_FENCED = re.compile(r"```[\w-]*\s*\n(.*?)```", re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?。])\s+")
 
 
@@ -266,14 +265,9 @@ def _strip_letter(choice: str, at: int) -> str:
 
 
 def _parse_json(model: type[M], text: str) -> M | UnusableAnswer:
-    """The JSON object in an answer, which may be fenced or have words around it."""
-    candidates = [*_FENCED.findall(text), text, text[text.find("{") : text.rfind("}") + 1]]
+    """The first object of an answer that fits, or the fault of the last one."""
     fault = "it is not JSON"
-    for candidate in candidates:
-        try:
-            value = json.loads(candidate, parse_constant=_refuse_constant)
-        except (ValueError, RecursionError):
-            continue
+    for value in find_objects(text):
         try:
             return model.model_validate(value)
         except ValidationError as error:
@@ -281,11 +275,6 @@ def _parse_json(model: type[M], text: str) -> M | UnusableAnswer:
             where = ".".join(str(part) for part in first["loc"]) or "the answer"
             fault = f"{where}: {first['msg']}"
     return UnusableAnswer(shorten_line(sanitize_line(fault), 300))
-
-
-def _refuse_constant(name: str) -> float:
-    """NaN and Infinity are not JSON."""
-    raise ValueError(name)
 
 
 _PARSERS: dict[Step, Callable[[SessionState, str], SessionEvent | UnusableAnswer]] = {

@@ -16,7 +16,7 @@ from msgspec import Struct
 from tacitd.errors import UsageError, describe_os_error
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, GraphNode, KnowledgeGraph, check_graph
-from tacitd_handlers.tutor.tutor_paths import OLD_OVERVIEW, TutorPaths
+from tacitd_handlers.tutor.tutor_paths import TutorPaths
 
 GRAPHS = "tutor"
 """The directory of a project that contains its graphs."""
@@ -131,7 +131,7 @@ def _list_paths(directory: Path) -> list[Path]:
         names = sorted(path.name for path in directory.iterdir() if path.suffix in SUFFIXES)
     except OSError:
         return []
-    return [directory / name for name in names[:MANY] if not name.startswith(".") and name != OLD_OVERVIEW]
+    return [directory / name for name in names[:MANY] if not name.startswith(".")]
 
 
 def _read_text(path: Path) -> str:

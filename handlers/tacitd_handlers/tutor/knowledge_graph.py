@@ -22,11 +22,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
+from typing import Annotated
 
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError
 
+from tacitd.text.converter import Converter, describe_mismatch
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.session_model import Objective, Reference
 
@@ -36,7 +38,43 @@ LONGEST, LONGEST_TITLE, LONGEST_ID = 500, 120, 64
 """Characters of a text, of a node's title, of an id. They are part of every prompt about the node, which costs money."""
 MOST_ITEMS, MOST_NODES = 20, 500
 """Objectives, prerequisites and references of one node, for the same reason; nodes and references of a file."""
-_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}")
+Text = Annotated[str, Meta(max_length=LONGEST)]
+Id = Annotated[str, Meta(pattern=rf"\A[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_ID - 1}}}\Z")]
+
+
+class _ObjectiveItem(Struct, forbid_unknown_fields=True):
+    text: Text
+    id: Id = ""
+
+
+class _SectionItem(Struct, forbid_unknown_fields=True):
+    rid: Text
+    loc: Text = ""
+
+
+class _ReferenceItem(Struct, forbid_unknown_fields=True):
+    id: Annotated[str, Meta(min_length=1, max_length=LONGEST)]
+    title: Text = ""
+    where: Text = ""
+
+
+class _NodeItem(Struct, forbid_unknown_fields=True):
+    node_id: Id
+    title: Annotated[str, Meta(max_length=LONGEST_TITLE)]
+    objectives: Annotated[list[Text | _ObjectiveItem], Meta(min_length=1, max_length=MOST_ITEMS)]
+    prerequisites: Annotated[list[Text], Meta(max_length=MOST_ITEMS)] = []
+    references_sections: Annotated[list[Text | _SectionItem], Meta(max_length=MOST_ITEMS)] = []
+
+
+class _FileItem(Struct, forbid_unknown_fields=True):
+    """A file without its nodes, each of which is converted alone, so that a person sees the faults of all."""
+
+    title: Text = ""
+    level: Text = ""
+    references: Annotated[list[_ReferenceItem], Meta(max_length=MOST_NODES)] = []
+
+
+_FILE, _NODE = Converter(_FileItem), Converter(_NodeItem)
 
 
 class GraphNode(Struct, frozen=True):
@@ -83,14 +121,32 @@ class CheckedGraph(Struct, frozen=True):
 
 
 def check_graph(document: object) -> CheckedGraph:
-    """Given what YAML or JSON contains, return the graph or every fault. Scalars must be text. Raises nothing."""
-    reader = _Reader()
-    top = reader.read_fields(document, ("title", "level", "references", "nodes"), "the file")
-    title, level = (reader.read_text(top, key, "the file") for key in ("title", "level"))
-    references = {one.id: one for one in reader.read_references(top)}
-    items = reader.read_items(top, "nodes", "the file", MOST_NODES)
-    nodes = [reader.read_node(item, number, references) for number, item in enumerate(items, 1)]
-    faults = [*reader.faults, *_find_faults(nodes)]
+    """Given what YAML or JSON contains, return the graph or the faults of each node. Scalars must be text. Raises nothing."""
+    if not isinstance(document, dict):
+        return CheckedGraph(None, ["the file is not a mapping of fields"])
+    items, faults, nodes = document.get("nodes") or [], list[str](), list[GraphNode]()
+    if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
+        return CheckedGraph(None, [f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
+    try:
+        top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
+    except ValidationError as error:
+        return CheckedGraph(None, [f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
+    references = {_clean(one.id): one for one in top.references}
+    for number, item in enumerate(items, 1):
+        try:
+            found: _NodeItem = _NODE.convert(_drop_empty(item))
+        except ValidationError as error:
+            id = item.get("node_id") if isinstance(item, dict) else None
+            name = f"the node {_clean(id)[:LONGEST_ID]}" if isinstance(id, str) and id else f"node {number}"
+            faults.append(f"{name}: {_clean(describe_mismatch(error))[:LONGEST]}")
+            continue
+        node = _make_node(found, references)
+        unknown = {one.id for one in node.references} - references.keys()
+        faults += [
+            f"the node {node.id} names the reference {id}, which is not in `references`" for id in unknown
+        ]
+        nodes.append(node)
+    faults += _find_faults(nodes) if len(nodes) == len(items) else []
     ordered: tuple[GraphNode, ...] = ()
     try:
         ordered = _sort_nodes(nodes)
@@ -101,7 +157,38 @@ def check_graph(document: object) -> CheckedGraph:
         for node in nodes
         if not FEWEST <= len(node.objectives) <= MOST
     ]
-    return CheckedGraph(None if faults else KnowledgeGraph(title, level, ordered), faults, warnings)
+    graph = KnowledgeGraph(_clean(top.title), _clean(top.level), ordered)
+    return CheckedGraph(None if faults else graph, faults, warnings)
+
+
+def _drop_empty(item: object) -> object:
+    """The item without fields that are empty: a YAML key without a value."""
+    if not isinstance(item, dict):
+        return item
+    return {key: value for key, value in item.items() if value is not None and value != ""}
+
+
+def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> GraphNode:
+    objectives = []
+    for one in item.objectives:
+        text = _clean(one if isinstance(one, str) else one.text)
+        id = "" if isinstance(one, str) else one.id
+        objectives.append(Objective(id or make_objective_id(text), text))
+    sections = []
+    for section in item.references_sections:
+        rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
+        rid = _clean(rid)
+        base = references.get(rid, _ReferenceItem(rid))
+        sections.append(Reference(rid, _clean(base.title), _clean(f"{base.where} {loc}").strip()))
+    prerequisites = tuple(map(_clean, item.prerequisites))
+    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), prerequisites, tuple(sections))
+
+
+def _clean(text: str) -> str:
+    """One line without control characters. YAML writes characters above U+FFFF as JSON does, but PyYAML does not join
+    the two escapes.
+    """
+    return sanitize_line(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 def make_objective_id(text: str) -> str:
@@ -119,126 +206,24 @@ def _sort_nodes(nodes: Sequence[GraphNode]) -> tuple[GraphNode, ...]:
 
 
 def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
-    """What is missing, there twice, or not in the graph (SPEC T-01, T-02)."""
-    if not nodes:
-        yield "the file has no nodes"
+    """What is empty, there twice, or not in the graph (SPEC T-01, T-02)."""
     known = [node.id for node in nodes]
     yield from (f"the node {id} is there twice" for id in _find_repeated(known))
     for node in nodes:
         where = f"the node {node.id}"
-        if not node.title:
-            yield f"{where} has no title"
-        if not node.objectives:
-            yield f"{where} has no objectives"
+        if not node.title or not all(one.text for one in node.objectives):
+            yield f"{where} has no title, or an objective without text"
         # Each repetition would be in every prompt once more.
-        yield from (
-            f"{where} has the objective {id} twice"
-            for id in _find_repeated([one.id for one in node.objectives])
-        )
-        yield from (f"{where} has the prerequisite {id} twice" for id in _find_repeated(node.prerequisites))
-        names = [f"{one.id} {one.where}" for one in node.references]
-        yield from (f"{where} has the reference {name} twice" for name in _find_repeated(names))
+        parts = {
+            "objective": [one.id for one in node.objectives],
+            "prerequisite": node.prerequisites,
+            "reference": [f"{one.id} {one.where}" for one in node.references],
+        }
+        for kind, ids in parts.items():
+            yield from (f"{where} has the {kind} {id} twice" for id in _find_repeated(ids))
         dangling = [id for id in node.prerequisites if id not in known]
         yield from (f"{where} has the prerequisite {id}, which is not in the graph" for id in dangling)
 
 
 def _find_repeated(ids: Sequence[str]) -> list[str]:
     return [id for id, count in Counter(ids).items() if count > 1]
-
-
-class _Reader:
-    """Reads the parts of a document and collects their faults, so that a person sees all of them at once."""
-
-    def __init__(self) -> None:
-        self.faults: list[str] = []
-
-    def read_node(self, item: object, number: int, references: Mapping[str, Reference]) -> GraphNode:
-        """One node. What is wrong in it is left out, and is a fault."""
-        keys = ("node_id", "title", "objectives", "prerequisites", "references_sections")
-        where = f"node {number}"
-        id = self.read_text(item if isinstance(item, dict) else {}, "node_id", where)
-        if _ID.fullmatch(id):
-            where = f"the node {id}"
-        else:
-            self.faults.append(
-                f"{where} needs a node_id of letters, digits, `.`, `_` and `-`: {id[:LONGEST_ID]!r}"
-            )
-        found = self.read_fields(item, keys, where)
-        objectives = [self._read_objective(one, where) for one in self.read_items(found, "objectives", where)]
-        prerequisites = self.read_items(found, "prerequisites", where)
-        sections = self.read_items(found, "references_sections", where)
-        return GraphNode(
-            id,
-            self.read_text(found, "title", where, LONGEST_TITLE),
-            tuple(one for one in objectives if one.text),
-            tuple(self._clean(one, f"a prerequisite of {where}", LONGEST_ID) for one in prerequisites),
-            tuple(self._read_section(one, where, references) for one in sections),
-        )
-
-    def _read_objective(self, item: object, where: str) -> Objective:
-        fields = item if isinstance(item, dict) else {"text": item}
-        what = f"an objective of {where}"
-        found = self.read_fields(fields, ("id", "text"), what)
-        text = self.read_text(found, "text", what)
-        id = self.read_text(found, "id", what) or make_objective_id(text)
-        if not text or not _ID.fullmatch(id):
-            self.faults.append(f"{what} has no text, or an id that is none: {id[:LONGEST_ID]!r}")
-        return Objective(id, text)
-
-    def _read_section(self, item: object, where: str, references: Mapping[str, Reference]) -> Reference:
-        fields = item if isinstance(item, dict) else {"rid": item}
-        what = f"a reference of {where}"
-        found = self.read_fields(fields, ("rid", "loc"), what)
-        id, place = (self.read_text(found, key, what) for key in ("rid", "loc"))
-        base = references.get(id)
-        if base is None:
-            self.faults.append(f"{where} names the reference {id}, which is not in `references`")
-            return Reference(id, "", place)
-        return Reference(id, base.title, f"{base.where} {place}".strip())
-
-    def read_references(self, top: Mapping[str, object]) -> Iterator[Reference]:
-        """The list `references` of the file."""
-        for item in self.read_items(top, "references", "the file", MOST_NODES):
-            found = self.read_fields(item, ("id", "title", "where"), "a reference")
-            one = Reference(*(self.read_text(found, key, "a reference") for key in ("id", "title", "where")))
-            if not one.id:
-                self.faults.append("a reference has no id")
-            yield one
-
-    def read_fields(self, value: object, known: Collection[str], where: str) -> Mapping[str, object]:
-        """The fields of a mapping; {} if it is something else."""
-        if not isinstance(value, dict):
-            self.faults.append(f"{where} is not a mapping of fields")
-            return {}
-        unknown = [self._clean(str(key), where)[:LONGEST_ID] for key in value if key not in known]
-        self.faults += [f"{where} has the unknown field {key!r}" for key in unknown]
-        return value
-
-    def read_items(
-        self, fields: Mapping[str, object], key: str, where: str, most: int = MOST_ITEMS
-    ) -> list[object]:
-        """The items of a list; [] if the field is empty, missing, too long or something else."""
-        value = fields.get(key) or []
-        if not isinstance(value, list):
-            self.faults.append(f"`{key}` of {where} is not a list")
-            return []
-        if len(value) > most:
-            self.faults.append(f"{where} has {len(value)} {key}; at most {most} are allowed")
-            return []
-        return value
-
-    def read_text(self, fields: Mapping[str, object], key: str, where: str, longest: int = LONGEST) -> str:
-        """A text as one line, without control characters; "" if the field is missing or something else."""
-        return self._clean(fields.get(key), f"`{key}` of {where}", longest)
-
-    def _clean(self, value: object, what: str, longest: int = LONGEST) -> str:
-        if value is None:
-            return ""
-        if not isinstance(value, str):
-            self.faults.append(f"{what} is not a text")
-            return ""
-        # YAML writes characters above U+FFFF as JSON does, but PyYAML does not join the two escapes.
-        text = sanitize_line(value.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        if len(text) > longest:
-            self.faults.append(f"{what} has more than {longest} characters")
-        return text[:longest]

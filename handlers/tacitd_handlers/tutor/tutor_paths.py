@@ -10,9 +10,6 @@ from msgspec import Struct
 from tacitd.handler import Footprint
 from tacitd.state.paths import data_dir, state_dir
 
-OLD_OVERVIEW = "overview.json"
-"""A file that earlier versions derived from the others, in the data directory. It is neither read nor a graph."""
-
 
 class TutorPaths(Struct, frozen=True):
     """The paths of the tutor's files, all absolute."""
@@ -42,7 +39,7 @@ def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
     """For `uninstall --purge`: sessions and scores belong to the person and stay."""
     at = find_tutor_paths(environ)
     return Footprint(
-        [at.directory / OLD_OVERVIEW],
+        [],
         [at.sessions, at.mastery],
         [at.directory, at.sessions],
         own=[at.directory, at.directory.parent],

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd.cli.local_times import format_age, format_moment
+from tacitd.cli.local_times import format_moment
 from tacitd.clock import local_minutes
+from tacitd.text.plurals import format_age
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import pytest
 
 from support_continuity import World
 from tacitd.clock import utc_millis
-from tacitd_handlers.continuity import cli
 from tacitd_handlers.continuity.resume_text import build_resume_text
 from tacitd_handlers.continuity.store import SessionStore
 
@@ -239,33 +238,6 @@ def test_a_persons_notes_stay_whatever_they_begin_with(world: World) -> None:
     ]
 
 
-def test_more_than_twenty_notes_of_a_person(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """P-24: the limit drops tacitd's notes, oldest first, and none of a person's; `resume` says how many more there are."""
-    for name, value in world.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(world.project)
-    world.type("s1", "go")
-    for n in range(3):
-        world.use("s1", "AskUserQuestion", {}, "answered", data={"answers": {f"Which for {n}?": "this"}})
-    world.settle()
-    mine = [f"mine {n}" for n in range(19)]
-    world.put("s1", world.file("s1") | {"context": [*mine, *world.file("s1")["context"]]})
-    go_on(world)
-    assert world.file("s1")["context"] == [*mine, "Which for 2? this"]
-    for note in ("more 1", "more 2"):
-        cli.note.main([note], standalone_mode=False)
-    world.put("s1", world.file("s1") | {"context": [*world.file("s1")["context"], "by hand"]})
-    for _ in range(2):
-        go_on(world)
-        assert world.file("s1")["context"] == [*mine, "more 1", "more 2", "by hand"]
-    assert resume(world)[-4:] == [
-        "- more 1",
-        "- more 2",
-        "- by hand",
-        "- … and 17 more: `tacitd sessions show`",
-    ]
-
-
 # --- the summary -----------------------------------------------------------------------------------------------------
 
 
@@ -308,31 +280,6 @@ def test_the_file_has_no_key_of_tacitds_own(world: World) -> None:
     world.append("s2", world.record("user", "s2", "Two.", isCompactSummary=True))
     world.settle()
     assert world.file("s2")["summary"] == "Theirs."
-
-
-def test_an_older_summary_says_how_old_it_is(world: World) -> None:
-    """P-26: after newer turns the last prompt and answer come first, and the summary's distance from the end is named."""
-    world.type("s1", "go")
-    compact(world, "Week dates.")
-    world.settle()
-    assert resume(world)[1:3] == ["Week dates.", "It ended with:"]
-    world.clock.advance(3 * 3600)
-    world.type("s1", "and now the leap seconds")
-    world.say("s1", "They are done.")
-    world.settle()
-    assert resume(world)[1:] == [
-        "It ended with:", "> You: go", "> You: and now the leap seconds", "> Assistant: They are done.",
-        "Summary from 1 answer and 3 h before the end:", "Week dates.",
-    ]  # fmt: skip
-    compact(world, "Leap seconds.")
-    world.settle()
-    assert resume(world)[1] == "Leap seconds."
-    world.put("s1", world.file("s1") | {"summary": "Mine."})
-    go_on(world)
-    assert resume(world)[1] == "Mine."
-    compact(world, "The release.")
-    go_on(world)
-    assert resume(world)[1:3] == ["Mine.", "Since then, 1 answer before the end: The release."]
 
 
 # --- plans -----------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support_continuity import World
+from support_continuity import World, run_job
 from tacitd.clock import utc_millis
 from tacitd.events import Due
 
@@ -63,15 +63,15 @@ def restore_backup(world: World) -> None:
     world.start()
 
 
-def test_a_restored_backup_does_not_make_the_clock_doubtful(world: World) -> None:
-    """SPEC P-24: sessions that nothing touched for 400 days wait for a fresh record, and only for that."""
+def test_a_restored_backup_waits_for_a_session_of_today(world: World) -> None:
+    """SPEC P-24: sessions that nothing touched for 400 days are removed when a session of today confirms the clock."""
     restore_backup(world)
     world.settle()
     assert "continuity.clock" in world.degraded()
     assert world.file("s1")
     world.type("s2", "hello")
     world.settle()
-    world.settle()
+    run_job(world, "sessions")
     assert "continuity.clock" not in world.degraded()
     assert not world.file("s1") and world.file("s2")
 
@@ -81,6 +81,6 @@ def test_a_transcript_from_the_future_confirms_no_clock(world: World) -> None:
     restore_backup(world)
     world.append("s2", world.record("user", "s2", "hello", timestamp="2100-01-01T00:00:00.000Z"))
     world.settle()
-    world.settle()
+    run_job(world, "sessions")
     assert "continuity.clock" in world.degraded()
     assert world.file("s1")

@@ -208,19 +208,6 @@ def test_sub_tasks(world: World) -> None:
     assert found[2]["children"] == ["task-2"]
 
 
-def test_answers_to_questions_are_notes(world: World) -> None:
-    """SPEC P-24: the person's answers to questions are notes; secrets are blanked, the last twenty are kept."""
-    world.type("s1", "go")
-    for n in range(25):
-        data = {"answers": {f"Which database for {n}?": "Postgres, password: hunter2secret9!"}}
-        world.use("s1", "AskUserQuestion", {}, "answered", data=data)
-    world.settle()
-    notes = world.file("s1")["context"]
-    assert len(notes) == 20
-    assert notes[-1].startswith("Which database for 24? Postgres")
-    assert "hunter2" not in json.dumps(notes)
-
-
 def test_the_end_of_the_session_is_in_no_note(world: World) -> None:
     """SPEC P-26: what the seed has no field for is in tacitd's own data; `context` has free notes, and the person's words stay
     out of the file."""

@@ -9,8 +9,8 @@ import pytest
 from support_learner import Desk, stamp
 from support_learner_skill import format_weakness
 from tacitd.errors import UsageError
+from tacitd_handlers.learner.practice_record import archive_weakness
 from tacitd_handlers.learner.vocabulary import RECURRING
-from tacitd_handlers.learner.weakness_changes import archive_weakness
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE
 
 

@@ -13,8 +13,8 @@ import pytest
 from support_learner import Desk, stamp
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.learner_paths import LearnerPaths, resolve_paths
+from tacitd_handlers.learner.learner_store import LearnerStore
 from tacitd_handlers.learner.notices import find_retests
-from tacitd_handlers.learner.practice_record import LearnerStore
 from tacitd_handlers.learner.session_stamps import SessionStamp, state_text
 from tacitd_handlers.learner.session_start import build_context, hook_session
 

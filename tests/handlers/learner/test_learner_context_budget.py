@@ -19,6 +19,7 @@ from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.context_section import SHARE, build_section
 from tacitd_handlers.learner.learner_paths import load_paths
+from tacitd_handlers.learner.learner_store import LearnerStore
 from tacitd_handlers.learner.notices import (
     find_retests,
     format_repairs,
@@ -26,9 +27,7 @@ from tacitd_handlers.learner.notices import (
     format_synced,
     format_waiting,
 )
-from tacitd_handlers.learner.practice_record import LearnerStore, note_session
 from tacitd_handlers.learner.profile_text import parse_profile
-from tacitd_handlers.learner.session_stamps import SessionStamp
 from tacitd_handlers.learner.session_start import BUDGET, build_context, fit_profile
 
 NOW = FakeClock(datetime.fromisoformat("2026-09-01T09:00").timestamp())
@@ -190,8 +189,7 @@ def test_where_a_teaching_session_worked(
     assert build_section(ContextRequest(taught)) == ""
     store = LearnerStore(load_paths(os.environ), NOW)
     with store.locked():
-        at = SessionStamp("s0", stamp(0))
-        store.change_state(lambda state: note_session(state, at, root=str(taught)))
+        store.stamp_session("s0", stamp(0), stamp(1), root=str(taught))
     assert build_section(ContextRequest(taught / "deep", session="s1")).startswith("=== SESSION METADATA ===")
     assert build_section(ContextRequest(other)) == ""
     cli.set(TACITD_LEARNER__CONTEXT="always")

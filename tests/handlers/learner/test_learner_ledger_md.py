@@ -13,7 +13,6 @@ from tacitd_handlers.learner.ledger_file import (
     LedgerRow,
     format_row,
     has_header,
-    is_torn,
     newline_of,
     parse_ledger,
 )
@@ -111,9 +110,8 @@ def test_L_54_what_is_no_row_is_skipped_and_named(line: str, why: str) -> None:
     assert why in table.bad[0].why and table.bad[0].offset == len(SEED)
 
 
-def test_L_54_torn_and_newlines() -> None:
-    """SPEC L-54: a last line without a newline is detected, and the file's own newline is used."""
-    assert is_torn(SEED[:-5]) and not is_torn(SEED) and not is_torn(b"")
+def test_L_54_the_files_newline() -> None:
+    """SPEC L-54: the file's own newline is used."""
     assert newline_of(SEED.replace(b"\n", b"\r\n")) == b"\r\n" and newline_of(SEED) == b"\n" == newline_of(
         b""
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from support_learner import Desk, read_about, stamp
+from tacitd_handlers.learner.practice_record import forget_weakness, restore_weakness
 from tacitd_handlers.learner.vocabulary import RECURRING, SHORT
-from tacitd_handlers.learner.weakness_changes import forget_weakness, restore_weakness
 
 
 @pytest.fixture

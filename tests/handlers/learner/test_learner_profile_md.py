@@ -26,11 +26,9 @@ from tacitd_handlers.learner.profile_text import (
     TEMPLATE,
     Splice,
     apply_splices,
-    find_missing,
     insert_session,
     insert_weaknesses,
     parse_profile,
-    remove_span,
     restore_sections,
 )
 from tacitd_handlers.learner.vocabulary import STATUSES
@@ -115,7 +113,7 @@ def test_L_02_L_03_repair_adds_sections_and_nothing_else(data: bytes) -> None:
     once.
     """
     whole, names = restore_sections(data)
-    assert not find_missing(parse_profile(whole)) and set(names) <= {*SECTIONS, "Resolved"}
+    assert restore_sections(whole) == (whole, []) and set(names) <= {*SECTIONS, "Resolved"}
     assert restore_sections(whole) == (whole, [])
     left = iter(whole.decode("utf-8-sig").splitlines())
     assert all(line in left for line in data.decode("utf-8-sig").splitlines())
@@ -142,15 +140,14 @@ def test_L_02_which_sections_are_restored_where() -> None:
 def test_L_02_headings_in_code_and_comments_are_no_sections() -> None:
     """SPEC L-02, L-03: an example in About Me is not a place to write; an unbalanced fence there hides nothing."""
     fenced = b"## About Me\n\n```\n## Known Weaknesses\n```\n\n## Known Weaknesses\n\n### Resolved\n\n## Session History\n"
-    profile = parse_profile(fenced)
-    section = profile.find_section("Known Weaknesses")
-    assert section is not None and section.start == 6 and not find_missing(profile)
-    for half in (b"```\n", b"<!-- todo\n"):
-        assert not find_missing(parse_profile(b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]))
+    assert dict(parse_profile(fenced).sections)["Known Weaknesses"].start == 6
+    for half in (b"", b"```\n", b"<!-- todo\n"):
+        whole = fenced if not half else b"## About Me\n\n" + half + TEMPLATE.partition(b"\n\n")[2]
+        assert restore_sections(whole) == (whole, [])
 
 
 def test_duplicate_sections_are_all_read(tmp_path: Path) -> None:
-    """Issue, bad input: entries in a second section of a name are read; new ones go into the first."""
+    """Issue, bad input: entries in a second section of a name are read."""
     text = "\n".join([*SEED_SESSION, ""])
     data = (
         TEMPLATE.decode() + "\n" + text + "\n## Session History\n\n" + text.replace("two-sum", "lru")
@@ -253,7 +250,7 @@ def test_half_edited_entries_keep_every_word() -> None:
 def test_L_32_the_seeds_session_is_its_own_image() -> None:
     """SPEC L-32: header, Gaps, Review, rule, observations."""
     session = parse_session(SEED_SESSION)
-    assert session is not None and not session.missing_lines
+    assert session is not None and session.ruled
     assert session.key == ("2026-02-19T14:30", "two-sum", "learning")
     assert (session.gaps, session.review) == ("edge:empty_input; edge:duplicate_values", "2026-02-22")
     one = row(
@@ -293,7 +290,7 @@ def test_L_34_observations_cannot_be_taken_for_structure(observations: str) -> N
             profile, [insert_session(profile, each.stamp, format_session(each, observations))]
         )
     profile = parse_profile(data)
-    assert [held.session.problem for held in profile.sessions] == ["b", "a"] and not find_missing(profile)
+    assert [held.session.problem for held in profile.sessions] == ["b", "a"]
     assert [len(s) for s in (profile.sections, profile.weaknesses)] == [3, 0]
     words = "".join(c for c in observations.strip() or NOTHING_SAID if c.isalnum())
     said = profile.sessions[0].session.observations
@@ -312,7 +309,7 @@ def test_L_34_only_the_whole_header_starts_an_entry() -> None:
         assert not is_header(line)
     data = TEMPLATE + "\n".join(["", *SEED_SESSION, "", "### My own thoughts", "", "keep me", ""]).encode()
     profile = parse_profile(data)
-    after = apply_splices(profile, [remove_span(profile.sessions[0].own_span)])
+    after = apply_splices(profile, [Splice(profile.sessions[0].own_span)])
     assert b"### My own thoughts\n\nkeep me" in after and b"two-sum" not in after
 
 
@@ -339,7 +336,7 @@ def test_L_38_half_edited_sessions_are_completed() -> None:
     ):
         after = correct_entry(theirs, one)
         session = parse_session(after)
-        assert session is not None and not session.missing_lines
+        assert session is not None and session.ruled
         assert (session.verdict, session.gaps, session.review) == ("pass", "edge:x", "2026-02-26")
         assert "It went well.\nReally." in session.observations
         assert all(line in after for line in theirs if line.startswith("Time"))
@@ -362,11 +359,11 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
     entry = format_entry("edge:y", "misses y in loops", w)
     gone = profile.weaknesses[-1]
     splices = [
-        insert_weaknesses(profile, False, [entry]),
-        remove_span(profile.weaknesses[0].span),
-        remove_span(gone.span),
-        insert_weaknesses(profile, True, [profile.bare_lines(profile.weaknesses[1].span)]),
-        remove_span(profile.weaknesses[1].span),
+        insert_weaknesses(profile, [entry], resolved=False),
+        Splice(profile.weaknesses[0].span),
+        Splice(gone.span),
+        insert_weaknesses(profile, [profile.bare_lines(profile.weaknesses[1].span)], resolved=True),
+        Splice(profile.weaknesses[1].span),
     ]
     after = apply_splices(profile, splices)
     read = parse_profile(after)

@@ -148,11 +148,11 @@ def test_L_38_others_are_waited_for(desk: Desk) -> None:
     store.settle = 300.0
     store.clock.jump(desk.where.ledger.stat().st_mtime - store.clock.now() + 10)  # type: ignore[attr-defined]
     with store.locked():
-        assert store.sync_files().waits
+        assert store.sync_files().result is None
     assert len(desk.profile.sessions) == 1
     store.clock.jump(600)  # type: ignore[attr-defined]
     with store.locked():
-        assert not store.sync_files().waits
+        assert store.sync_files().result is not None
     assert desk.profile.sessions[0].session.observations == RECOVERED
     theirs = (
         f"### {stamp(9)} | two-sum | recall | pass\nGaps: edge:a\nReview: 2026-12-24\n---\nMy own words.\n"

@@ -97,22 +97,6 @@ def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
     assert half in desk.text
 
 
-def test_L_02_duplicate_sections(desk: Desk) -> None:
-    """SPEC L-02: new entries go into the first section of a name, as `check` says."""
-    desk.record("p0", gaps="edge:a")
-    desk.where.profile.write_text(
-        desk.text
-        + "\n## Known Weaknesses\n\n"
-        + format_weakness("Mine", "my own", "2025-01-01T10:00", "2025-01-01T10:00", "")
-        + "\n## Session History\n\n## About Me\n\nMore.\n"
-    )
-    desk.record("p1", gaps="edge:b")
-    first = desk.text.split("## Known Weaknesses")[1]
-    assert "edge:b" in first and "| p1 |" in desk.text.split("## Session History")[1]
-    theirs = desk.text.index("- **Mine**")
-    assert desk.text.index("- **edge:b**") < theirs < desk.text.index("\n## Session History\n\n## About Me")
-
-
 def test_L_38_a_recovered_double_is_named_and_removed(desk: Desk) -> None:
     """SPEC L-38: `check` marks it as repairable, and one run repairs it."""
     desk.write_rows(row(1))

@@ -15,8 +15,6 @@ from tacitd_handlers.learner.progress_review import (
     build_review,
     find_problems,
     format_review,
-    list_gaps,
-    list_patterns,
 )
 from tacitd_handlers.learner.review_dates import find_due
 
@@ -35,7 +33,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def test_L_53_the_review(desk: Desk) -> None:
-    """SPEC L-53: totals, verdicts over time, patterns, trajectories, retests, next steps."""
+    """SPEC L-53: totals, verdicts, patterns, trajectories, retests, next steps."""
     document = build_review(desk.rows, desk.profile, stamp(32), ["edge:z"])
     assert document["totals"] == {
         "sessions": 6,
@@ -47,7 +45,6 @@ def test_L_53_the_review(desk: Desk) -> None:
     }
     assert document["verdicts"]["recall"] == {"strong_pass": 0, "pass": 4, "borderline": 0, "needs_work": 1}
     assert document["verdicts"]["learning"]["solved_with_minor_hints"] == 1
-    assert document["months"] == [{"month": "2026-02", "rows": 6, "without_help": 4}]
     assert [(one["pattern"], one["untouched"]) for one in document["patterns"]] == [
         ("dp", True),
         ("hash_map", False),
@@ -67,8 +64,8 @@ def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
     """SPEC L-53: 28 days, by date; `unknown` is not a pattern."""
     rows = [*desk.rows, row(6, pattern="unknown")]
     for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
-        found = list_patterns(rows, date.fromisoformat(stamp(day)[:10]))
-        assert [one.pattern for one in found if one.untouched] == left
+        found = build_review(rows, None, stamp(day))["patterns"]
+        assert [one["pattern"] for one in found if one["untouched"]] == left
 
 
 def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
@@ -84,8 +81,8 @@ def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
 def test_gaps_most_often_first(desk: Desk) -> None:
     """SPEC L-53: with each gap's status in the profile."""
     desk.record(days=7, gaps="edge:b")
-    found = list_gaps(desk.rows, desk.profile)
-    assert [(one.tag, one.seen, one.status) for one in found] == [
+    found = build_review(desk.rows, desk.profile, stamp(8))["gaps"]
+    assert [(one["tag"], one["seen"], one["status"]) for one in found] == [
         ("edge:b", 2, "recurring"),
         ("dp:base", 1, "new"),
         ("edge:a", 1, "resolved (short-term)"),

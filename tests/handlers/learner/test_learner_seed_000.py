@@ -119,8 +119,8 @@ def test_the_profile_has_its_three_sections(practice: Practice) -> None:
     assert headings[:4] == ["## About Me", "## Known Weaknesses", "### Resolved", "## Session History"]
 
 
-def test_the_life_of_a_weakness_as_the_status_table_says(practice: Practice) -> None:
-    """SPEC L-07, L-12 to L-16, L-24, L-26: the four lines of the entry after each session, from `new` to the Resolved
+def test_L_13_L_15_L_17_the_life_of_a_weakness(practice: Practice) -> None:
+    """SPEC L-07, L-12, L-13, L-15 to L-17, L-24, L-26: the four lines of the entry after each session, from `new` to the Resolved
     subsection after four weeks, and back.
     """
     first, again = "2026-02-01T10:00", "2026-02-02T10:00"
@@ -164,7 +164,9 @@ def test_the_life_of_a_weakness_as_the_status_table_says(practice: Practice) -> 
         ("learning", "did_not_reach_solution", (1, 1, 1)),
     ],
 )
-def test_the_review_intervals(practice: Practice, mode: str, verdict: str, days: tuple[int, ...]) -> None:
+def test_L_42_L_44_L_46_the_review_intervals(
+    practice: Practice, mode: str, verdict: str, days: tuple[int, ...]
+) -> None:
     """SPEC L-35, L-41, L-42, L-44, L-46: every verdict, and what follows from the interval before."""
     for number, interval in enumerate(days):
         practice.record(f"2026-02-{number + 1:02d}T10:00", "--mode", mode, "--verdict", verdict)

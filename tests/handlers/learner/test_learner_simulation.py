@@ -22,7 +22,8 @@ from support_learner_oracle import Arrivals, Tested, disagreements, place, table
 from support_learner_skill import TeachingSkill, find_weakness
 from tacitd.testing import Crash, FakeClock, FaultyDisk
 from tacitd_handlers.learner.learner_paths import resolve_paths
-from tacitd_handlers.learner.practice_record import LearnerStore, record_problem
+from tacitd_handlers.learner.learner_store import LearnerStore
+from tacitd_handlers.learner.practice_record import record_problem
 from tacitd_handlers.learner.practice_report import PracticeReport
 from tacitd_handlers.learner.review_dates import ReviewPlan
 from tacitd_handlers.learner.session_stamps import SessionStamp

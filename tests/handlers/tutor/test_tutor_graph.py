@@ -65,42 +65,51 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
         ),
         (A % ", prerequisites: [zz]", "the node a has the prerequisite zz, which is not in the graph"),
         (A % "" + "- {node_id: a, title: B, objectives: [x]}", "the node a is there twice"),
-        ("nodes:\n- {node_id: a, title: A}", "the node a has no objectives"),
-        ("nodes:\n- {node_id: a, title: A, objectives: []}", "the node a has no objectives"),
+        ("nodes:\n- {node_id: a, title: A}", "the node a: Object missing required field `objectives`"),
+        (
+            "nodes:\n- {node_id: a, title: A, objectives: []}",
+            "the node a: objectives: Expected `array` of length >= 1",
+        ),
         (
             f"nodes:\n- {{node_id: a, title: A, objectives: [{'x' * 501}]}}",
-            "`text` of an objective of the node a has more than 500 characters",
+            "the node a: objectives[0]: Expected `str` of length <= 500",
         ),
         ("nodes:\n- {node_id: a, title: A, objectives: [x, x]}", "the node a has the objective x-2d71 twice"),
         (
             "nodes:\n- {node_id: a, title: A, objectives: [{id: ../x, text: x}]}",
-            "an objective of the node a has no text, or an id that is none: '../x'",
+            "the node a: objectives[0].id: Expected `str` matching regex",
         ),
         (
             f"nodes:\n- {{node_id: a, title: A, objectives: {MANY}}}",
-            "the node a has 21 objectives; at most 20 are allowed",
+            "the node a: objectives: Expected `array` of length <= 20",
         ),
-        (A % f", prerequisites: {MANY}", "the node a has 21 prerequisites; at most 20 are allowed"),
+        (A % f", prerequisites: {MANY}", "the node a: prerequisites: Expected `array` of length <= 20"),
         (
             A % f", references_sections: {MANY}",
-            "the node a has 21 references_sections; at most 20 are allowed",
+            "the node a: references_sections: Expected `array` of length <= 20",
         ),
         (A % ", prerequisites: [b, b]", "the node a has the prerequisite b twice"),
-        ("nodes:\n- {node_id: a, objectives: [x]}", "the node a has no title"),
+        ("nodes:\n- {node_id: a, objectives: [x]}", "the node a: Object missing required field `title`"),
         (
             "nodes:\n- {title: A, objectives: [x]}",
-            "node 1 needs a node_id of letters, digits, `.`, `_` and `-`: ''",
+            "node 1: Object missing required field `node_id`",
         ),
         (
             "nodes:\n- {node_id: ../a, title: A, objectives: [x]}",
-            "node 1 needs a node_id of letters, digits, `.`, `_` and `-`: '../a'",
+            "the node ../a: node_id: Expected `str` matching regex",
         ),
         (A % ", references_sections: [r]", "the node a names the reference r, which is not in `references`"),
-        (A % ", extra: 1", "the node a has the unknown field 'extra'"),
-        ("nodes:\n- {node_id: a, title: A, objectives: x}", "`objectives` of the node a is not a list"),
-        ("nodes:\n- {node_id: a, title: [A], objectives: [x]}", "`title` of the node a is not a text"),
-        ("nodes: []", "the file has no nodes"),
-        ("level: x", "the file has no nodes"),
+        (A % ", extra: 1", "the node a: Object contains unknown field `extra`"),
+        (
+            "nodes:\n- {node_id: a, title: A, objectives: x}",
+            "the node a: objectives: Expected `array`, got `str`",
+        ),
+        (
+            "nodes:\n- {node_id: a, title: [A], objectives: [x]}",
+            "the node a: title: Expected `str`, got `array`",
+        ),
+        ("nodes: []", "the file needs a list of 1 to 500 `nodes`"),
+        ("level: x", "the file needs a list of 1 to 500 `nodes`"),
         ("- x", "the file is not a mapping of fields"),
         ("", "the file is not a mapping of fields"),
         ("[" * 5000, "the file is nested too deeply"),
@@ -108,7 +117,7 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
 )
 def test_a_fault_names_its_node(text: str, fault: str) -> None:
     """SPEC T-02: cycles, dangling and duplicate ids, missing and long objectives; nothing raises."""
-    assert fault in faults(text), faults(text)
+    assert any(one.startswith(fault) for one in faults(text)), faults(text)
 
 
 @pytest.mark.parametrize("text", ["nodes: [\n", "nodes: &n [*n]", "nodes: \x00", "? [a]\n: b"])
@@ -122,11 +131,12 @@ def test_an_alias_does_not_make_a_small_file_grow() -> None:
     """DESIGN "Priorities": a cloned repository's graph. What an alias repeats is limited like what is written out."""
     nodes = "{node_id: a, title: A, objectives: *x}, " * 600
     many = f"x: &x [a, b, c]\nnodes: &n [{nodes}]\n"
-    assert "the file has 600 nodes; at most 500 are allowed" in faults(many)
+    assert faults(many) == ["the file needs a list of 1 to 500 `nodes`"]
     levels = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
-    assert "`objectives` of the node a is not a list" not in faults(f"{levels}{A % ''}")
-    wide = f"{levels}nodes: [{{node_id: a, title: A, objectives: *a59}}]"
-    assert "`text` of an objective of the node a is not a text" in faults(wide)
+    assert faults(f"{levels}{A % ''}")[0].startswith("the file: Object contains unknown field")
+    wide = "".join(f"- &b{n} [*b{n - 1}, *b{n - 1}]\n" for n in range(1, 60))
+    wide = f"nodes:\n- &b0 [x, x]\n{wide}- {{node_id: a, title: A, objectives: *b59}}"
+    assert len(faults(wide)) == 61
 
 
 def test_every_scalar_is_text_as_it_is_written() -> None:
@@ -151,6 +161,15 @@ def test_json_is_read_with_tabs_and_escapes() -> None:
         assert graph is not None and graph.nodes[0].title == "\U0001f600 A"
     with pytest.raises(ValueError, match=r"this is not JSON: Expecting .*line 1"):
         parse_document("{nodes", is_json=True)
+
+
+def test_faults_of_a_strangers_graph_are_printable() -> None:
+    """DESIGN "Priorities": names of fields, ids and references reach the terminal without control characters."""
+    esc = "\x1b[2J"
+    nodes = [{f"x{esc}": "1"}, {"node_id": esc, "title": "A", "objectives": ["x"]}]
+    nodes.append({"node_id": "c", "title": "C", "objectives": ["x"], "references_sections": [esc]})
+    found = [*check_graph({"nodes": nodes}).faults, *check_graph({"nodes": nodes, esc: "1"}).faults]
+    assert len(found) == 4 and all(one.isprintable() for one in found)
 
 
 @given(st.text(max_size=300))
@@ -268,26 +287,22 @@ def test_references_that_would_fill_every_prompt() -> None:
     """Each reference of a node is in every prompt: their length and repetitions are limited."""
     text = "references:\n  - {id: r, title: R, where: %s}\n" + A % ", references_sections: %s"
     for where, sections, what in (
-        ("w" * 501, "[r]", "`where` of a reference has more than 500 characters"),
+        ("w" * 501, "[r]", "the file: references[0].where: Expected `str` of length <= 500"),
         ("here", "[r, r]", "the node a has the reference r here twice"),
         (
             "here",
             "[{rid: r, loc: %s}]" % ("l" * 501),
-            "`loc` of a reference of the node a has more than 500 characters",
+            "the node a: references_sections[0].loc: Expected `str` of length <= 500",
         ),
     ):
         assert faults(text % (where, sections)) == [what]
     assert faults(text % ("here", "[r, {rid: r, loc: 2}]")) == []
 
 
-def test_a_file_that_is_too_large_or_a_leftover_is_not_read(tmp_path: Path) -> None:
-    """SPEC T-02: at most 256 KB; and what earlier versions wrote beside one's own graphs is none."""
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    """SPEC T-02: at most 256 KB."""
     (tmp_path / "large.yaml").write_text(f"level: {'x' * LARGEST}")
     assert read_graph(tmp_path / "large.yaml").checked.faults == ["the file has more than 256 KB"]
-    store = make_store(tmp_path)
-    store.paths.directory.mkdir(parents=True)
-    (store.paths.directory / "overview.json").write_text('{"v": 1}')
-    assert all(file.is_sample for file in list_graphs(store.paths, None))
 
 
 def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
