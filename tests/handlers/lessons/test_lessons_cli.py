@@ -11,6 +11,7 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
+from tacitd_handlers.lessons.lesson_origins import Origin, add_origin
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -268,7 +269,7 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
             file.write(line + (b"" if line.endswith(b"torn") else b"\n"))
     said = lessons.run("list")
     assert [line.split()[0] for line in said.out.splitlines()[1:]] == ["001", "002", "003", "007"]
-    assert "3 lines" in said.err and "WHEN a b -> DO b" in said.out
+    assert "8 lines" in said.err and "WHEN a b -> DO b" in said.out
     assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
     assert lessons.json("add", P)["id"] == "043"
     assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
@@ -311,6 +312,7 @@ def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
     """Loading continues if nothing can be stored; adding reports the error."""
     lessons.given("load")
     program = [*bound(), sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
+    lessons.log.chmod(0o400)
     lessons.directory.chmod(0o500)
     try:
         loaded = subprocess.run([*program, "load"], capture_output=True, text=True, check=True)
@@ -331,13 +333,9 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
 
 def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
     """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
-    from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
-
     lessons.given("list")
     words = ("no, read it first", "the password is hunter2hunter!")
-    LessonOrigins(lessons.store.state_dir).add(
-        "002", Provenance("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words)
-    )
+    add_origin(lessons.store, "002", Origin("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words))
     shown = lessons.out("show", "2")
     assert 'origin:\n  session: "s-1"\n  project: "/home/u/app"\n  date: "2026-' in shown
     assert '  words:\n    - "no, read it first"\n' in shown and "hunter2" not in shown
