@@ -67,6 +67,12 @@ class LessonCommand(click.Command):
             raise FileRefusedError(f"{where}: {error.strerror}", "check its owner and mode") from error
 
 
+class LessonGroup(OrderedGroup):
+    """The group of these commands."""
+
+    command_class = LessonCommand
+
+
 class ScopeType(click.ParamType[str]):
     """A scope: one word in lower case."""
 
@@ -100,7 +106,7 @@ SCOPE, ID = ScopeType(), LessonIdType()
 
 
 @click.group(
-    cls=OrderedGroup,
+    cls=LessonGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\nExample: lesson load\n\n\b\nExit codes: 0 done, 1 failed, 2 wrong use.",
 )
@@ -112,28 +118,22 @@ def lesson() -> None:
     """
 
 
-def _command(name: str, example: str) -> Callable[[Callable[..., None]], click.Command]:
-    """The decorator for a command of the group, with `--json`."""
-
-    def decorate(function: Callable[..., None]) -> click.Command:
-        option = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")
-        made: click.Command = lesson.command(name, cls=LessonCommand, epilog=f"\b\nExample: {example}")(
-            option(function)
-        )
-        return made
-
-    return decorate
+def _example(line: str) -> str:
+    return f"\b\nExample: {line}"
 
 
 def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
     return click.option("-s", "--scope", type=SCOPE, help=help, **more)
 
 
+_JSON = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")
 _EVERY = click.option("--all", "every", is_flag=True, help="Deleted and promoted ones too.")
 _REASON = click.option("--reason", default="", help="The reason; it is stored.")
 
 
-@_command("add", 'lesson add -w "editing config" -d "read first" -b "know what is there"')
+@lesson.command(
+    "add", epilog=_example('lesson add -w "editing config" -d "read first" -b "know what is there"')
+)
 @click.argument("text", metavar="[PATTERN]", required=False)
 @click.option("-w", "--when", help="The case.")
 @click.option("-d", "--do", "do", help="What to do.")
@@ -142,6 +142,7 @@ _REASON = click.option("--reason", default="", help="The reason; it is stored.")
 @_scope_option("The tool, skill or project it is for.", default=GLOBAL, show_default=True)
 @click.option("--firm", is_flag=True, help="A person stated it. Not for agents.")
 @click.option("--force", is_flag=True, help="Add it even if it exists or is marked wrong.")
+@_JSON
 def add_(
     text: str | None, when: str | None, do: str | None, dont: str | None, because: str | None,
     scope: str, firm: bool, force: bool, as_json: bool,
@@ -208,7 +209,7 @@ def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
             add_origin(log, made.id, Origin(session, log.clock.now(), root))
 
 
-@_command("list", "lesson list --scope=tmux")
+@lesson.command("list", epilog=_example("lesson list --scope=tmux"))
 @_scope_option("Of this scope only.")
 @click.option(
     "--from",
@@ -217,13 +218,15 @@ def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
     help="Only those added by an agent, or by a person.",
 )
 @_EVERY
+@_JSON
 def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> None:
     """List active lessons, by id."""
     _print_list(scope, every, as_json, lambda one: source in (None, one.source))
 
 
-@_command("show", "lesson show 002")
+@lesson.command("show", epilog=_example("lesson show 002"))
 @click.argument("id", type=ID)
+@_JSON
 def show_(id: str, as_json: bool) -> None:
     """Show a lesson, active or not: its record, its parts, and its origin."""
     from tacitd_handlers.lessons.lesson_actions import get_lesson
@@ -237,9 +240,10 @@ def show_(id: str, as_json: bool) -> None:
         _print_text(format_lesson(found, origin))
 
 
-@_command("wrong", 'lesson wrong 002 --reason "too specific"')
+@lesson.command("wrong", epilog=_example('lesson wrong 002 --reason "too specific"'))
 @click.argument("id", type=ID)
 @_REASON
+@_JSON
 def wrong_(id: str, reason: str, as_json: bool) -> None:
     """Mark a lesson wrong: it is not loaded or drafted again. It stays in the log."""
     from tacitd_handlers.lessons.lesson_actions import mark_wrong
@@ -251,11 +255,12 @@ def wrong_(id: str, reason: str, as_json: bool) -> None:
         _report(found, f"lesson {found.id} was already deleted", as_json, changed=changed)
 
 
-@_command("promote", "lesson promote 002 --to=skill/config-edit")
+@lesson.command("promote", epilog=_example("lesson promote 002 --to=skill/config-edit"))
 @click.argument("id", type=ID)
 @click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The target skill or tool.")
 @_REASON
 @click.option("--create", is_flag=True, help="Create the file if it does not exist.")
+@_JSON
 def promote_(id: str, to: str, reason: str, create: bool, as_json: bool) -> None:
     """Move a lesson into a skill or a tool file. It is not loaded from here any more. Nothing is promoted automatically."""
     from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
@@ -289,10 +294,11 @@ def _load_settings() -> LessonsSettings:
     return made
 
 
-@_command("search", "lesson search tmux")
+@lesson.command("search", epilog=_example("lesson search tmux"))
 @click.argument("query")
 @_scope_option("Of this scope only.")
 @_EVERY
+@_JSON
 def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
     """Search lessons for all words, in any case, in any part or in the scope."""
     words = query.casefold().split()
@@ -306,7 +312,7 @@ def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
     )
 
 
-@_command("load", "lesson load --scope=tmux")
+@lesson.command("load", epilog=_example("lesson load --scope=tmux"))
 @_scope_option("Also lessons of this scope.", default=GLOBAL)
 @click.option(
     "--lines",
@@ -315,6 +321,7 @@ def search_(query: str, scope: str | None, every: bool, as_json: bool) -> None:
     show_default=True,
     help="Maximum number of lines; 0: no limit.",
 )
+@_JSON
 def load_(scope: str, lines: int, as_json: bool) -> None:
     """Load lessons for an agent: the global ones and those of a scope, by id."""
     log = _open_log()
