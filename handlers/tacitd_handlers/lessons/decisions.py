@@ -16,7 +16,6 @@ from tacitd.handler import Decided, Decision, Handler, StoredItem, Tools
 from tacitd_handlers.lessons.lesson_actions import (
     confirm_lesson,
     digest_meaning,
-    fold_meaning,
     list_contradictions,
     mark_wrong,
     restore_lesson,
@@ -112,7 +111,7 @@ def purge_words(handler: Handler, tools: Tools, id: str, texts: Sequence[str]) -
     if lesson is None or lesson.status != DELETED or not any(one.text in texts for one in wordings):
         return []
     with log.begin_change():  # whoever appends waits, and then opens the new file
-        digests = sorted({digest_meaning(fold_meaning(one.parts)) for one in wordings})
+        digests = sorted({digest_meaning(one.parts) for one in wordings})
         edit_file(log.path, lambda data: _blank_log(data or b"", int(lesson.id), digests), disk=log.disk)
     log.update_index()
     card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"

@@ -5,7 +5,7 @@ Each runs on a log, under its lock. promotion.py promotes one, lesson_drafts.py 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tacitd.errors import TacitdError, UsageError
@@ -61,8 +61,8 @@ def add_lesson(
             return Addition(known, is_new=False)
         status, reason = (DELETED, fault) if fault else (ACTIVE, "")
         made = Lesson(change.next_id(), scope, source, status, log.today, parts, reason=reason)
-        opposites = () if fault else find_opposites(lessons, parts, scope)
-        return Addition(change.append(made), is_new=True, opposites=opposites)
+        opposites = [] if fault else find_opposites(lessons.list_active(), parts, scope)
+        return Addition(change.append(made), is_new=True, opposites=tuple(opposites))
 
 
 def find_duplicate(
@@ -74,59 +74,65 @@ def find_duplicate(
     """
     if source == "ai" and (wrong := find_wrong(lessons, parts)) is not None:
         return wrong
-    wanted = fold_meaning(parts, with_reason=True)
-    near = (
-        one
-        for one in lessons.all.values()
-        if one.scope == scope and (one.is_active or (one.is_waiting and source == "ai"))
-    )
-    same = (one for one in near if fold_meaning(one.parts, with_reason=True) == wanted)
-    return next((one for one in same if project is None or not project.is_of_other(one)), None)
+    for one in lessons.all.values():
+        is_there = one.is_active or (one.is_waiting and source == "ai")
+        is_same = is_there and one.scope == scope and says_same(one.parts, parts, with_reason=True)
+        if is_same and (project is None or not project.is_of_other(one)):
+            return one
+    return None
 
 
 def find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
     """The lesson with this case and action that a person marked wrong, also if its words were purged."""
-    key = fold_meaning(parts)
-    digest = digest_meaning(key)
-    wrong = (one for one in lessons.all.values() if one.is_wrong)
-    return next(
-        (one for one in wrong if digest in one.digests or fold_meaning(one.parts) == key),
-        None,
+    wrong = [one for one in lessons.all.values() if one.is_wrong]
+    digest = digest_meaning(parts) if any(one.digests for one in wrong) else ""
+    return next((one for one in wrong if says_same(one.parts, parts) or digest in one.digests), None)
+
+
+def says_same(one: Pattern, other: Pattern, *, with_reason: bool = False) -> bool:
+    """Whether two lessons have the same case and action, and reason, but for differences of spelling."""
+    return (
+        one.action == other.action
+        and _fold(one.when) == _fold(other.when)
+        and _fold(one.do) == _fold(other.do)
+        and (not with_reason or _fold(one.because) == _fold(other.because))
     )
 
 
-def fold_meaning(parts: Pattern, *, with_reason: bool = False) -> str:
-    """Case and action, and the reason, without differences of spelling: equal for lessons that say the same."""
-    from tacitd_handlers.shared.equality import normalise_text
-
-    texts = (parts.when, parts.do, *((parts.because,) if with_reason else ()))
-    return "\0".join((parts.action, *(normalise_text(text) or text.casefold() for text in texts)))
-
-
-def digest_meaning(key: str) -> str:
-    """Identifies what `fold_meaning` returns: 32 hexadecimal digits."""
+def digest_meaning(parts: Pattern) -> str:
+    """Identifies case and action, without differences of spelling: 32 hexadecimal digits."""
     from tacitd.text.hashes import sha256
 
-    return sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
+    return sha256(_key(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def find_opposites(lessons: Lessons, parts: Pattern, scope: str) -> tuple[Lesson, ...]:
-    """The active lessons with the same WHEN and the opposite action: those of the scope, then those of other scopes."""
+def _fold(text: str) -> str:
+    from tacitd_handlers.shared.equality import normalise_text
+
+    return normalise_text(text) or text.casefold()
+
+
+def find_opposites(lessons: Iterable[Lesson], parts: Pattern, scope: str) -> list[Lesson]:
+    """Of active lessons, those with the same WHEN and the opposite action: those of the scope, then those of other scopes."""
     turned = _turn(parts)
-    found = [one for one in lessons.list_active() if fold_meaning(one.parts) == turned]
-    return tuple(sorted(found, key=lambda lesson: lesson.scope != scope))
+    return sorted(
+        (one for one in lessons if says_same(one.parts, turned)), key=lambda one: one.scope != scope
+    )
 
 
-def list_contradictions(lessons: Iterable[Lesson]) -> dict[str, Lesson]:
-    """Given lessons, return for each that contradicts another one the first such lesson, by id."""
-    given = list(lessons)
-    by_meaning = {fold_meaning(one.parts): one for one in reversed(given)}
-    found = {one.id: by_meaning.get(_turn(one.parts)) for one in given}
+def list_contradictions(lessons: Sequence[Lesson]) -> dict[str, Lesson]:
+    """Given active lessons, return for each that contradicts another one the first such lesson, by id."""
+    first = {_key(one.parts): one for one in reversed(lessons)}
+    found = {one.id: first.get(_key(_turn(one.parts))) for one in lessons}
     return {id: other for id, other in found.items() if other is not None}
 
 
-def _turn(parts: Pattern) -> str:
-    return fold_meaning(parts._replace(action="dont" if parts.action == "do" else "do"))
+def _turn(parts: Pattern) -> Pattern:
+    return parts._replace(action="dont" if parts.action == "do" else "do")
+
+
+def _key(parts: Pattern) -> str:
+    return "\0".join((_fold(parts.when), parts.action, _fold(parts.do)))
 
 
 def mark_wrong(log: LessonLog, id: str, reason: str, *, is_promoted_too: bool = False) -> tuple[Lesson, bool]:

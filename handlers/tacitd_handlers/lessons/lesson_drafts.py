@@ -20,7 +20,7 @@ from loguru import logger
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons.error_match import shares_words
-from tacitd_handlers.lessons.lesson_actions import find_wrong, fold_meaning, mark_wrong
+from tacitd_handlers.lessons.lesson_actions import find_wrong, mark_wrong, says_same
 from tacitd_handlers.lessons.lesson_log import ACTIVE, PROMOTED, Lesson, LessonLog, Lessons
 from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, add_origin, read_origins
 from tacitd_handlers.lessons.pattern import (
@@ -182,16 +182,10 @@ def find_twin(lessons: Lessons, parts: Pattern, scope: str, project: ProjectLess
     """
     if (wrong := find_wrong(lessons, parts)) is not None:
         return wrong
-    key = fold_meaning(parts)
     for one in lessons.all.values():
         is_near = one.scope == scope or GLOBAL in (one.scope, scope)
         is_of_other = project is not None and project.is_of_other(one)
-        if (
-            one.status in (ACTIVE, PROMOTED)
-            and is_near
-            and not is_of_other
-            and fold_meaning(one.parts) == key
-        ):
+        if one.status in (ACTIVE, PROMOTED) and is_near and not is_of_other and says_same(one.parts, parts):
             return one
     return None
 

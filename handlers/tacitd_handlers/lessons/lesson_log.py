@@ -207,8 +207,8 @@ def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
 
 
 def _text(record: Mapping[str, Any], key: str) -> str:
-    value = record.get(key, "")
-    return sanitize_line(value) if isinstance(value, str) else ""
+    value = record.get(key)
+    return sanitize_line(value) if value and isinstance(value, str) else ""
 
 
 def number_of(id: object) -> int | None:
@@ -307,7 +307,7 @@ class LessonLog:
             now = LogChange(file, fold_log(file.read()))
             yield now
             if now.has_appended:
-                self._write_index(fold_log(file.read()))
+                self._write_index(now.lessons)
 
     def update_index(self) -> None:
         """Make index.json from the log, if it is another one. Raises OSError if the log cannot be read."""

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from support_lessons import Lessons
 from tacitd.cli.local_times import format_moment
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files.purge import purge_texts
@@ -156,3 +157,50 @@ def test_the_purge_of_another_item_leaves_lessons(store: LessonLog) -> None:
     assert store.path.read_bytes() == before
     shutil.rmtree(store.directory)
     assert purge_words(cast("Handler", None), tools, "001", [ONE]) == [] and not store.directory.exists()
+
+
+SECRET = "sk-ant-abcdefgh12345678"
+
+
+def test_a_secret_is_never_stored(lessons: Lessons) -> None:
+    """S-67: neither in a lesson nor in a reason, whoever says it; nothing is written."""
+    with_secret = f"WHEN deploying -> DO use {SECRET} -> BECAUSE it works"
+    for line in (["add", with_secret], ["add", "--firm", with_secret]):
+        assert "looks like a secret" in lessons.run(*line).err
+    assert not lessons.log.exists()
+    lessons.out("add", ONE)
+    before = lessons.log.read_bytes()
+    lines = ["wrong 1 --reason", "promote 1 --to=tool/x --create --reason"]
+    for line in lines:
+        assert lessons.run(*line.split(), f"the key is {SECRET}").code == 1
+    with pytest.raises(TacitdError, match="secret"):
+        decide("edit", "1", with_secret)
+    assert lessons.log.read_bytes() == before
+
+
+def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> None:
+    """S-67, E-32: it is loaded only then; what is dropped does not come back, and an agent's second try adds nothing."""
+    order = "WHEN pushing -> DO git push --force to main -> BECAUSE it is quick"
+    for _ in range(2):
+        lessons.out("add", order)
+    lessons.out("add", order.replace("pushing", "releasing"))
+    assert lessons.out("list") == "" and lessons.out("load")[-8:] == "active)\n"
+    (first, second) = list_items(os.environ, None)
+    assert (first.state, first.by_person) == ("proposed", False)
+    assert first.review == "an agent added it, and it waits for you: it runs a command"
+    decide("keep", "1")
+    decide("drop", "2")
+    assert lessons.out("load").endswith(f"- {order} [firm]\n")
+    assert {one.id: one.state for one in list_items(os.environ, None)} == {
+        "001": "stored",
+        "002": "forgotten",
+    }
+    assert lessons.run("add", second.text).code == 1
+    assert {one["status"] for one in lessons.records()} == {"active", "deleted"}
+
+
+def test_of_a_contradiction_only_the_agents_lesson_is_asked_about(lessons: Lessons) -> None:
+    """E-12: the person's is loaded beside it and is not in question."""
+    lessons.out("add", "--firm", ONE)
+    lessons.out("add", ONE.replace("DO", "DO NOT"))
+    assert [one.id for one in list_items(os.environ, None) if one.review] == ["002"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from tacitd.text.text_table import measure_width
 from tacitd_handlers.lessons import pattern
-from tacitd_handlers.lessons.lesson_actions import fold_meaning
+from tacitd_handlers.lessons.lesson_actions import says_same
 from tacitd_handlers.lessons.pattern import Pattern, PatternError, parse_pattern
 
 
@@ -154,17 +154,20 @@ def test_parts_by_themselves_are_the_same_pattern() -> None:
             pattern.build_pattern(parts[0], "do", parts[1], parts[2])
 
 
-def test_normal_forms_meet_where_only_spelling_differs() -> None:
+def test_only_spelling_may_differ() -> None:
     """SPEC E-12: case, width and a full stop do not make another lesson; a word, a number or a NOT does."""
     one = parse_pattern("WHEN Editing -> DO read first -> BECAUSE x")
-    assert fold_meaning(one, with_reason=True) == fold_meaning(
-        parse_pattern("when editing -> do READ first. -> because X!"), with_reason=True
-    )
-    assert fold_meaning(one, with_reason=True) == fold_meaning(
-        parse_pattern("WHEN ｅditing -> DO read first -> BECAUSE x"), with_reason=True
-    )
+    for same in (
+        "when editing -> do READ first. -> because X!",
+        "WHEN ｅditing -> DO read first -> BECAUSE x",
+    ):
+        assert says_same(one, parse_pattern(same), with_reason=True)
     for other in (
         "WHEN editing -> DO NOT read first -> BECAUSE x",
         "WHEN editing 2 -> DO read first -> BECAUSE x",
     ):
-        assert fold_meaning(one, with_reason=True) != fold_meaning(parse_pattern(other))
+        assert not says_same(one, parse_pattern(other))
+    assert says_same(one, one._replace(because="y")) and not says_same(
+        one, one._replace(because="y"), with_reason=True
+    )
+    assert not says_same(one._replace(do="???"), one._replace(do="!!!")), "text without words is itself"

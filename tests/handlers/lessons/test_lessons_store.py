@@ -150,18 +150,6 @@ def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
     assert path.read_bytes() == kept
 
 
-def test_a_record_written_by_someone_meanwhile_is_not_missed(tmp_path: Path) -> None:
-    """SPEC E-20: another tool appends without our lock, between our read and our index."""
-    store = LessonLog(tmp_path / "l", tmp_path / "b", FakeClock())
-    lesson_actions.add_lesson(store, pattern("one"), "global", "ai")
-    with store.begin_change() as change, (tmp_path / "l" / "lessons.jsonl").open("a") as other:
-        other.write('{"id":"009","when":"a","action":"do","do":"b","because":"c"}\n')
-        other.flush()
-        change.append(change.lessons.all["001"]._replace(id=change.next_id()))
-    found = json.loads((tmp_path / "l" / "index.json").read_bytes())["global"]
-    assert list(found) == ["001", "002", "009"]
-
-
 LESSONS = int(os.environ.get("TACITD_LESSONS", "10000"))
 """A full run has 100,000, so this one is reduced by a factor of 10."""
 
