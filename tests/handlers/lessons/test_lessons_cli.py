@@ -65,14 +65,6 @@ def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: l
     assert list(lessons.home.iterdir()) == []
 
 
-def test_wrong_use_changes_no_log(lessons: Lessons) -> None:
-    """SPEC E-04: the same with existing lessons."""
-    before = lessons.given("list").log.read_bytes()
-    for arguments in (["promote", "2", "--to=skill/a/b"], ["add", "-s", "A B", P]):
-        assert lessons.run(*arguments).code == 2
-    assert lessons.log.read_bytes() == before
-
-
 def test_a_broken_pattern_is_shown_with_a_caret(lessons: Lessons) -> None:
     """SPEC E-04: the caret marks the position of the error."""
     said = lessons.run("add", "WHEN editing -> read -> BECAUSE x")
@@ -88,34 +80,6 @@ def test_add_twice_is_one_lesson(lessons: Lessons) -> None:
     assert lessons.json("add", "-s", "tmux", P)["id"] == "002"
     assert lessons.json("add", "--force", P)["id"] == "003"
     assert len(lessons.records()) == 3
-
-
-def test_the_opposite_is_warned_about(lessons: Lessons) -> None:
-    """SPEC E-12: the same WHEN with DO and DO NOT."""
-    lessons.out("add", P)
-    said = lessons.run("add", P.replace("-> DO", "-> DO NOT").replace("know it", "faster"))
-    assert said.code == 0 and "warning: lesson 001 says the opposite" in said.err
-    assert len(lessons.records()) == 2
-
-
-def test_what_was_marked_wrong_stays_away_from_agents(lessons: Lessons) -> None:
-    """SPEC E-32: an agent's `add` of it is refused with the reason; a person's is not."""
-    lessons.out("add", P)
-    lessons.out("wrong", "1", "--reason", "too broad")
-    said = lessons.run("add", P)
-    assert (said.code, said.out) == (1, "") and "too broad" in said.err and "--firm" in said.err
-    assert lessons.json("add", "--firm", P)["id"] == "002"
-
-
-def test_wrong_twice_is_one_record_and_promoted_is_an_error(lessons: Lessons) -> None:
-    """SPEC E-15."""
-    lessons.given("history")
-    said = lessons.run("wrong", "2")
-    assert (said.code, said.out, len(lessons.records())) == (0, "", 3) and "already" in said.err
-    lessons.out("promote", "1", "--to=tool/x", "--create")
-    said = lessons.run("wrong", "1")
-    assert said.code == 1 and "promoted to tool/x" in said.err
-    assert lessons.run("wrong", "9").code == 1
 
 
 @pytest.mark.parametrize("command", ["wrong", "show"])

@@ -78,13 +78,6 @@ def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
     assert questions() == {}
 
 
-def test_adding_by_command_warns_across_scopes(lessons: Lessons) -> None:
-    """A person or an agent decides at once."""
-    lessons.out("add", "-s", "tmux", OLD)
-    said = lessons.run("add", "-s", "screen", OLD.replace("DO squash", "DO NOT squash"))
-    assert said.code == 0 and "warning: lesson 001 (tmux) says the opposite" in said.err
-
-
 def test_thousands_of_lessons_are_compared_at_once() -> None:
     """By what they say, and not in pairs."""
     texts = [f"WHEN case{n} -> DO act{n} -> BECAUSE c" for n in range(1, 3000)]

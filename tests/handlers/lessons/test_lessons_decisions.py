@@ -170,9 +170,8 @@ def test_a_secret_is_never_stored(lessons: Lessons) -> None:
     assert not lessons.log.exists()
     lessons.out("add", ONE)
     before = lessons.log.read_bytes()
-    lines = ["wrong 1 --reason", "promote 1 --to=tool/x --create --reason"]
-    for line in lines:
-        assert lessons.run(*line.split(), f"the key is {SECRET}").code == 1
+    for command in ("wrong 1 --reason", "promote 1 --to=tool/x --create --reason"):
+        assert lessons.run(*command.split(), f"the key is {SECRET}").code == 1
     with pytest.raises(TacitdError, match="secret"):
         decide("edit", "1", with_secret)
     assert lessons.log.read_bytes() == before
@@ -197,10 +196,3 @@ def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> Non
     }
     assert lessons.run("add", second.text).code == 1
     assert {one["status"] for one in lessons.records()} == {"active", "deleted"}
-
-
-def test_of_a_contradiction_only_the_agents_lesson_is_asked_about(lessons: Lessons) -> None:
-    """E-12: the person's is loaded beside it and is not in question."""
-    lessons.out("add", "--firm", ONE)
-    lessons.out("add", ONE.replace("DO", "DO NOT"))
-    assert [one.id for one in list_items(os.environ, None) if one.review] == ["002"]

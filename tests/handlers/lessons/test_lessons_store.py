@@ -100,7 +100,7 @@ def test_what_can_be_no_lesson_is_left_out() -> None:
         {"id": "009", "status": "deleted"},
         {"id": "0"},
     ]
-    records = [*odd, {"id": 2, **sound}, {"id": "002", "because": "d"}]
+    records: list[dict[str, object]] = [*odd, {"id": 2, **sound}, {"id": "002", "because": "d"}]
     found = fold_log(b"".join(encode_record(one) + b"\n" for one in records))
     assert (list(found.all), found.last, found.odd) == (["002"], 9, 4)
     assert found.all["002"].parts.because == "d"
