@@ -22,12 +22,12 @@ from pathlib import Path
 PROGRAM = [sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
 WRITER = """
 import os, sys
-from tacitd_handlers.lessons import lesson_operations
+from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.store import LessonStore
-store = LessonStore.from_environ(os.environ)
+from tacitd_handlers.lessons.lesson_log import LessonLog
+store = LessonLog.from_environ(os.environ)
 for n in range(int(sys.argv[2])):
-    lesson_operations.add_lesson(store, Pattern(f"case {sys.argv[1]}-{n}", "do", "read it", "it differs"), "global", "ai")
+    lesson_actions.add_lesson(store, Pattern(f"case {sys.argv[1]}-{n}", "do", "read it", "it differs"), "global", "ai")
 """
 BY_PROGRAM = """
 import subprocess, sys

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tacitd_handlers.lessons.cli import main
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_log import LessonLog
 
 FIXTURES = Path(__file__).parent / "fixtures" / "lessons"
 
@@ -71,9 +71,9 @@ class Lessons:
         return document
 
     @property
-    def store(self) -> LessonStore:
+    def store(self) -> LessonLog:
         """The lessons' store."""
-        return LessonStore.from_environ(os.environ)
+        return LessonLog.from_environ(os.environ)
 
     def records(self) -> list[dict[str, Any]]:
         """The log's lines, each of which must be a record."""

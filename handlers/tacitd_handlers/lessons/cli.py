@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tacitd.cli.program import run_and_exit
-from tacitd_handlers.lessons.command_group import lesson
+from tacitd_handlers.lessons.lesson_commands import lesson
 
 
 def main() -> None:

@@ -1,9 +1,18 @@
-"""The lessons whose WHEN matches an error, and the stems of words by which they are compared. Pure."""
+"""The lessons that fit the error of a failed call of a tool, by the words of their WHEN (SPEC E-31). Pure, but the hook."""
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tacitd_handlers.lessons.lesson_log import LessonLog
+from tacitd_handlers.lessons.lesson_origins import ProjectLessons, read_origins
+
+if TYPE_CHECKING:
+    from tacitd.session_context.context_request import FailedCall
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -13,12 +22,25 @@ _SMALL = (
     "over own please s same should so some such t than that the their them then there these they this those to too "
     "under up us want was we were what when where which while who why will with without would you your yes"
 )
-_GENERIC = (
-    "add adding ask bug change changing check code create do edit editing error errors exception fail failed failing "
-    "fails failure file files fix fixing folder issue line make making multiple new open opening problem project read "
-    "reading run running something start starting task tasks text thing things update updating use user users using "
-    "work working write writing"
-)
+
+
+def find_lessons(call: FailedCall) -> Iterator[tuple[str, str]]:
+    """Yield id and line of each global lesson and lesson of the project that fits, best first. The hook `failure_advice`.
+
+    Raises OSError.
+    """
+    log = LessonLog.from_environ(os.environ)
+    project = ProjectLessons(call.cwd, read_origins(log))
+    lessons = project.list_in_force(log.read_lessons().list_active())
+    scored = [(score_match(one.parts.when, call.error), one) for one in lessons]
+    for _, one in sorted(((s, one) for s, one in scored if s), key=lambda pair: (-pair[0], pair[1].id)):
+        yield one.id, one.line
+
+
+def shares_words(one: str, other: str) -> bool:
+    """Whether the second text has at least half of the significant words of the first."""
+    words = extract_terms(one)
+    return bool(words) and len(words & extract_terms(other)) * 2 >= len(words)
 
 
 def stem_word(word: str) -> str:
@@ -34,7 +56,6 @@ def stem_word(word: str) -> str:
 
 _stem = lru_cache(maxsize=65_536)(stem_word)
 SMALL = frozenset(_SMALL.split()) | frozenset(map(stem_word, _SMALL.split()))
-GENERIC = frozenset(map(stem_word, _GENERIC.split()))
 
 
 def extract_terms(text: str) -> frozenset[str]:

@@ -1,26 +1,24 @@
 """The handler of lessons in the daemon: stores drafts, maintains the index, reports the status.
 
-Drafts come from the synthesis, through `draft_extension.py`. All other features work without the daemon.
+All other features work without the daemon.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from loguru import logger
 
-from tacitd.errors import LogDamagedError, describe_failure
+from tacitd.errors import FileRefusedError, describe_failure
 from tacitd.events import Due, Event, Message, Project
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd_handlers.lessons.draft_extension import store_finding
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons
-from tacitd_handlers.lessons.lesson_index import count_lessons
-from tacitd_handlers.lessons.lesson_notices import describe_commit
-from tacitd_handlers.lessons.store import LessonStore
-from tacitd_handlers.lessons.withdrawal import REASON, withdraw_lessons
+from tacitd_handlers.lessons.lesson_drafts import store_finding, withdraw_lessons
+from tacitd_handlers.lessons.lesson_history import describe_commit
+from tacitd_handlers.lessons.lesson_log import LessonLog, fold_log
 
 TIDY = "tidy"
 DAMAGED = "lessons.damaged"
@@ -42,17 +40,17 @@ class LessonsHandler(BaseHandler):
 
     def _store_findings(self, event: Message, tools: Tools) -> Outcome:
         """Store the drafts of a synthesis, and withdraw the lessons of deleted lines (SPEC E-30, E-32)."""
-        store = LessonStore.from_environ(self._env, tools.clock)
+        log = LessonLog.from_environ(self._env, tools.clock)
         root = str(event.project.root) if isinstance(event.project, Project) else ""
         try:
-            added = store_finding(store, event.data, event.session, event.at, root)
+            added = store_finding(log, event.data, event.session, event.at, root)
             removed = [str(line) for line in event.data.get("removed", ())]
-            withdrawn = withdraw_lessons(store, removed, Path(root)) if root else ()
-        except (OSError, LogDamagedError) as error:
+            withdrawn = withdraw_lessons(log, removed, Path(root)) if root else ()
+        except (OSError, FileRefusedError) as error:
             what, hint = describe_failure(error)
             return Later(f"lessons cannot be written: {what}", hint)
         for id in withdrawn:
-            logger.info("lesson {} was withdrawn: {}", id, REASON)
+            logger.info("lesson {} was withdrawn: its line was deleted by hand", id)
         return Done(data={"added": list(added)} if added else {})
 
     def committed(self, commit: Commit, tools: Tools) -> None:
@@ -63,23 +61,34 @@ class LessonsHandler(BaseHandler):
     def status(self) -> Mapping[str, Any]:
         """The number of lessons of each kind."""
         try:
-            lessons = LessonStore.from_environ(self._env).read_lessons()
+            lessons = LessonLog.from_environ(self._env).read_lessons()
         except OSError:
-            lessons = FoldedLessons()
-        counts = count_lessons(lessons)
-        return {kind: counts[kind] for kind in ("active", "ai", "user", "deleted", "promoted")}
+            lessons = fold_log(b"")
+        statuses = Counter(one.status for one in lessons.all.values())
+        sources = Counter(one.source for one in lessons.list_active())
+        counts = {kind: statuses[kind] for kind in ("active", "deleted", "promoted")}
+        return counts | {kind: sources[kind] for kind in ("ai", "user")}
 
     def _tidy(self, tools: Tools) -> None:
-        """Make a stale index again, and report damaged lines of the log."""
-        store = LessonStore.from_environ(self._env, tools.clock)
+        """Make a stale index again, and report lines of the log that are no lessons."""
+        log = LessonLog.from_environ(self._env, tools.clock)
         try:
-            store.update_index()
-        except (OSError, LogDamagedError) as error:
+            log.update_index()
+            odd = log.read_lessons().odd
+        except (OSError, FileRefusedError) as error:
             what, hint = describe_failure(error)
-            tools.degrade(Degradation(DAMAGED, f"{store.directory}: {what}", hint))
+            tools.degrade(Degradation(DAMAGED, f"{log.directory}: {what}", hint))
             return
-        if bad := store.log.bad:
-            what = f"{bad} lines of {store.log.path} are not records"
-            tools.degrade(Degradation(DAMAGED, what, "they are skipped; correct or remove them"))
+        if odd:
+            tools.degrade(
+                Degradation(DAMAGED, log.describe_odd(odd), "they are kept; correct or remove them")
+            )
         else:
             tools.clear(DAMAGED)
+
+
+def format_status_lines(status: Mapping[str, Any]) -> Iterator[str]:
+    """Given the plugin's part of the status document, yield the lines of `tacitd status`."""
+    if status["active"]:
+        by_people = f", {status['user']} of them stated by people" if status["active"] > 1 else ""
+        yield f"{status['active']} active{by_people or (', stated by a person' if status['user'] else '')}"

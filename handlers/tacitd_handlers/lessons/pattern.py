@@ -1,19 +1,20 @@
-"""The pattern `WHEN … -> DO … -> BECAUSE …`: parsing and formatting (SPEC E-01 to E-04). Pure text.
+"""The pattern `WHEN … -> DO … -> BECAUSE …`, and scopes: parsing and formatting (SPEC E-01 to E-04). Pure text.
 
 Accepted are keywords in any case, `->` or `→`, newlines between the parts, and a part in brackets. The stored form is
 the canonical text, rebuilt from the parts: `parse(format(p)) == p` for every pattern that `parse` returns.
 
 A keyword ends at white space or at a bracket, so `DO notify` is not `DO NOT`. Arrows may occur inside a part: the
 text is split at the first `-> DO` and at the last `-> BECAUSE`.
+
+A scope is `global`, or the name of a tool, a skill or a project: one word in lower case. Upper case is folded, so that a
+lesson is found however its scope is typed. Spaces are refused, because `lesson list` prints columns.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Literal
-
-from msgspec import Struct
+from typing import Literal, NamedTuple
 
 from tacitd.errors import USAGE, TacitdError
 from tacitd.text.lazy_pattern import compile_lazily
@@ -27,6 +28,11 @@ LONGEST = 4000
 FIRM = " [firm]"
 """The suffix that `lesson load` prints after a lesson stated by a person. It is not part of the reason."""
 
+GLOBAL = "global"
+"""The scope of a lesson that holds everywhere."""
+SCOPE_LIMIT = 64
+"""Maximum characters of a scope."""
+_SCOPE_SIGNS = frozenset("._-+:/@#")
 _END = r"(?=[\s\[]|$)"
 _WHEN = compile_lazily(rf"\s*WHEN{_END}", re.IGNORECASE)
 _DO = (
@@ -38,7 +44,6 @@ _BECAUSE = (
     compile_lazily(rf"\s(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
     compile_lazily(rf"(?:->|→)\s*BECAUSE{_END}", re.IGNORECASE),
 )
-_STOP = compile_lazily(r"[.!\s]+\0")
 _ARROW = compile_lazily(r"->|→")
 _DONT = compile_lazily(r"(?:->|→)\s*(?:DON['’]?T)\b", re.IGNORECASE)
 
@@ -62,7 +67,7 @@ class PatternError(TacitdError):
         return f"  {line}\n  {' ' * measure_width(before)}^"
 
 
-class Pattern(Struct, frozen=True):
+class Pattern(NamedTuple):
     """The parts of a lesson: each is one line, not empty, without its keyword."""
 
     when: str
@@ -93,18 +98,6 @@ def build_pattern(when: str, action: Action, do: str, because: str) -> Pattern:
         if not part.strip():
             raise PatternError(f"{name} is empty", part, len(part))
     return parse_pattern(format_pattern(Pattern(when, action, do, because)))
-
-
-def normalise_pattern(pattern: Pattern) -> str:
-    """A normal form that ignores case, character width and a final full stop (SPEC E-12)."""
-    whole = f"{pattern.when}\0{pattern.do}\0{pattern.because}\0{pattern.action}"
-    folded = whole.lower() if whole.isascii() else unicodedata.normalize("NFKC", whole).casefold()
-    return _STOP.sub("\0", folded)
-
-
-def tidy_part(part: str) -> str:
-    """A part from a foreign record, sanitized for display: one line, no control characters."""
-    return sanitize_line(part)
 
 
 def _once(text: str) -> Pattern:
@@ -190,3 +183,24 @@ def _visible(text: str) -> str:
     while (at := find_control(text)) is not None:
         text = f"{text[:at]}·{text[at + 1 :]}"
     return "".join(" " if char.isspace() else char for char in text)
+
+
+def normalise_scope(scope: str) -> str | None:
+    """The normalised scope, or None if the text is not a valid scope."""
+    name = unicodedata.normalize("NFC", scope.strip()).lower()
+    if not name or len(name) > SCOPE_LIMIT or not name[0].isalnum():
+        return None
+    # Marks are letters to a reader (Devanagari, a decomposed accent); isalnum does not count them.
+    sound = all(
+        char in _SCOPE_SIGNS or char.isalnum() or unicodedata.category(char).startswith("M") for char in name
+    )
+    return name if sound else None
+
+
+def scope_of_name(name: str) -> str:
+    """The scope for a project whose folder has this name: `my-app` for `My App`; "" if nothing remains."""
+    if valid := normalise_scope(name):
+        return valid
+    kept = "".join(char if char.isalnum() or char in "._-+" else "-" for char in name.strip().lower())
+    kept = re.sub("-+", "-", kept)
+    return normalise_scope(kept.strip("-._+")[:SCOPE_LIMIT].rstrip("-._+")) or ""

@@ -6,11 +6,13 @@ import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.append_text import append_text
+from tacitd.files.append_text import append_text, hold_file
+from tacitd.files.disk import RealDisk
 from tacitd.testing import Crash, FaultyDisk
 
 
@@ -65,3 +67,40 @@ def test_every_failure_leaves_a_prefix(tmp_path: Path, torn: bool) -> None:
             assert path.read_bytes().startswith(b"old\n")
             append_text(path, b"after\n")
             assert path.read_bytes().endswith(b"\nafter\n")
+
+
+def test_a_file_that_was_replaced_before_the_lock_is_opened_again(tmp_path: Path) -> None:
+    """X-09: an editor saves by a rename between the opening and the lock; the line is appended to the new file."""
+    path = tmp_path / "ledger.md"
+    path.write_bytes(b"old\n")
+
+    class SavingDisk(RealDisk):
+        """At the first lock, somebody puts a new file in the place of the old one."""
+
+        def lock(self, fd: int, *, wait: bool) -> bool:
+            if path.read_bytes() == b"old\n":
+                (tmp_path / "new").write_bytes(b"new\n")
+                (tmp_path / "new").rename(path)
+            return super().lock(fd, wait=wait)
+
+    append_text(path, b"line\n", disk=SavingDisk())
+    assert path.read_bytes() == b"new\nline\n"
+
+
+def test_what_is_decided_by_the_file_is_decided_under_its_lock(tmp_path: Path) -> None:
+    """E-22: no other program appends between the look and the line."""
+    path = tmp_path / "log"
+    numbers: list[int] = []
+
+    def count() -> None:
+        for _ in range(25):
+            with hold_file(path) as file:
+                numbers.append(file.read().count(b"\n"))
+                file.append(b"line\n")
+
+    threads = [Thread(target=count) for _ in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert numbers == list(range(100))

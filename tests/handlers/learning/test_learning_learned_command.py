@@ -17,9 +17,9 @@ from tacitd.clock import SystemClock, utc_seconds
 from tacitd.files.log import Log
 from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
-from tacitd_handlers.lessons.lesson_operations import add_lesson, mark_wrong
+from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
+from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.store import LessonStore
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_all_projects_with_their_roots(bench: Bench, cli: Cli) -> None:
 def test_lessons_and_values_are_listed_too(bench: Bench, cli: Cli) -> None:
     """Behind the lines, searched with the same words; what the person stated is not learned; forgotten ones with `--forgotten`."""
     bench.learn()
-    drafted = LessonStore.from_environ(os.environ, SystemClock())
+    drafted = LessonLog.from_environ(os.environ, SystemClock())
     add_lesson(
         drafted, parse_pattern("WHEN testing -> DO run pnpm test -> BECAUSE npm differs"), "global", "ai"
     )

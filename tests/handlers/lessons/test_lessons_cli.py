@@ -11,6 +11,7 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
+from tacitd_handlers.lessons.lesson_origins import Origin, add_origin
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -64,14 +65,6 @@ def test_wrong_use_ends_with_2_and_writes_nothing(lessons: Lessons, arguments: l
     assert list(lessons.home.iterdir()) == []
 
 
-def test_wrong_use_changes_no_log(lessons: Lessons) -> None:
-    """SPEC E-04: the same with existing lessons."""
-    before = lessons.given("list").log.read_bytes()
-    for arguments in (["promote", "2", "--to=skill/a/b"], ["add", "-s", "A B", P]):
-        assert lessons.run(*arguments).code == 2
-    assert lessons.log.read_bytes() == before
-
-
 def test_a_broken_pattern_is_shown_with_a_caret(lessons: Lessons) -> None:
     """SPEC E-04: the caret marks the position of the error."""
     said = lessons.run("add", "WHEN editing -> read -> BECAUSE x")
@@ -87,34 +80,6 @@ def test_add_twice_is_one_lesson(lessons: Lessons) -> None:
     assert lessons.json("add", "-s", "tmux", P)["id"] == "002"
     assert lessons.json("add", "--force", P)["id"] == "003"
     assert len(lessons.records()) == 3
-
-
-def test_the_opposite_is_warned_about(lessons: Lessons) -> None:
-    """SPEC E-12: the same WHEN with DO and DO NOT."""
-    lessons.out("add", P)
-    said = lessons.run("add", P.replace("-> DO", "-> DO NOT").replace("know it", "faster"))
-    assert said.code == 0 and "warning: lesson 001 says the opposite" in said.err
-    assert len(lessons.records()) == 2
-
-
-def test_what_was_marked_wrong_stays_away_from_agents(lessons: Lessons) -> None:
-    """SPEC E-32: an agent's `add` of it is refused with the reason; a person's is not."""
-    lessons.out("add", P)
-    lessons.out("wrong", "1", "--reason", "too broad")
-    said = lessons.run("add", P)
-    assert (said.code, said.out) == (1, "") and "too broad" in said.err and "--firm" in said.err
-    assert lessons.json("add", "--firm", P)["id"] == "002"
-
-
-def test_wrong_twice_is_one_record_and_promoted_is_an_error(lessons: Lessons) -> None:
-    """SPEC E-15."""
-    lessons.given("history")
-    said = lessons.run("wrong", "2")
-    assert (said.code, said.out, len(lessons.records())) == (0, "", 3) and "already" in said.err
-    lessons.out("promote", "1", "--to=tool/x", "--create")
-    said = lessons.run("wrong", "1")
-    assert said.code == 1 and "promoted to tool/x" in said.err
-    assert lessons.run("wrong", "9").code == 1
 
 
 @pytest.mark.parametrize("command", ["wrong", "show"])
@@ -268,7 +233,7 @@ def test_a_damaged_log_costs_only_its_damage(lessons: Lessons) -> None:
             file.write(line + (b"" if line.endswith(b"torn") else b"\n"))
     said = lessons.run("list")
     assert [line.split()[0] for line in said.out.splitlines()[1:]] == ["001", "002", "003", "007"]
-    assert "3 lines" in said.err and "WHEN a b -> DO b" in said.out
+    assert "8 lines" in said.err and "WHEN a b -> DO b" in said.out
     assert lessons.json("show", "7")["mine"] == [1] and lessons.json("show", "3")["team"] == "x"
     assert lessons.json("add", P)["id"] == "043"
     assert json.loads(lessons.log.read_bytes().splitlines()[-1])["id"] == "043"
@@ -311,6 +276,7 @@ def test_a_directory_that_cannot_be_written(lessons: Lessons) -> None:
     """Loading continues if nothing can be stored; adding reports the error."""
     lessons.given("load")
     program = [*bound(), sys.executable, "-c", "from tacitd_handlers.lessons.cli import main; main()"]
+    lessons.log.chmod(0o400)
     lessons.directory.chmod(0o500)
     try:
         loaded = subprocess.run([*program, "load"], capture_output=True, text=True, check=True)
@@ -331,13 +297,9 @@ def test_a_directory_that_is_a_file(lessons: Lessons) -> None:
 
 def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
     """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
-    from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
-
     lessons.given("list")
     words = ("no, read it first", "the password is hunter2hunter!")
-    LessonOrigins(lessons.store.state_dir).add(
-        "002", Provenance("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words)
-    )
+    add_origin(lessons.store, "002", Origin("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words))
     shown = lessons.out("show", "2")
     assert 'origin:\n  session: "s-1"\n  project: "/home/u/app"\n  date: "2026-' in shown
     assert '  words:\n    - "no, read it first"\n' in shown and "hunter2" not in shown

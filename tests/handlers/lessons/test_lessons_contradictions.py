@@ -14,20 +14,20 @@ from support_lessons import Lessons
 from tacitd.handler import Decision, Handler, Tools
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import START, FakeClock
-from tacitd_handlers.lessons import draft_extension
-from tacitd_handlers.lessons.context import build_section
-from tacitd_handlers.lessons.lesson_decisions import decide_lesson
-from tacitd_handlers.lessons.lesson_items import list_items
+from tacitd_handlers.lessons import lesson_drafts
+from tacitd_handlers.lessons.decisions import decide_lesson, list_items
+from tacitd_handlers.lessons.lesson_actions import list_contradictions
+from tacitd_handlers.lessons.lesson_log import Lesson
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.similarity import find_contradictions
+from tacitd_handlers.lessons.session_text import build_section
 
 OLD = "WHEN committing -> DO squash first -> BECAUSE the history stays short"
-TURNED = "WHEN you commit -> DO NOT squash first -> BECAUSE reviews need the steps"
+TURNED = "WHEN Committing -> DO NOT squash first -> BECAUSE reviews need the steps"
 
 
 def tell(lessons: Lessons, root: Path, *drafts: Any, session: str = "s2") -> tuple[str, ...]:
     told = {"found": [{"drafts": list(drafts)}], "corrected": ["keep each step"], "words": ["no"]}
-    return draft_extension.store_finding(lessons.store, told, session, START, str(root))
+    return lesson_drafts.store_finding(lessons.store, told, session, START, str(root))
 
 
 def decide(choice: Any, id: str) -> None:
@@ -78,24 +78,15 @@ def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
     assert questions() == {}
 
 
-def test_adding_by_command_warns_across_scopes(lessons: Lessons) -> None:
-    """A person or an agent decides at once."""
-    lessons.out("add", "-s", "tmux", OLD)
-    said = lessons.run("add", "-s", "screen", OLD.replace("DO squash", "DO NOT squash"))
-    assert said.code == 0 and "warning: lesson 001 (tmux) says the opposite" in said.err
-
-
-def test_messages_of_older_versions_are_read(lessons: Lessons, root: Path) -> None:
-    """They name a third part for each draft, which is left out."""
-    assert tell(lessons, root, [TURNED, "app", ["001"]]) == ("002",)
-    assert lessons.json("show", "1")["status"] == "active"
-
-
-def test_thousands_of_lessons_are_compared_by_their_words() -> None:
-    """Only lessons whose actions share a word are compared."""
-    many = {f"{n:03d}": parse_pattern(f"WHEN case{n} -> DO act{n} -> BECAUSE c") for n in range(1, 3000)}
-    many["4000"] = parse_pattern("WHEN case7 -> DO NOT act7 -> BECAUSE d")
-    assert find_contradictions(many) == {"007": "4000", "4000": "007"}
+def test_thousands_of_lessons_are_compared_at_once() -> None:
+    """By what they say, and not in pairs."""
+    texts = [f"WHEN case{n} -> DO act{n} -> BECAUSE c" for n in range(1, 3000)]
+    texts.append("WHEN case7 -> DO NOT act7 -> BECAUSE d")
+    many = [
+        Lesson(f"{n:03d}", "x", "ai", "active", "", parse_pattern(text)) for n, text in enumerate(texts, 1)
+    ]
+    found = list_contradictions(many)
+    assert {id: other.id for id, other in found.items()} == {"007": "3000", "3000": "007"}
 
 
 def test_a_lesson_is_printed_once_with_the_line_of_the_same_words(lessons: Lessons) -> None:
@@ -105,7 +96,7 @@ def test_a_lesson_is_printed_once_with_the_line_of_the_same_words(lessons: Lesso
         "found": [{"drafts": [[OLD, "app"]]}], "corrected": ["x"], "words": ["no"],
         "lines": ["When committing, squash first"],
     }  # fmt: skip
-    draft_extension.store_finding(lessons.store, told, "s1", START, str(made))
+    lesson_drafts.store_finding(lessons.store, told, "s1", START, str(made))
     loaded = frozenset({"When committing, squash first"})
     assert OLD in build_section(ContextRequest(made))
     assert build_section(ContextRequest(made, loaded=loaded)) == ""

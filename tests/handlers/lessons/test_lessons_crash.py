@@ -10,39 +10,38 @@ from pathlib import Path
 import pytest
 
 from tacitd.testing import Crash, FakeClock, FaultyDisk
-from tacitd_handlers.lessons import lesson_operations
-from tacitd_handlers.lessons.lesson_index import build_index
+from tacitd_handlers.lessons import lesson_actions
+from tacitd_handlers.lessons.lesson_log import LessonLog, build_index
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.promote import parse_target, promote_lesson
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
 
 
-def bench(root: Path) -> LessonStore:
+def bench(root: Path) -> LessonLog:
     """Two lessons and a skill."""
-    store = LessonStore(root / "lessons", root / "beside", FakeClock())
+    store = LessonLog(root / "lessons", root / "beside", FakeClock())
     for n in (1, 2):
-        lesson_operations.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
+        lesson_actions.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
     (root / "skills" / "s").mkdir(parents=True)
     (root / "skills" / "s" / "SKILL.md").write_text("# S\n\nmine\n")
     return store
 
 
-def add(store: LessonStore, root: Path) -> None:
-    lesson_operations.add_lesson(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
+def add(store: LessonLog, root: Path) -> None:
+    lesson_actions.add_lesson(store, Pattern("case 3", "do", "b", "c"), "global", "ai")
 
 
-def wrong(store: LessonStore, root: Path) -> None:
-    lesson_operations.mark_wrong(store, "2", "no")
+def wrong(store: LessonLog, root: Path) -> None:
+    lesson_actions.mark_wrong(store, "2", "no")
 
 
-def promoting(store: LessonStore, root: Path) -> None:
+def promoting(store: LessonLog, root: Path) -> None:
     promote_lesson(store, "2", parse_target("skill/s", root / "skills", root / "tools"))
 
 
 @pytest.mark.parametrize("torn", [False, True])
 @pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
 def test_a_crash_anywhere_leaves_it_done_or_undone(
-    tmp_path: Path, what: Callable[[LessonStore, Path], None], torn: bool
+    tmp_path: Path, what: Callable[[LessonLog, Path], None], torn: bool
 ) -> None:
     """RELIABILITY row 2: log and index agree, and repeating the command completes it once."""
     for at in range(1, 100):
@@ -50,7 +49,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
         bench(root)
         disk = FaultyDisk(crash_at=at, torn=torn)
         try:
-            what(LessonStore(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonLog(root / "lessons", root / "beside", FakeClock(), disk), root)
         except Crash:
             check(root, what)
         else:
@@ -62,7 +61,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 @pytest.mark.parametrize("what", [add, wrong, promoting], ids=lambda one: one.__name__)
 def test_a_failing_disk_is_an_error_and_nothing_worse(
-    tmp_path: Path, what: Callable[[LessonStore, Path], None], code: int
+    tmp_path: Path, what: Callable[[LessonLog, Path], None], code: int
 ) -> None:
     """RELIABILITY row 3: an error is reported, or tolerated if it concerns only the index; afterwards everything
     works.
@@ -72,7 +71,7 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
         bench(root)
         disk = FaultyDisk(fail_at=at, code=code, torn=True)
         try:
-            what(LessonStore(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonLog(root / "lessons", root / "beside", FakeClock(), disk), root)
         except OSError as error:
             assert error.errno == code
         check(root, what)
@@ -81,13 +80,13 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
     raise AssertionError("it never ended")
 
 
-def check(root: Path, what: Callable[[LessonStore, Path], None]) -> None:
-    store = LessonStore(root / "lessons", root / "beside", FakeClock())
+def check(root: Path, what: Callable[[LessonLog, Path], None]) -> None:
+    store = LessonLog(root / "lessons", root / "beside", FakeClock())
     what(store, root)
     folded = store.read_lessons()
     expected = "active" if what is add else "deleted" if what is wrong else "promoted"
-    assert folded.lessons["003" if what is add else "002"].status == expected
-    assert len(folded.lessons) == (3 if what is add else 2)
+    assert folded.all["003" if what is add else "002"].status == expected
+    assert len(folded.all) == (3 if what is add else 2)
     lines = (root / "skills" / "s" / "SKILL.md").read_text().splitlines()
     assert sum("case 2" in line for line in lines) == (what is promoting) and "mine" in lines
     store.update_index()

@@ -10,37 +10,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.testing import START, FakeClock
-from tacitd_handlers.lessons import lesson_operations
-from tacitd_handlers.lessons.drafts import (
+from support_lessons import Lessons
+from tacitd.testing import START
+from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
+from tacitd_handlers.lessons.lesson_drafts import (
     Draft,
-    Duplicate,
-    Invalid,
-    MarkedWrong,
-    decide_draft,
+    check_draft,
     parse_drafts,
-    prompt_addition,
-    store_drafts,
+    render_addition,
+    store_finding,
 )
-from tacitd_handlers.lessons.lesson_fold import FoldedLessons, Lesson
-from tacitd_handlers.lessons.lesson_history import explain_lessons
-from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.lesson_history import find_reasons
+from tacitd_handlers.lessons.lesson_origins import Origin, read_origins
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.similarity import is_same_lesson
-from tacitd_handlers.lessons.store import LessonStore
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
-NOW = START
-DAY = 86_400.0
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> LessonStore:
-    return LessonStore(tmp_path / "lessons", tmp_path / "beside", FakeClock(NOW))
+def store(
+    lessons: Lessons, *drafts: Draft, session: str = "s1", words: str = "no, read it first!"
+) -> tuple[str, ...]:
+    """A synthesis of a correction with these drafts; the ids of new lessons."""
+    told = {
+        "found": [{"drafts": [list(one) for one in drafts]}],
+        "corrected": ["a correction"],
+        "words": [words],
+        "prompts": ["u1"],
+    }
+    return store_finding(lessons.store, told, session, START, "/home/u/app")
 
 
-def said(session: str = "s1", *words: str) -> Provenance:
-    return Provenance(session, NOW, "/home/u/app", ("u1",), words or ("no, read it first!",))
+def origin(lessons: Lessons, number: int) -> Origin:
+    """The origin of a lesson; an empty one if it is not known."""
+    return read_origins(lessons.store).get(number, Origin())
 
 
 ANSWER = f"""\
@@ -112,63 +114,59 @@ def test_any_answer_can_be_read(answer: str) -> None:
     found, rest = parse_drafts(answer)
     assert len(rest) <= len(answer)
     for draft in found:
-        decide_draft(draft, FoldedLessons())
+        check_draft(draft)
 
 
-def test_the_prompt_names_what_must_not_come_back(store: LessonStore) -> None:
+def test_the_prompt_names_what_must_not_come_back(lessons: Lessons) -> None:
     """SPEC E-32, ANCHORS P10: the model must recognise paraphrases, so the prompt lists the lessons; braces in a
     lesson are kept.
     """
-    lesson_operations.add_lesson(
-        store, parse_pattern("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "ai"
-    )
-    lesson_operations.add_lesson(store, parse_pattern("WHEN other -> DO b -> BECAUSE ```"), "app", "ai")
-    lesson_operations.add_lesson(store, parse_pattern("WHEN bad -> DO b -> BECAUSE c"), "tmux", "ai")
-    lesson_operations.mark_wrong(store, "3", "")
-    text = prompt_addition(store.read_lessons(), "app")
+    empty = render_addition("/home/u/app")
+    assert empty.count("(none)") == 2 and "{" not in empty
+    assert check_draft(parse_drafts(empty)[0][0]) == "it repeats the prompt"
+    log = lessons.store
+    add_lesson(log, parse_pattern("WHEN a {in_force} -> DO b -> BECAUSE c"), "global", "user")
+    add_lesson(log, parse_pattern("WHEN other -> DO b -> BECAUSE ```"), "app", "user")
+    add_lesson(log, parse_pattern("WHEN bad -> DO b -> BECAUSE c"), "tmux", "user")
+    mark_wrong(log, "3", "")
+    for n in range(5):
+        add_lesson(log, parse_pattern(f"WHEN case {n} -> DO b -> BECAUSE c"), "other", "user")
+    text = render_addition("/home/u/app")
     force, wrong = text.split("Lessons that a person marked wrong:")
-    assert "001 (global) WHEN a {in_force} ->" in force and "002 (app)" in force and "WHEN bad" not in force
+    assert "001 (global) WHEN a {in_force} ->" in force and "002 (app)" in force
+    assert "WHEN bad" not in force and "WHEN case" not in force
     assert "003 (tmux) WHEN bad" in wrong and "app where it holds" in text and "````" in text
-    assert prompt_addition().count("(none)") == 2 and "{" not in prompt_addition()
-    assert decide_draft(parse_drafts(prompt_addition())[0][0], FoldedLessons()) == Invalid(
-        "it repeats the prompt"
-    )
 
 
-def test_drafts_are_active_at_once_with_their_origin(store: LessonStore) -> None:
+def test_drafts_are_active_at_once_with_their_origin(lessons: Lessons) -> None:
     """SPEC E-30: from=ai, active; the session and the person's words (redacted) are stored."""
-    taken = store_drafts(
-        store, [Draft(TMUX, "TMUX")], said("s1", "no, read it first! my token: sk-ant-abcdefgh12345678")
-    )
-    assert taken.added == ("001",)
-    lesson = store.read_lessons().lessons["001"]
+    words = "no, read it first! my token: sk-ant-abcdefgh12345678"
+    assert store(lessons, Draft(TMUX, "TMUX"), words=words) == ("001",)
+    lesson = lessons.store.read_lessons().all["001"]
     assert (lesson.source, lesson.status, lesson.scope, lesson.text) == ("ai", "active", "tmux", TMUX)
-    assert [(one.scope, one.text) for one in store.read_lessons().list_active()] == [("tmux", TMUX)]
-    origin = LessonOrigins(store.state_dir).find_origin("1")
-    assert origin is not None and origin["session"] == "s1" and origin["prompts"] == ["u1"]
-    assert origin["words"] == ["no, read it first! my token: [secret]"]
-    assert "token" not in store.log.path.read_text()
+    found = origin(lessons, 1)
+    assert (found.session, found.prompts, found.project) == ("s1", ("u1",), "/home/u/app")
+    assert found.words == ("no, read it first! my token: [secret]",)
+    assert "token" not in lessons.log.read_text()
 
 
-def test_the_same_draft_twice_is_one_lesson(store: LessonStore) -> None:
+def test_the_same_draft_twice_is_one_lesson(lessons: Lessons) -> None:
     """SPEC E-12, S-29: a synthesis repeated after a crash adds nothing."""
     for _ in range(2):
-        store_drafts(store, [Draft(TMUX, "tmux"), Draft(TMUX, "tmux")], said())
-    assert len(store.read_lessons().lessons) == 1
+        store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "tmux"))
+    assert len(lessons.records()) == 1
 
 
-def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(store: LessonStore) -> None:
+def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(lessons: Lessons) -> None:
     """After a crash between the lesson and its origin, the repeated draft adds the origin."""
-    lesson_operations.add_lesson(store, parse_pattern(TMUX), "tmux", "ai")
-    assert store_drafts(store, [Draft(TMUX, "tmux")], said()).known == ("001",)
-    assert LessonOrigins(store.state_dir).find_origin("001") is not None
+    add_lesson(lessons.store, parse_pattern(TMUX), "tmux", "ai")
+    assert store(lessons, Draft(TMUX, "tmux")) == () and origin(lessons, 1).session == "s1"
 
 
 SAME = [
     "WHEN editing tmux.conf -> DO read the file first -> BECAUSE the user said so",
     "WHEN Editing tmux.conf -> DO Read the file first. -> BECAUSE x",
-    "WHEN editing the tmux.conf -> DO always read file first -> BECAUSE x",
-    "WHEN editing tmux.conf file -> DO read the file first -> BECAUSE x",
+    "WHEN editing the tmux.conf -> DO read file first -> BECAUSE x",
 ]
 OTHER = [
     "WHEN editing tmux.conf -> DO NOT read the file first -> BECAUSE x",
@@ -180,42 +178,25 @@ OTHER = [
 
 
 @pytest.mark.parametrize("text", SAME)
-def test_another_wording_is_no_other_lesson(store: LessonStore, text: str) -> None:
-    """SPEC E-12, E-32: wording is compared fuzzily; a draft of a lesson marked wrong is refused in any scope."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said())
-    assert decide_draft(Draft(text, "tmux"), store.read_lessons()) == Duplicate("001")
-    lesson_operations.mark_wrong(store, "1", "too specific")
+def test_another_spelling_is_no_other_lesson(lessons: Lessons, text: str) -> None:
+    """SPEC E-12, E-32: spelling and the reason do not count; a draft of a lesson marked wrong is refused in any scope."""
+    store(lessons, Draft(TMUX, "tmux"))
+    assert store(lessons, Draft(text, "tmux")) == () == store(lessons, Draft(text, "global"))
+    mark_wrong(lessons.store, "1", "too specific")
     for scope in ("tmux", "global", "other"):
-        assert decide_draft(Draft(text, scope), store.read_lessons()) == MarkedWrong("001")
-    taken = store_drafts(store, [Draft(text, "tmux")], said("s2"))
-    assert (taken.added, taken.wrong, len(store.read_lessons().lessons)) == ((), ("001",), 1)
+        assert store(lessons, Draft(text, scope), session="s2") == ()
+    assert lessons.run("add", text).code == 1
 
 
 @pytest.mark.parametrize("text", OTHER)
-def test_a_negation_a_number_or_another_case_is_another_lesson(store: LessonStore, text: str) -> None:
+def test_a_negation_a_number_or_another_case_is_another_lesson(lessons: Lessons, text: str) -> None:
     """SPEC E-12: a negation, a number or another case makes another lesson."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said())
-    assert decide_draft(Draft(text, "tmux"), store.read_lessons()) == Draft(text, "tmux")
+    assert store(lessons, Draft(TMUX, "tmux"), Draft(text, "tmux")) == ("001", "002")
 
 
-PARTS = st.sampled_from([parse_pattern(text) for text in (*SAME, *OTHER, TMUX)])
-
-
-@examples(100)
-@given(PARTS, PARTS)
-def test_alike_is_symmetric_and_reflexive(one: object, other: object) -> None:
-    """Comparing two lessons does not depend on their order."""
-    from tacitd_handlers.lessons.pattern import Pattern
-
-    assert isinstance(one, Pattern) and isinstance(other, Pattern)
-    assert is_same_lesson(one, one) and is_same_lesson(one, other) is is_same_lesson(other, one)
-
-
-def test_scopes_keep_lessons_apart_but_global_holds_for_all(store: LessonStore) -> None:
+def test_scopes_keep_lessons_apart_but_global_holds_for_all(lessons: Lessons) -> None:
     """SPEC E-12: the same text in two tools is two lessons; with a global one it is one."""
-    store_drafts(store, [Draft(TMUX, "tmux"), Draft(TMUX, "screen")], said())
-    assert len(store.read_lessons().lessons) == 2
-    assert decide_draft(Draft(TMUX, "global"), store.read_lessons()) == Duplicate("001")
+    assert store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "screen"), Draft(TMUX)) == ("001", "002")
 
 
 @pytest.mark.parametrize(
@@ -235,34 +216,20 @@ def test_scopes_keep_lessons_apart_but_global_holds_for_all(store: LessonStore) 
         (Draft("WHEN the case -> DO the action -> BECAUSE the reason"), "prompt"),
     ],
 )
-def test_what_a_model_may_not_draft(store: LessonStore, draft: Draft, word: str) -> None:
+def test_what_a_model_may_not_draft(lessons: Lessons, draft: Draft, word: str) -> None:
     """SPEC E-30, ANCHORS P19, RELIABILITY row 19: it is refused with the reason, and nothing of it is stored."""
-    taken = store_drafts(store, [draft], said())
-    assert len(taken.refused) == 1 and word in taken.refused[0]
-    assert not store.log.path.exists()
+    refused = check_draft(draft)
+    assert isinstance(refused, str) and word in refused
+    assert store(lessons, draft) == () and not lessons.log.exists()
 
 
-def test_why_tells_origin_and_history(store: LessonStore) -> None:
+def test_why_tells_the_origin(lessons: Lessons) -> None:
     """`tacitd why` on lessons: by id, or by a part of the text as it is loaded."""
-    store_drafts(store, [Draft(TMUX, "tmux")], said())
-    lesson_operations.mark_wrong(store, "1", "too specific")
+    store(lessons, Draft(TMUX, "tmux"))
+    mark_wrong(lessons.store, "1", "too specific")
     for asked in ("1", "001", "read the file first", f"- {TMUX}"):
-        (found,) = explain_lessons(store, asked)
-        assert found["origin"]["session"] == "s1" and [r["status"] for r in found["history"]] == [
-            "active",
-            "deleted",
-        ]
-    assert explain_lessons(store, "knitting") == [] == explain_lessons(store, "7")
-    json.dumps(explain_lessons(store, "1"))
-
-
-def test_the_prompt_names_only_what_holds_here() -> None:
-    """SPEC E-30, cost: of many lessons the prompt has those of the project and the global ones."""
-    scopes = ["app", "global", *["other"] * 98]
-    lessons = {
-        f"{n:03d}": Lesson(f"{n:03d}", scope, "ai", "active", "", parse_pattern(TMUX))
-        for n, scope in enumerate(scopes, 1)
-    }
-    text = prompt_addition(FoldedLessons(lessons), "app")
-    named = [line[:3] for line in text.splitlines() if line.endswith(TMUX)]
-    assert named == ["001", "002"]
+        (found,) = find_reasons(asked, Path("/"))
+        assert found["sessions"] == ["s1"] and found["words"] == ["no, read it first!"]
+        assert found["where"] == "lesson 001 (tmux, deleted)"
+        json.dumps(found)
+    assert find_reasons("knitting", Path("/")) == [] == find_reasons("7", Path("/"))

@@ -16,14 +16,13 @@ from tacitd.events import Due, Message, NoProject
 from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import draft_extension, lesson_paths
+from tacitd_handlers.lessons import lesson_drafts, lesson_origins
 from tacitd_handlers.lessons import make_plugin as lessons_slice
-from tacitd_handlers.lessons.context import LINES, build_section
-from tacitd_handlers.lessons.failure_advice import find_lessons
-from tacitd_handlers.lessons.handler import DAMAGED, TIDY
+from tacitd_handlers.lessons.error_match import find_lessons
+from tacitd_handlers.lessons.handler import DAMAGED, TIDY, format_status_lines
 from tacitd_handlers.lessons.handler import LessonsHandler as Handler
-from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
-from tacitd_handlers.lessons.render import format_status_lines
+from tacitd_handlers.lessons.lesson_origins import Origin, add_origin, read_origins
+from tacitd_handlers.lessons.session_text import LINES, build_section
 from tacitd_handlers.lessons.settings import LessonsSettings
 
 
@@ -84,7 +83,7 @@ def test_tidying_makes_the_index_and_says_what_is_damaged(lessons: Lessons) -> N
     said, handler = Said(), Handler()
     for _ in range(2):
         assert handler.handle(Due(TIDY), said.tools()) == Done()
-    assert "1 lines" in said.wrong[DAMAGED].what
+    assert "1 line of" in said.wrong[DAMAGED].what
     lessons.log.write_text(lessons.log.read_text().replace("nonsense\n", ""))
     handler.handle(Due(TIDY), said.tools())
     assert said.wrong == {}
@@ -111,7 +110,7 @@ def test_a_full_disk_is_said_with_its_cure(
         raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
 
     monkeypatch.setattr("tacitd_handlers.lessons.handler.store_finding", full)
-    monkeypatch.setattr("tacitd_handlers.lessons.store.LessonStore.read_lessons", full)
+    monkeypatch.setattr("tacitd_handlers.lessons.lesson_log.LessonLog.read", full)
     said = Said()
     outcome = Handler().handle(event, said.tools())
     found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]
@@ -172,7 +171,7 @@ def test_a_draft_is_asked_for_in_the_scope_that_is_loaded(lessons: Lessons, name
     """SPEC E-30: lessons for one project are drafted under the scope by which its sessions load them."""
     root = project(lessons.home, name)
     lessons.out("add", "-s", scope, "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    asked = draft_extension.render_addition(str(root))
+    asked = lesson_drafts.render_addition(str(root))
     assert f"{scope} where it holds for this project only" in asked
     assert f"001 ({scope}) WHEN testing" in asked
 
@@ -188,10 +187,11 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
     store = lessons.store
     for session in ("s-1", "s-2"):
         told = {
-            "found": [{"drafts": [[text.replace("the file", "the files"), "global"]]}],
+            "found": [{"drafts": [[text.replace("the file", "file"), "global"]]}],
             "words": ["no, read it"],
+            "corrected": ["Read the file first"],
         }
-        assert draft_extension.store_finding(store, told, session, store.clock.now(), "/p") == ()
+        assert lesson_drafts.store_finding(store, told, session, store.clock.now(), "/p") == ()
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
 
 
@@ -206,16 +206,14 @@ def test_a_lesson_is_made_of_a_correction_only(
         "facts": ["Read tmux.conf first"],
         "corrected": corrected,
     }
-    assert draft_extension.store_finding(lessons.store, told, "s-1", 0.0, "/p") == added
+    assert lesson_drafts.store_finding(lessons.store, told, "s-1", 0.0, "/p") == added
 
 
 def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     """DESIGN "Model", S-67: a person's words are redacted before they are cut, not after."""
     words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    store = lessons.store
-    assert "ghp_" not in str(Provenance("s", 0.0, words=(words,)).to_record())
-    LessonOrigins(store.state_dir).add("1", Provenance("s", 0.0, words=(words,)))
-    assert "ghp_" not in (store.state_dir / lesson_paths.ORIGINS).read_text()
+    add_origin(lessons.store, "1", Origin("s", 0.0, words=(words,)))
+    assert "ghp_" not in (lessons.store.notes / lesson_origins.FILE).read_text()
 
 
 def test_every_setting_is_described() -> None:
@@ -224,11 +222,9 @@ def test_every_setting_is_described() -> None:
     assert all(field.description for field in fields.values())
 
 
-def test_what_is_noted_of_lessons_leaves_no_file_open(lessons: Lessons, tmp_path: Path) -> None:
-    """Each event makes these anew; a daemon that runs for months would have no descriptors left."""
-    state = tmp_path / "notes"
+def test_what_is_noted_of_lessons_leaves_no_file_open(lessons: Lessons) -> None:
+    """A daemon that runs for months would have no descriptors left."""
     before = len(os.listdir("/dev/fd"))
-    origins = LessonOrigins(state)
-    origins.add("001", Provenance("s", 1.0, "/p", ("u1",), ("no",)))
+    add_origin(lessons.store, "001", Origin("s", 1.0, "/p", ("u1",), ("no",)))
     assert len(os.listdir("/dev/fd")) == before
-    assert len(origins.read_all()) == 1
+    assert len(read_origins(lessons.store)) == 1

@@ -16,19 +16,24 @@ from test_lessons_project_lessons import project
 from support_examples import examples
 from support_lessons import Lessons
 from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.lessons.context import build_section
 from tacitd_handlers.lessons.error_match import (
     extract_terms,
     score_match,
     stem_word,
 )
-from tacitd_handlers.lessons.load_output import render_lessons
+from tacitd_handlers.lessons.lesson_log import Lesson
+from tacitd_handlers.lessons.lesson_text import format_load
+from tacitd_handlers.lessons.pattern import Pattern
+from tacitd_handlers.lessons.session_text import build_section
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
 
 
-def made(pairs: list[tuple[int, bool]]) -> list[tuple[str, str]]:
-    return [(f"{n:03d}", f"- WHEN {n} -> DO b -> BECAUSE c" + " [firm]" * firm) for n, firm in sorted(pairs)]
+def made(pairs: list[tuple[int, bool]], scope: str) -> list[Lesson]:
+    return [
+        Lesson(f"{n:03d}", scope, "user" if firm else "ai", "active", "", Pattern(str(n), "do", "b", "c"))
+        for n, firm in sorted(pairs)
+    ]
 
 
 @examples(150)
@@ -39,8 +44,8 @@ def test_the_budget_holds_and_the_order_is_by_id(
     """`--lines`: never more lines (except the title and one group's frame), ordered by id; people's lessons are left
     out last.
     """
-    groups = {"global": made(one), "x": made(other)}
-    text, ids = render_lessons(groups, lines)
+    other = [(n + 400, firm) for n, firm in other]  # an id occurs once
+    text, ids = format_load({"global": made(one, "global"), "x": made(other, "x")}, lines)
     total = len(one) + len(other)
     assert text.startswith(f"## Lessons ({total} active)\n")
     assert len(text.splitlines()) <= max(lines, 2) or not lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from pathlib import Path
 
@@ -11,13 +10,14 @@ import pytest
 from support_lessons import Lessons
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import START
-from tacitd_handlers.lessons import draft_extension
-from tacitd_handlers.lessons.context import build_section
-from tacitd_handlers.lessons.project_lessons import ProjectLessons
-from tacitd_handlers.lessons.scopes import LONGEST, normalise_scope
-from tacitd_handlers.lessons.withdrawal import withdraw_lessons
+from tacitd_handlers.lessons import lesson_drafts
+from tacitd_handlers.lessons.lesson_drafts import withdraw_lessons
+from tacitd_handlers.lessons.lesson_origins import ProjectLessons
+from tacitd_handlers.lessons.pattern import SCOPE_LIMIT, normalise_scope
+from tacitd_handlers.lessons.session_text import build_section
 
 TESTING = "WHEN testing -> DO use pytest -> BECAUSE the house does"
+LINE = "When testing, use pytest"
 DEPLOYING = "WHEN deploying -> DO NOT skip the checklist -> BECAUSE it broke twice"
 
 
@@ -32,8 +32,13 @@ def draft(
     lessons: Lessons, root: Path, text: str, *, scope: str = "app", session: str = "s1"
 ) -> tuple[str, ...]:
     """A synthesis in this project drafts a lesson."""
-    told = {"found": [{"drafts": [[text, scope, []]]}], "corrected": ["a correction"], "words": ["no"]}
-    return draft_extension.store_finding(lessons.store, told, session, START, str(root))
+    told = {
+        "found": [{"drafts": [[text, scope]]}],
+        "corrected": ["a correction"],
+        "words": ["no"],
+        "lines": [LINE],
+    }
+    return lesson_drafts.store_finding(lessons.store, told, session, START, str(root))
 
 
 def start(root: Path) -> str:
@@ -47,11 +52,11 @@ def test_a_draft_belongs_to_the_project_that_it_came_from(
     """Another folder of the same name gets nothing, in the context, in the prompt or from `lesson load`."""
     mine = project(lessons.home / "a/app", "git@github.com:me/app.git")
     other = project(lessons.home / "b/app", "git@github.com:you/app.git")
-    copy = project(lessons.home / "c/copy", "https://t:oken@github.com/me/app")
+    copy = project(lessons.home / "c/app", "https://t:oken@github.com/me/app")
     assert draft(lessons, mine, TESTING) == ("001",)
     assert TESTING in start(mine) and TESTING in start(copy) and start(other) == ""
-    assert f"001 (app) {TESTING}" in draft_extension.render_addition(str(mine))
-    assert TESTING not in draft_extension.render_addition(str(other))
+    assert f"001 (app) {TESTING}" in lesson_drafts.render_addition(str(mine))
+    assert TESTING not in lesson_drafts.render_addition(str(other))
     for place, count in ((mine, 1), (other, 0), (copy, 1), (lessons.home, 1)):
         monkeypatch.chdir(place)
         assert lessons.out("load", "--scope=app").startswith(f"## Lessons ({count} active)"), place
@@ -107,9 +112,9 @@ def test_a_moved_project_keeps_its_lessons(
     old.rename(new)
     monkeypatch.chdir(new)
     assert TESTING in start(new) and TESTING in lessons.out("load", "--scope=app")
-    assert TESTING in draft_extension.render_addition(str(new))
+    assert TESTING in lesson_drafts.render_addition(str(new))
     assert draft(lessons, new, TESTING, session="s2") == ()
-    assert withdraw_lessons(lessons.store, ["When testing, use pytest"], new) == ("001",)
+    assert withdraw_lessons(lessons.store, [LINE], new) == ("001",)
 
 
 def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
@@ -118,7 +123,7 @@ def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
     lessons.out("add", "-s", "app", TESTING)
     draft(lessons, roots[0], DEPLOYING)
     assert TESTING in start(roots[1]) and DEPLOYING not in start(roots[1])
-    (lessons.store.state_dir / "origins.jsonl").unlink()
+    (lessons.store.notes / "origins.jsonl").unlink()
     assert all(TESTING in start(root) and DEPLOYING in start(root) for root in roots)
 
 
@@ -140,24 +145,6 @@ def test_add_and_load_work_without_the_state_directory(
     assert TESTING in lessons.out("load", "--scope=app") and TESTING in lessons.out("list", "--scope=app")
 
 
-def test_scopes_of_earlier_versions_are_read(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scope with a hash is that of the name; a date is no hash. The log stays as it is."""
-    parts = {"when": "a", "action": "do", "because": "c", "from": "ai", "status": "active"}
-    scopes = ("app-1a2b3c4d", "app-20240101", "-1a2b3c4d")
-    records = [
-        {"id": f"{n:03d}", "scope": scope, "do": f"case {n}", **parts} for n, scope in enumerate(scopes, 1)
-    ]
-    lessons.log.parent.mkdir(parents=True, exist_ok=True)
-    lessons.log.write_text("".join(json.dumps(one) + "\n" for one in records))
-    root = project(lessons.home / "app")
-    monkeypatch.chdir(root)
-    for text in (lessons.out("load", "--scope=app"), start(root)):
-        assert "case 1" in text and "case 2" not in text and "case 3" not in text
-    assert "case 1" in lessons.out("load", "--scope=app-1a2b3c4d")
-    assert "case 1" in lessons.out("list", "--scope=app-1a2b3c4d")
-    assert lessons.records() == records
-
-
 def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands work in a directory that is gone."""
     gone = lessons.home / "app"
@@ -177,5 +164,5 @@ def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.Monke
 )  # fmt: skip
 def test_a_projects_scope_is_its_folders_name(tmp_path: Path, name: str, scope: str) -> None:
     """What one can type is as it is; otherwise it is one word, in the form in which it is typed."""
-    found = ProjectLessons(project(tmp_path / name), {}).names
-    assert found == (scope,) and normalise_scope(scope) == scope and len(scope) <= LONGEST
+    found = ProjectLessons(project(tmp_path / name), {}).name
+    assert found == scope and normalise_scope(scope) == scope and len(scope) <= SCOPE_LIMIT

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-from msgspec import Struct
+from typing import NamedTuple
 
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.files.replaced import edit_file, replace_file
 from tacitd.text.markdown import put_line
-from tacitd_handlers.lessons import lesson_operations, lesson_paths
-from tacitd_handlers.lessons.lesson_fold import PROMOTED, Lesson
-from tacitd_handlers.lessons.pattern import tidy_part
-from tacitd_handlers.lessons.render import quote_yaml
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.lesson_actions import get_active, get_lesson, refuse_secret
+from tacitd_handlers.lessons.lesson_log import PROMOTED, PROMOTED_DIR, Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_text import quote_yaml
 
 HEADING = "Lessons"
 DESCRIPTION_LIMIT = 1024
@@ -27,7 +24,7 @@ _BOM = b"\xef\xbb\xbf"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-class PromotionTarget(Struct, frozen=True):
+class PromotionTarget(NamedTuple):
     """The file that a lesson is promoted to."""
 
     to: str
@@ -49,36 +46,35 @@ def parse_target(to: str, skills: Path, tools: Path) -> PromotionTarget:
 
 
 def promote_lesson(
-    store: LessonStore, id: str, into: PromotionTarget, *, reason: str = "", create: bool = False
+    log: LessonLog, id: str, into: PromotionTarget, *, reason: str = "", create: bool = False
 ) -> tuple[Lesson, bool]:
     """Add the lesson to the target, and mark it promoted. Returns it, and whether it was active until now.
 
     Repeating it with the same target does nothing. Raises TacitdError if the lesson is not active or the target does
-    not exist, FileRefusedError if the target cannot be edited; OSError, LogDamagedError.
+    not exist, FileRefusedError if the target cannot be edited; OSError.
     """
-    lesson_operations.get_lesson(store.read_lessons(), id)
-    with store.begin_change() as change:
-        lesson = lesson_operations.get_lesson(change.folded, id)
+    refuse_secret(reason)
+    get_lesson(log.read_lessons(), id)
+    with log.begin_change() as change:
+        lesson = get_lesson(change.lessons, id)
         if lesson.status == PROMOTED and lesson.promoted_to == into.to:
             return lesson, False
-        lesson_operations.get_active(change.folded, id)
-        _put(into, lesson, store, create=create)
-        card = store.directory / lesson_paths.PROMOTED / f"{lesson.id}.md"
-        replace_file(
-            card,
-            _card(lesson, into, store.today, reason).encode("utf-8", "replace"),
-            mode=0o600,
-            disk=store.disk,
+        get_active(change.lessons, id)
+        _put(into, lesson, log, create=create)
+        new = lesson._replace(
+            status=PROMOTED, updated=log.today, reason=" ".join(reason.split()), promoted_to=into.to
         )
-        return lesson_operations.append_promotion(change, lesson, into.to, reason, store.today), True
+        card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
+        replace_file(card, _card(new, into).encode("utf-8", "replace"), mode=0o600, disk=log.disk)
+        return change.append(new, with_text=False), True
 
 
-def _put(into: PromotionTarget, lesson: Lesson, store: LessonStore, *, create: bool) -> None:
+def _put(into: PromotionTarget, lesson: Lesson, log: LessonLog, *, create: bool) -> None:
     if not create and not into.file.is_file():
         kind, _, name = into.to.partition("/")
         raise TacitdError(f"there is no {kind} {name} ({into.file})", "--create creates the file")
     try:
-        edit_file(into.file, lambda data: _with_lesson(data, into, lesson), disk=store.disk)
+        edit_file(into.file, lambda data: _with_lesson(data, into, lesson), disk=log.disk)
     except FileRefusedError as error:
         raise FileRefusedError(f"{into.file}: {error.what}", error.hint) from error
 
@@ -96,14 +92,14 @@ def skill_front_matter(name: str, lesson: Lesson) -> str:
 
     Claude Code decides by `description` when to use a skill; it is one line of at most 1,024 characters without tags.
     """
-    when = tidy_part(lesson.parts.when).replace("<", " ").replace(">", " ")
+    when = lesson.parts.when.replace("<", " ").replace(">", " ")
     description = (
         f"Rules for {name} that were learned by working. Use it before work such as: {' '.join(when.split())}"
     )
     return f"---\nname: {quote_yaml(name)}\ndescription: {quote_yaml(description[:DESCRIPTION_LIMIT])}\n---\n"
 
 
-def _card(lesson: Lesson, into: PromotionTarget, today: str, reason: str) -> str:
+def _card(lesson: Lesson, into: PromotionTarget) -> str:
     """The text of promoted/NNN.md, for reference; nothing reads it."""
     lines = [
         f"# Lesson {lesson.id}",
@@ -113,5 +109,10 @@ def _card(lesson: Lesson, into: PromotionTarget, today: str, reason: str) -> str
         f"- Scope: {lesson.scope}",
         f"- From: {lesson.source}",
     ]
-    lines += [f"- Created: {lesson.created}", f"- Promoted: {today}", f"- To: {into.to} ({into.file})"]
-    return "\n".join([*lines, *([f"- Reason: {' '.join(reason.split())}"] if reason else [])]) + "\n"
+    lines += [
+        f"- Created: {lesson.created}",
+        f"- Promoted: {lesson.updated}",
+        f"- To: {into.to} ({into.file})",
+    ]
+    lines += [f"- Reason: {lesson.reason}"] if lesson.reason else []
+    return "\n".join(lines) + "\n"

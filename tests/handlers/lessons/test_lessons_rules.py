@@ -5,18 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons.lesson_operations import add_lesson, edit_lesson
-from tacitd_handlers.lessons.lesson_rules import LessonRules
+from tacitd_handlers.lessons.lesson_actions import add_lesson, confirm_lesson
+from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.session_text import LessonRules
 
 
-def make(tmp_path: Path) -> tuple[LessonRules, LessonStore]:
+def make(tmp_path: Path) -> tuple[LessonRules, LessonLog]:
     environ = {"HOME": str(tmp_path)}
-    return LessonRules(environ, FakeClock()), LessonStore.from_environ(environ, FakeClock())
+    return LessonRules(environ, FakeClock()), LessonLog.from_environ(environ, FakeClock())
 
 
-def add(store: LessonStore, text: str, scope: str = "global", source: str = "ai") -> None:
+def add(store: LessonLog, text: str, scope: str = "global", source: str = "ai") -> None:
     add_lesson(store, parse_pattern(f"WHEN {text} -> DO it -> BECAUSE it helps"), scope, source)
 
 
@@ -38,8 +38,10 @@ def test_global_lessons_firm_ones_first_then_the_newest(tmp_path: Path) -> None:
     assert [rule.id for rule in found] == ["002", "004", "001"]
     assert found[0].text == "WHEN two -> DO it -> BECAUSE it helps"
     assert [rule.by_person for rule in found] == [True, False, False]
-    edit_lesson(store, "001", parse_pattern("WHEN one -> DO NOT it -> BECAUSE no"), None, None)
-    assert [rule.by_person for rule in rules.list_rules()] == [True, False, True]
+    confirm_lesson(store, "001", parse_pattern("WHEN one -> DO NOT it -> BECAUSE no"))
+    assert [(rule.id, rule.by_person) for rule in rules.list_rules()] == [
+        ("002", True), ("001", True), ("004", False),
+    ]  # fmt: skip
 
 
 def test_a_withdrawn_lesson_is_marked_wrong(tmp_path: Path) -> None:
@@ -49,6 +51,6 @@ def test_a_withdrawn_lesson_is_marked_wrong(tmp_path: Path) -> None:
     for _ in range(2):
         rules.withdraw_rule("001")
     rules.withdraw_rule("999")
-    lesson = store.read_lessons().lessons["001"]
+    lesson = store.read_lessons().all["001"]
     assert (lesson.status, lesson.reason) == ("deleted", "the line was deleted in rules/tacitd.md")
     assert list(rules.list_rules()) == []

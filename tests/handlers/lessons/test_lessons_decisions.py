@@ -10,37 +10,33 @@ from typing import Any, cast
 
 import pytest
 
+from support_lessons import Lessons
 from tacitd.cli.local_times import format_moment
 from tacitd.errors import TacitdError, UsageError
-from tacitd.files.log import BLANK
 from tacitd.files.purge import purge_texts
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons.drafts import Draft, MarkedWrong, decide_draft, prompt_addition
-from tacitd_handlers.lessons.lesson_changes import list_changes
-from tacitd_handlers.lessons.lesson_decisions import decide_lesson
-from tacitd_handlers.lessons.lesson_items import list_items
-from tacitd_handlers.lessons.lesson_operations import KnownLesson, add_lesson
-from tacitd_handlers.lessons.lesson_origins import LessonOrigins, Provenance
+from tacitd_handlers.lessons.decisions import decide_lesson, list_items, purge_words
+from tacitd_handlers.lessons.lesson_actions import add_lesson
+from tacitd_handlers.lessons.lesson_drafts import render_addition, store_finding
+from tacitd_handlers.lessons.lesson_history import list_changes
+from tacitd_handlers.lessons.lesson_log import BLANK, KEYS, LessonLog, decode_record
+from tacitd_handlers.lessons.lesson_origins import Origin, add_origin
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.promote import parse_target, promote_lesson
-from tacitd_handlers.lessons.purged_lessons import purge_words
-from tacitd_handlers.lessons.store import LessonStore
+from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
 
 ONE, TWO = ("WHEN one -> DO it -> BECAUSE it helps", "WHEN two -> DO it -> BECAUSE it helps")
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LessonStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LessonLog:
     """A drafted lesson with its words, and one that the person stated."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "TACITD_STATE_DIR"):
         monkeypatch.delenv(name, raising=False)
-    made = LessonStore.from_environ({"HOME": str(tmp_path)}, FakeClock())
+    made = LessonLog.from_environ({"HOME": str(tmp_path)}, FakeClock())
     add_lesson(made, parse_pattern(ONE), "global", "ai")
-    LessonOrigins(made.state_dir).add(
-        "001", Provenance("s1", FakeClock().now(), "/home/me/app", ("u1",), ("no, do it",))
-    )
+    add_origin(made, "001", Origin("s1", FakeClock().now(), "/home/me/app", ("u1",), ("no, do it",)))
     add_lesson(made, parse_pattern(TWO), "global", "user")
     return made
 
@@ -54,21 +50,22 @@ def items(tmp_path: Path) -> dict[str, tuple[str, bool]]:
     return {one.id: (one.state, one.by_person) for one in list_items({"HOME": str(tmp_path)}, None)}
 
 
-def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonStore, tmp_path: Path) -> None:
+def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonLog, tmp_path: Path) -> None:
     """It is not drafted again meanwhile; its words are named for a purge; a firm lesson asks first."""
     assert items(tmp_path) == {"001": ("stored", False), "002": ("stored", True)}
     assert decide("drop", "001").texts == (ONE, "no, do it")
     assert items(tmp_path)["001"] == ("forgotten", False)
-    assert isinstance(add_lesson(store, parse_pattern(ONE), "global", "ai"), KnownLesson)
+    assert not add_lesson(store, parse_pattern(ONE), "global", "ai").is_new
     assert "active again" in decide("restore", "001").what
-    assert items(tmp_path)["001"] == ("stored", False) and "stays" in decide("keep", "001").what
+    assert items(tmp_path)["001"] == ("stored", False) and "yours" in decide("keep", "001").what
+    assert items(tmp_path)["001"] == ("stored", True)
     with pytest.raises(UsageError, match="not marked wrong"):
         decide("restore", "001")
     with pytest.raises(TacitdError, match="no lesson 009"):
         decide("drop", "009")
 
 
-def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonStore, tmp_path: Path) -> None:
+def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonLog, tmp_path: Path) -> None:
     """It asks first, because a person promoted it; the target's file is the person's and is named."""
     target = parse_target("tool/editing", tmp_path / "skills", tmp_path / "tools")
     promote_lesson(store, "001", target, create=True)
@@ -83,12 +80,13 @@ def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonStore, 
     assert find_words(tmp_path, "no, do it") == []
 
 
-def test_the_log_is_a_list_of_changes(store: LessonStore, tmp_path: Path) -> None:
+def test_the_log_is_a_list_of_changes(store: LessonLog, tmp_path: Path) -> None:
     """Added, edited, removed and restored, with the origin of a draft; foreign records are not changes."""
     decide("edit", "002", "WHEN two -> DO NOT it -> BECAUSE it harms")
     decide("drop", "001")
     decide("restore", "001")
-    store.log.append({"id": "x", "when": "no lesson"})
+    with store.path.open("ab") as file:
+        file.write(b'{"id": "x", "when": "no lesson"}\n')
     made = list(list_changes({"HOME": str(tmp_path)}))
     edited = "WHEN two -> DO NOT it -> BECAUSE it harms"
     found = [
@@ -108,8 +106,8 @@ def purge(id: str) -> Decided:
     """Forget a lesson with its words, as the daemon does."""
     done = decide("drop", id)
     tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
-    home = LessonStore.from_environ(os.environ, FakeClock())
-    purge_texts(home.state_dir.parent.parent.parent, done.texts)
+    home = LessonLog.from_environ(os.environ, FakeClock())
+    purge_texts(home.notes.parent.parent.parent, done.texts)
     purge_words(cast("Handler", None), tools, id, done.texts)
     return done
 
@@ -120,34 +118,81 @@ def find_words(tmp_path: Path, *words: str) -> list[str]:
     return [path.name for path in files if any(one.encode() in path.read_bytes() for one in words)]
 
 
-def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonStore, tmp_path: Path) -> None:
+def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonLog, tmp_path: Path) -> None:
     """In no record of the log, no index and no sidecar; other lessons and foreign lines stay byte for byte."""
     decide("edit", "001", "WHEN one -> DO the zebra -> BECAUSE zebras help")
-    with store.log.path.open("ab") as file:
+    with store.path.open("ab") as file:
         file.write(b"not a record\n")
-    before = [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line]
+    before = [line for line in store.path.read_bytes().splitlines() if b'"001"' not in line]
     assert set(find_words(tmp_path, "zebra", "it helps")) >= {"lessons.jsonl", "index.json"}
     assert purge("001").texts[:2] == (ONE, "WHEN one -> DO the zebra -> BECAUSE zebras help")
     assert find_words(tmp_path, "zebra", "no, do it") == []
-    assert [line for line in store.log.path.read_bytes().splitlines() if b'"001"' not in line] == before
+    assert [line for line in store.path.read_bytes().splitlines() if b'"001"' not in line] == before
     assert items(tmp_path) == {"001": ("forgotten", False), "002": ("stored", True)}
     assert next(one.text for one in list_items({"HOME": str(tmp_path)}, None)) == ""
     for text in (ONE, "WHEN One -> DO the zebra. -> BECAUSE of another reason"):
-        assert isinstance(decide_draft(Draft(text), store.read_lessons()), MarkedWrong)
-        assert isinstance(add_lesson(store, parse_pattern(text), "global", "ai"), KnownLesson)
-    assert isinstance(decide_draft(Draft(TWO.replace("two", "three")), store.read_lessons()), Draft)
-    assert BLANK not in prompt_addition(store.read_lessons())
+        assert draft(store, text) == () and not add_lesson(store, parse_pattern(text), "global", "ai").is_new
+    assert draft(store, TWO.replace("two", "three")) == ("003",)
+    assert BLANK not in render_addition("/home/me/app")
+    assert {key for line in store.path.read_bytes().splitlines()[:-1] for key in decode_record(line)} <= {
+        *KEYS
+    }
     assert "drafted again" in decide("restore", "001").what
-    assert isinstance(decide_draft(Draft(ONE), store.read_lessons()), Draft)
-    assert items(tmp_path) == {"002": ("stored", True)}
+    assert items(tmp_path) == {"002": ("stored", True), "003": ("stored", False)}
+    assert draft(store, ONE) == ("004",)
 
 
-def test_the_purge_of_another_item_leaves_lessons(store: LessonStore) -> None:
+def draft(store: LessonLog, text: str) -> tuple[str, ...]:
+    """A synthesis drafts a lesson."""
+    told = {"found": [{"drafts": [[text, "global"]]}], "corrected": ["a correction"]}
+    return store_finding(store, told, "s2", store.clock.now(), "")
+
+
+def test_the_purge_of_another_item_leaves_lessons(store: LessonLog) -> None:
     """A line with the id or the words of a lesson; without lessons nothing is created."""
     tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
     decide("drop", "001")
-    before = store.log.path.read_bytes()
+    before = store.path.read_bytes()
     assert purge_words(cast("Handler", None), tools, "001", ["no, do it", "one"]) == []
-    assert store.log.path.read_bytes() == before
+    assert store.path.read_bytes() == before
     shutil.rmtree(store.directory)
     assert purge_words(cast("Handler", None), tools, "001", [ONE]) == [] and not store.directory.exists()
+
+
+SECRET = "sk-ant-abcdefgh12345678"
+
+
+def test_a_secret_is_never_stored(lessons: Lessons) -> None:
+    """S-67: neither in a lesson nor in a reason, whoever says it; nothing is written."""
+    with_secret = f"WHEN deploying -> DO use {SECRET} -> BECAUSE it works"
+    for line in (["add", with_secret], ["add", "--firm", with_secret]):
+        assert "looks like a secret" in lessons.run(*line).err
+    assert not lessons.log.exists()
+    lessons.out("add", ONE)
+    before = lessons.log.read_bytes()
+    for command in ("wrong 1 --reason", "promote 1 --to=tool/x --create --reason"):
+        assert lessons.run(*command.split(), f"the key is {SECRET}").code == 1
+    with pytest.raises(TacitdError, match="secret"):
+        decide("edit", "1", with_secret)
+    assert lessons.log.read_bytes() == before
+
+
+def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> None:
+    """S-67, E-32: it is loaded only then; what is dropped does not come back, and an agent's second try adds nothing."""
+    order = "WHEN pushing -> DO git push --force to main -> BECAUSE it is quick"
+    for _ in range(2):
+        lessons.out("add", order)
+    lessons.out("add", order.replace("pushing", "releasing"))
+    assert lessons.out("list") == "" and lessons.out("load")[-8:] == "active)\n"
+    (first, second) = list_items(os.environ, None)
+    assert (first.state, first.by_person) == ("proposed", False)
+    assert first.review == "an agent added it, and it waits for you: it runs a command"
+    decide("keep", "1")
+    decide("drop", "2")
+    assert lessons.out("load").endswith(f"- {order} [firm]\n")
+    assert {one.id: one.state for one in list_items(os.environ, None)} == {
+        "001": "stored",
+        "002": "forgotten",
+    }
+    assert lessons.run("add", second.text).code == 1
+    assert {one["status"] for one in lessons.records()} == {"active", "deleted"}

@@ -1,0 +1,222 @@
+"""What is done with lessons: add, mark wrong, confirm, restore; and which lesson bars or contradicts another (SPEC E-10 to E-15, E-32).
+
+Each runs on a log, under its lock. promotion.py promotes one, lesson_drafts.py adds those of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tacitd.errors import TacitdError, UsageError
+from tacitd_handlers.lessons.lesson_log import (
+    ACTIVE,
+    DELETED,
+    PROMOTED,
+    Lesson,
+    LessonLog,
+    Lessons,
+    number_of,
+)
+from tacitd_handlers.lessons.lesson_origins import ProjectLessons
+from tacitd_handlers.lessons.pattern import Pattern, format_pattern
+
+SHOWN = 60
+"""Characters of what is not an id that an error shows."""
+
+
+class Addition(NamedTuple):
+    """What became of a lesson that was to be added."""
+
+    lesson: Lesson
+    """The new one, or the one that bars it: it says the same, or a person marked it wrong."""
+    is_new: bool
+    opposites: tuple[Lesson, ...] = ()
+    """Active lessons with the same WHEN and the opposite action."""
+
+
+def add_lesson(
+    log: LessonLog,
+    parts: Pattern,
+    scope: str,
+    source: str,
+    *,
+    force: bool = False,
+    project: ProjectLessons | None = None,
+) -> Addition:
+    """Add a lesson, active at once unless an agent adds what a person has to accept (`find_agent_fault`).
+
+    Not if the scope has the pattern already, or if an agent adds what was marked wrong (SPEC E-12, E-32); `force` adds it
+    also then. A lesson of another project than `project` does not count. `source` is `ai` or `user`. Raises TacitdError
+    if it has a secret, OSError, FileRefusedError.
+    """
+    from tacitd_handlers.shared.agent_checks import find_agent_fault  # only an addition needs its modules
+
+    refuse_secret(format_pattern(parts))
+    fault = find_agent_fault(format_pattern(parts)) if source == "ai" else ""
+    with log.begin_change() as change:
+        lessons = change.lessons
+        known = None if force else find_duplicate(lessons, parts, scope, source, project)
+        if known is not None:
+            return Addition(known, is_new=False)
+        status, reason = (DELETED, fault) if fault else (ACTIVE, "")
+        made = Lesson(change.next_id(), scope, source, status, log.today, parts, reason=reason)
+        opposites = [] if fault else find_opposites(lessons.list_active(), parts, scope)
+        return Addition(change.append(made), is_new=True, opposites=tuple(opposites))
+
+
+def find_duplicate(
+    lessons: Lessons, parts: Pattern, scope: str, source: str, project: ProjectLessons | None
+) -> Lesson | None:
+    """The lesson that bars adding this one, or None.
+
+    It has the same pattern in the scope, or, for source `ai`, was marked wrong in any scope, for whatever reason.
+    """
+    if source == "ai" and (wrong := find_wrong(lessons, parts)) is not None:
+        return wrong
+    for one in lessons.all.values():
+        is_there = one.is_active or (one.is_waiting and source == "ai")
+        is_same = is_there and one.scope == scope and says_same(one.parts, parts, with_reason=True)
+        if is_same and (project is None or not project.is_of_other(one)):
+            return one
+    return None
+
+
+def find_wrong(lessons: Lessons, parts: Pattern) -> Lesson | None:
+    """The lesson with this case and action that a person marked wrong, also if its words were purged."""
+    wrong = [one for one in lessons.all.values() if one.is_wrong]
+    digest = digest_meaning(parts) if any(one.digests for one in wrong) else ""
+    return next((one for one in wrong if says_same(one.parts, parts) or digest in one.digests), None)
+
+
+def says_same(one: Pattern, other: Pattern, *, with_reason: bool = False) -> bool:
+    """Whether two lessons have the same case and action, and reason, but for differences of spelling."""
+    return (
+        one.action == other.action
+        and _fold(one.when) == _fold(other.when)
+        and _fold(one.do) == _fold(other.do)
+        and (not with_reason or _fold(one.because) == _fold(other.because))
+    )
+
+
+def digest_meaning(parts: Pattern) -> str:
+    """Identifies case and action, without differences of spelling: 32 hexadecimal digits."""
+    from tacitd.text.hashes import sha256
+
+    return sha256(_key(parts).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def _fold(text: str) -> str:
+    from tacitd_handlers.shared.equality import normalise_text
+
+    return normalise_text(text) or text.casefold()
+
+
+def find_opposites(lessons: Iterable[Lesson], parts: Pattern, scope: str) -> list[Lesson]:
+    """Of active lessons, those with the same WHEN and the opposite action: those of the scope, then those of other scopes."""
+    turned = _turn(parts)
+    return sorted(
+        (one for one in lessons if says_same(one.parts, turned)), key=lambda one: one.scope != scope
+    )
+
+
+def list_contradictions(lessons: Sequence[Lesson]) -> dict[str, Lesson]:
+    """Given active lessons, return for each that contradicts another one the first such lesson, by id."""
+    first = {_key(one.parts): one for one in reversed(lessons)}
+    found = {one.id: first.get(_key(_turn(one.parts))) for one in lessons}
+    return {id: other for id, other in found.items() if other is not None}
+
+
+def _turn(parts: Pattern) -> Pattern:
+    return parts._replace(action="dont" if parts.action == "do" else "do")
+
+
+def _key(parts: Pattern) -> str:
+    return "\0".join((_fold(parts.when), parts.action, _fold(parts.do)))
+
+
+def mark_wrong(log: LessonLog, id: str, reason: str, *, is_promoted_too: bool = False) -> tuple[Lesson, bool]:
+    """Mark a lesson wrong (SPEC E-15). Returns it, and whether it was not until now.
+
+    A promoted one stays in its target's file. Raises UsageError, or TacitdError if it does not exist, if the reason has a
+    secret, or if it was promoted and `is_promoted_too` is not set; OSError, FileRefusedError.
+    """
+    refuse_secret(reason)
+    get_lesson(log.read_lessons(), id)  # checked before anything is made
+    with log.begin_change() as change:
+        old = get_lesson(change.lessons, id)
+        if old.is_wrong:
+            return old, False
+        if not old.is_waiting and not (is_promoted_too and old.status == PROMOTED):
+            get_active(change.lessons, id)
+        new = old._replace(status=DELETED, updated=log.today, reason=" ".join(reason.split()))
+        return change.append(new, with_text=False), True
+
+
+def confirm_lesson(log: LessonLog, id: str, parts: Pattern | None = None) -> Lesson:
+    """Make a lesson that is active or waits the person's own, with their words if there are any.
+
+    Raises as `get_active` does, OSError, FileRefusedError.
+    """
+    if parts is not None:
+        refuse_secret(format_pattern(parts))
+    with log.begin_change() as change:
+        old = get_lesson(change.lessons, id)
+        if not old.is_waiting:
+            get_active(change.lessons, id)
+        new = old._replace(status=ACTIVE, source="user", parts=parts or old.parts, reason="")
+        return old if new == old else change.append(new._replace(updated=log.today))
+
+
+def restore_lesson(log: LessonLog, id: str) -> Lesson:
+    """Make a lesson active or promoted again that was marked wrong. Raises UsageError if it was not.
+
+    The words of a purged one are gone, so only its digests are removed: it may be drafted again.
+    """
+    with log.begin_change() as change:
+        old = get_lesson(change.lessons, id)
+        if not old.is_wrong:
+            raise UsageError(f"lesson {old.id} is not marked wrong")
+        status = DELETED if old.is_purged else PROMOTED if old.promoted_to else ACTIVE
+        new = old._replace(status=status, updated=log.today, reason="")
+        return change.append(new, with_text=False)
+
+
+def refuse_secret(text: str) -> None:
+    """Raise TacitdError if a text that is to be stored has what looks like a secret."""
+    from tacitd.text.redact import has_secret
+
+    if has_secret(text):
+        raise TacitdError("it has what looks like a secret, and every session would read it", "leave it out")
+
+
+def get_lesson(lessons: Lessons, id: str) -> Lesson:
+    """The lesson with this id. Raises UsageError if it is not an id, TacitdError if there is no such lesson."""
+    number = number_of(id)
+    if number is None:
+        shown = id if len(id) <= SHOWN else f"{id[:SHOWN]}…"
+        raise UsageError(f"{shown!r} is not a lesson's id", "an id is a number: 2 or 002")
+    lesson = lessons.get(id)
+    if lesson is None:
+        raise TacitdError(f"there is no lesson {number:03d}", "`lesson list --all` lists all of them")
+    return lesson
+
+
+def get_active(lessons: Lessons, id: str) -> Lesson:
+    """The active lesson with this id.
+
+    Raises as `get_lesson` does, and TacitdError with the lesson's status if it is not active.
+    """
+    lesson = get_lesson(lessons, id)
+    if lesson.is_active:
+        return lesson
+    if lesson.is_waiting:
+        raise TacitdError(
+            f"lesson {lesson.id} is not active", f"a person accepts it: `tacitd accept {lesson.id}`"
+        )
+    if lesson.status == PROMOTED:
+        where = lesson.promoted_to or "somewhere"
+        raise TacitdError(f"lesson {lesson.id} was promoted to {where}", "change it in that file by hand")
+    if lesson.status == DELETED:
+        raise TacitdError(f"lesson {lesson.id} was marked wrong", "add the correct one: lesson add --firm")
+    raise TacitdError(f"lesson {lesson.id} is not active: its status is {lesson.status}")

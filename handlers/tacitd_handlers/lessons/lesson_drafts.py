@@ -1,0 +1,250 @@
+"""Lessons that the model drafts from corrections, as a part of the synthesis (SPEC E-30, E-32, S-67).
+
+One model call serves both: `render_addition` makes the part of the prompt, `extract_finding` takes the drafts out of the answer,
+`ground_finding` refuses what the facts do not support, and `store_finding` adds what is left, in the daemon. A draft that says
+what a lesson says is not added, and nothing that a person marked wrong comes back. Everything but the first and the last is pure.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from loguru import logger
+
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.text.redact import has_secret
+from tacitd_handlers.lessons.error_match import shares_words
+from tacitd_handlers.lessons.lesson_actions import find_wrong, mark_wrong, says_same
+from tacitd_handlers.lessons.lesson_log import ACTIVE, PROMOTED, Lesson, LessonLog, Lessons
+from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, add_origin, read_origins
+from tacitd_handlers.lessons.pattern import (
+    GLOBAL,
+    Pattern,
+    PatternError,
+    format_pattern,
+    normalise_scope,
+    parse_pattern,
+)
+from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.words import Refused, Sources, word_line
+
+name = "lessons"
+"""The handler that gets the findings."""
+LONGEST = 400
+"""Maximum characters of a draft. It is short because every session reads it."""
+SHOWN = 60
+"""Lessons of each kind in the prompt, the newest. Drafts are compared with the others afterwards."""
+DELETED_LINE = "its line was deleted by hand"
+_KEY = compile_lazily(
+    r"^\s*(?:(?:[-*+•>]|\d{1,3}[.)])\s+)?(?:\*\*|__|`)?(LESSON|SCOPE)(?:\*\*|__|`)?\s*[:：]\s*(?:\*\*|__)?(.*)$"
+)
+_OF_FACT = compile_lazily(r"^\s*(?:[-*+•>]\s+)?(?:\*\*|__|`)?(?:FROM|SECTION)(?:\*\*|__|`)?\s*[:：]")
+"""Lines that belong to a fact. Below a lesson they are left out, because otherwise the fact above would get them."""
+_GOES_ON = compile_lazily(r"^\s*(?:->|→)\s*(?:DO|BECAUSE)\b", re.IGNORECASE)
+_EXAMPLE = Pattern("the case", "do", "the action", "the reason")
+_FETCHES = compile_lazily(
+    r"https?://|\b(?:curl|wget)\s|--no-verify\b|--dangerously|\bskip[ -]permissions\b|\bbypass\w* permissions?\b|"
+    r"\ballow(?:ed)? (?:all|every|any) (?:tools?|commands?|permissions?)\b|\bwithout (?:asking for )?permission\b|"
+    r"\bignore (?:all |any )?(?:previous|earlier|other) instructions\b",
+    re.IGNORECASE,
+)
+"""What a drafted rule may not contain: downloads, grants of permissions, disabled checks (ANCHORS P19)."""
+
+
+class Draft(NamedTuple):
+    """A lesson from the model's answer, unchecked."""
+
+    text: str
+    scope: str = GLOBAL
+
+
+@cache
+def load_template() -> str:
+    """The text of `prompts/lessons.md`."""
+    return (files("tacitd_handlers.lessons") / "prompts" / "lessons.md").read_text("utf-8").rstrip("\n")
+
+
+def render_addition(project: str) -> str:
+    """The part of the prompt for a project's root, with the lessons in force and those marked wrong; "" if they cannot be read."""
+    log = LessonLog.from_environ(os.environ)
+    try:
+        lessons = log.read_lessons()
+    except OSError as error:
+        logger.warning("lessons cannot be read, so none are drafted: {}", error)
+        return ""
+    here = ProjectLessons(Path(project), read_origins(log))
+    scope = here.name
+    in_force = here.list_in_force(lessons.list_active())
+    wrong = [one for one in lessons.all.values() if one.is_wrong and not one.is_purged]
+    values = {
+        "{project_scope}": scope,
+        "{in_force}": _fence(in_force),
+        "{marked_wrong}": _fence(wrong),
+    }
+    # One pass, because a lesson's text may contain braces.
+    return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), load_template()) + "\n"
+
+
+def _fence(lessons: Sequence[Lesson]) -> str:
+    lines = "\n".join(f"{lesson.id} ({lesson.scope}) {lesson.text}" for lesson in lessons[-SHOWN:])
+    if not lines:
+        return "(none)"
+    bar = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", lines)), default=0))
+    return f"{bar}\n{lines}\n{bar}"
+
+
+def extract_finding(answer: str) -> tuple[Any | None, str]:
+    """The drafts, and the answer without their lines."""
+    drafts, rest = parse_drafts(answer)
+    return {"drafts": [list(draft) for draft in drafts]} if drafts else None, rest
+
+
+def parse_drafts(answer: str) -> tuple[tuple[Draft, ...], str]:
+    """The drafts in an answer, and the answer without their lines."""
+    drafts: list[Draft] = []
+    rest: list[str] = []
+    # The key of the previous line. A SCOPE line belongs only to a LESSON directly above it, and a wrapped lesson
+    # continues on a line that starts with an arrow. Blank lines between them are ignored.
+    last = ""
+    is_below = False
+    for line in answer.splitlines():
+        found = _KEY.match(line)
+        if found is None and last == "LESSON" and _GOES_ON.match(line):
+            drafts[-1] = drafts[-1]._replace(text=f"{drafts[-1].text} {line.strip()}")
+        elif is_below and _OF_FACT.match(line):
+            continue
+        elif found is None or (found[1] == "SCOPE" and last != "LESSON"):
+            rest.append(line)
+            last = "" if line.strip() else last
+            is_below = is_below and not line.strip()
+        else:
+            last = found[1]
+            value = re.sub(r"(?:\*\*|__|`)\s*$", "", found[2]).strip()
+            is_below = True
+            if last == "LESSON":
+                drafts.append(Draft(value))
+            else:
+                drafts[-1] = drafts[-1]._replace(scope=value)
+    return tuple(dict.fromkeys(drafts)), "\n".join(rest).strip("\n")
+
+
+def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
+    """The finding without the drafts that are invalid or that the facts do not support."""
+    drafts, refused = list[list[Any]](), list[RefusedPart]()
+    for text, scope, *_ in found.get("drafts", ()):
+        checked = check_draft(Draft(text, scope))
+        if isinstance(checked, str):
+            refused.append(RefusedPart("lesson", text, checked))
+        elif (bad := _find_unsupported(text, sources)) is not None:
+            refused.append(RefusedPart("lesson", text, bad.reason, bad.waits))
+        else:
+            # In the form in which it is stored, so that a purge of the lesson finds it in the record of the findings too.
+            drafts.append([format_pattern(checked[0]), scope])
+    return GroundedFinding({"drafts": drafts} if drafts else None, tuple(refused))
+
+
+def _find_unsupported(text: str, sources: Sources) -> Refused | None:
+    """Why a draft, or its action alone, says more than the facts; None if neither does."""
+    _, *rest = re.split(r"->|→", text, maxsplit=2)
+    return word_line(text, sources) or word_line(rest[0] if rest else text, sources)
+
+
+def check_draft(draft: Draft) -> tuple[Pattern, str] | str:
+    """The parts and the scope of a draft, or why it may not be taken from a model."""
+    try:
+        parts = parse_pattern(draft.text)
+    except PatternError as error:
+        return f"{error.what}: {draft.text[:120]}"
+    text, scope = format_pattern(parts), normalise_scope(draft.scope)
+    if scope is None:
+        return f"{draft.scope[:80]!r} is not a scope"
+    if len(text) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    if parts == _EXAMPLE or "{" in scope:
+        return "it repeats the prompt"
+    if has_secret(text):
+        return "it contains what looks like a secret"
+    if _FETCHES.search(text):
+        return "it downloads something, grants a permission, or disables a check"
+    return parts, scope
+
+
+def find_twin(lessons: Lessons, parts: Pattern, scope: str, project: ProjectLessons | None) -> Lesson | None:
+    """The lesson that says what a draft says: marked wrong by a person anywhere, or active or promoted near its scope.
+
+    One of another project than `project` is none.
+    """
+    if (wrong := find_wrong(lessons, parts)) is not None:
+        return wrong
+    for one in lessons.all.values():
+        is_near = one.scope == scope or GLOBAL in (one.scope, scope)
+        is_of_other = project is not None and project.is_of_other(one)
+        if one.status in (ACTIVE, PROMOTED) and is_near and not is_of_other and says_same(one.parts, parts):
+            return one
+    return None
+
+
+def store_finding(
+    log: LessonLog, message: Mapping[str, Any], session: str, at: float, project: str
+) -> tuple[str, ...]:
+    """Store the drafts of a synthesis with their origin, and return the ids of new lessons. Repeating it adds nothing.
+
+    Only from a correction a lesson is made; what somebody likes or a thing is becomes a line. `at`: seconds since 1970, UTC.
+    `project`: the project's root. Raises OSError, FileRefusedError: lessons added before stay, and are known the next time.
+    """
+    given = [Draft(*map(str, draft[:2])) for found in message.get("found", ()) for draft in found["drafts"]]
+    drafts = [checked for draft in given if not isinstance(checked := check_draft(draft), str)]
+    if not drafts or not message.get("corrected"):
+        return ()
+    sessions = message.get("sessions") or [session]
+    words = message.get("words") or message.get("facts", ())
+    prompts = map(str, message.get("prompts", ()))
+    origin = Origin(str(sessions[-1]), at, project, tuple(prompts), tuple(map(str, words)))
+    lines = [str(line) for line in message.get("lines", ())]
+    origins = read_origins(log)
+    here = ProjectLessons(Path(project), origins) if project else None
+    added: list[str] = []
+    with log.begin_change() as change:
+        for parts, scope in drafts:
+            own = tuple(line for line in lines if shares_words(f"{parts.when} {parts.do}", line))
+            twin = find_twin(change.lessons, parts, scope, here)
+            if twin is None:
+                made = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
+                added.append(change.append(made).id)
+                add_origin(log, made.id, origin._replace(lines=own))
+            elif twin.is_active and _lacks_origin(twin, origins.get(int(twin.id)), parts, origin):
+                add_origin(log, twin.id, origin._replace(lines=own))
+    return tuple(added)
+
+
+def _lacks_origin(lesson: Lesson, known: Origin | None, parts: Pattern, origin: Origin) -> bool:
+    """Whether a lesson that a draft repeats has no complete origin: a crash came between the two, or an agent added it by
+    command, in this session or in none."""
+    if known is not None and known.session:
+        return known.session == origin.session and not known.words
+    return lesson.source == "ai" and lesson.parts == parts
+
+
+def withdraw_lessons(log: LessonLog, removed: Sequence[str], project: Path) -> tuple[str, ...]:
+    """Mark the lessons wrong that were drafted in this project with one of the lines that a person deleted by hand.
+
+    Lessons that somebody stated or changed stay, and so do those of other projects. Returns the ids. Raises OSError,
+    FileRefusedError.
+    """
+    if not removed:
+        return ()
+    here = ProjectLessons(project, read_origins(log))
+    found = [
+        lesson.id
+        for lesson in log.read_lessons().list_active()
+        if lesson.is_ours and {*here.find_origin(lesson).lines} & {*removed} and here.is_from_here(lesson)
+    ]
+    for id in found:
+        mark_wrong(log, id, DELETED_LINE)
+    return tuple(found)

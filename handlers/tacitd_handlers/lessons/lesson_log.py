@@ -1,0 +1,361 @@
+"""lessons.jsonl: what its records mean, and how they are read and appended (SPEC E-20 to E-25).
+
+A record is one line of JSON. Later keys of an id override earlier ones, and the log is never pruned:
+
+    {"id":"002","scope":"tmux","from":"ai","status":"active","created":"2024-02-10","when":…,"action":"do","do":…,"because":…}
+    {"id":"002","scope":"tmux","from":"ai","status":"deleted","updated":"2024-02-11","reason":"too specific"}
+
+A change holds the log's own lock: read, decide, append, sync. So ids have no gaps and are never reused. Records of other
+writers are tolerated, and no line is ever lost: unknown keys are kept, and what makes no lesson is counted and left alone.
+index.json is made from the log after each change, for people and other programs; tacitd reads the log alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from zlib import crc32
+
+from tacitd.clock import Clock, SystemClock, local_date
+from tacitd.files.disk import Disk, RealDisk, read_all
+from tacitd.state.paths import config_dir, state_dir
+from tacitd.text.lazy_pattern import compile_lazily
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.lessons.pattern import FIRM, GLOBAL, Pattern, format_pattern
+
+if TYPE_CHECKING:
+    from tacitd.files.append_text import HeldFile
+
+LOG, INDEX, PROMOTED_DIR = "lessons.jsonl", "index.json", "promoted"
+KEYS = (
+    "id", "scope", "from", "status", "created", "updated", "when", "action", "do", "because", "reason", "promoted_to",
+)  # fmt: skip
+"""The seed's keys, in the order of its records (SPEC E-25)."""
+_TEXT_KEYS = {"created", "when", "action", "do", "because"}
+"""What a record of a change of status leaves out, as in the seed's sample."""
+ACTIVE, DELETED, PROMOTED = "active", "deleted", "promoted"
+BLANK = "[forgotten]"
+"""What replaces the words of a lesson after `tacitd forget --purge`."""
+PURGED = "purged "
+"""How the reason of a purged lesson begins; digests of what it said follow."""
+DIGITS = 12
+"""Maximum digits of an id. A longer one would use up all numbers below it."""
+_DAMAGED_ID = compile_lazily(rf'"id"\s*:\s*"?(\d{{1,{DIGITS}}})\b')
+
+
+class Lesson(NamedTuple):
+    """The state of a lesson. Dates are local ISO dates (SPEC E-24), "" for none."""
+
+    id: str
+    scope: str
+    source: str
+    """The record's `from`: ai or user."""
+    status: str
+    created: str
+    parts: Pattern
+    updated: str = ""
+    reason: str = ""
+    promoted_to: str = ""
+    extra: tuple[tuple[str, Any], ...] = ()
+    """Unknown keys, which are kept."""
+
+    @property
+    def text(self) -> str:
+        """The canonical pattern."""
+        return format_pattern(self.parts)
+
+    @property
+    def line(self) -> str:
+        """The line of `lesson load`."""
+        return f"- {self.text}{FIRM}" if self.is_firm else f"- {self.text}"
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == ACTIVE
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether a person stated it (SPEC E-11)."""
+        return self.source == "user"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether an agent or the daemon made it, and no person changed it since."""
+        return not self.is_firm and not self.updated
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether an agent added it and it may not be loaded unless a person accepts it.
+
+        Its first record has the status `deleted` with the reason. A lesson that a person deleted has a date of that.
+        """
+        return self.status == DELETED and self.is_ours and bool(self.reason)
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether a person marked it wrong."""
+        return self.status == DELETED and not self.is_waiting
+
+    @property
+    def is_purged(self) -> bool:
+        """Whether its words are blanked."""
+        return BLANK in (self.parts.when, self.parts.do)
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """Digests of what a purged lesson said; none for others, and for one that may be drafted again."""
+        return tuple(self.reason.split()[1:]) if self.is_purged and self.reason.startswith(PURGED) else ()
+
+    def to_record(self) -> dict[str, Any]:
+        """The lesson as one record, keys in the seed's order, without empty values."""
+        values = (*self[:5], self.updated, *self.parts, self.reason, self.promoted_to)
+        return {key: value for key, value in zip(KEYS, values, strict=True) if value != ""} | dict(self.extra)
+
+
+class LogLine(NamedTuple):
+    """A line of the log, with the state of its lesson before and after it."""
+
+    record: Mapping[str, Any]
+    number: int | None
+    """The lesson's number; None for a line that is no record of a lesson."""
+    before: Lesson | None
+    after: Lesson | None
+    """None while the records of the id do not have all parts of a lesson."""
+
+
+class Lessons(NamedTuple):
+    """The folded log."""
+
+    all: Mapping[str, Lesson]
+    """By id, in the order of their numbers."""
+    last: int
+    """The highest id of any line, also of a damaged one: a person may repair it (SPEC E-22)."""
+    odd: int
+    """Lines of which no lesson is made."""
+
+    def get(self, id: str) -> Lesson | None:
+        """The lesson with this id, or None; `2` and `002` are equal (SPEC E-19)."""
+        number = number_of(id)
+        return self.all.get(name_of(number)) if number is not None else None
+
+    def list_active(self) -> list[Lesson]:
+        """The active lessons, by id."""
+        return [lesson for lesson in self.all.values() if lesson.is_active]
+
+
+def trace_log(data: bytes) -> Iterator[LogLine]:
+    """Read a log: its lines that are not blank, oldest first."""
+    records: dict[int, dict[str, Any]] = {}
+    states: dict[int, Lesson | None] = {}
+    for line in data.split(b"\n"):
+        record = decode_record(line)
+        number = number_of(record.get("id"))
+        if number is None:
+            if line.strip():
+                yield LogLine(record, None, None, None)
+            continue
+        kept = records.setdefault(number, {})
+        kept.update(record)
+        before, states[number] = states.get(number), _make_lesson(name_of(number), kept)
+        yield LogLine(record, number, before, states[number])
+
+
+def fold_log(data: bytes) -> Lessons:
+    """Read and fold a log (SPEC E-21)."""
+    found: dict[int, Lesson | None] = {}
+    lines: dict[int, int] = {}
+    odd = 0
+    for one in trace_log(data):
+        if one.number is None:
+            odd += 1
+        else:
+            found[one.number] = one.after
+            lines[one.number] = lines.get(one.number, 0) + 1
+    odd += sum(lines[number] for number, lesson in found.items() if lesson is None)
+    all = {name_of(number): lesson for number in sorted(found) if (lesson := found[number]) is not None}
+    return Lessons(all, max((*found, _find_damaged_id(data) if odd else 0), default=0), odd)
+
+
+def _find_damaged_id(data: bytes) -> int:
+    """The highest id in the complete lines. That of a torn last line was never reported to anyone."""
+    whole = data.rpartition(b"\n")[0].decode("utf-8", "replace")
+    return max(map(int, _DAMAGED_ID.findall(whole)), default=0)
+
+
+def _make_lesson(id: str, record: Mapping[str, Any]) -> Lesson | None:
+    when, do, because = (_text(record, key) for key in ("when", "do", "because"))
+    action = record.get("action")
+    if not (when and do and because) or action not in ("do", "dont"):
+        return None
+    return Lesson(
+        id,
+        _text(record, "scope").lower() or GLOBAL,
+        _text(record, "from") or "ai",
+        _text(record, "status") or ACTIVE,
+        _text(record, "created"),
+        Pattern(when, "do" if action == "do" else "dont", do, because),
+        _text(record, "updated"),
+        _text(record, "reason"),
+        _text(record, "promoted_to"),
+        tuple((key, value) for key, value in record.items() if key not in KEYS),
+    )
+
+
+def _text(record: Mapping[str, Any], key: str) -> str:
+    value = record.get(key)
+    return sanitize_line(value) if value and isinstance(value, str) else ""
+
+
+def number_of(id: object) -> int | None:
+    """The number of an id, given as digits or as an integer; None for anything else."""
+    if isinstance(id, bool):
+        return None
+    text = str(id) if isinstance(id, int) else id
+    if not isinstance(text, str) or not (text.isascii() and text.isdigit()) or len(text) > DIGITS:
+        return None
+    return int(text) or None
+
+
+def name_of(number: int) -> str:
+    """The number with at least three digits: `002` (SPEC E-22)."""
+    return f"{number:03d}"
+
+
+def decode_record(line: bytes) -> dict[str, Any]:
+    """The record of a line; {} if it is not a JSON object."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def encode_record(record: Mapping[str, Any], indent: int | None = None) -> bytes:
+    """A record as compact JSON in UTF-8, with the keys in their order, without a newline at its end."""
+    text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), indent=indent)
+    return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
+
+
+class LessonLog:
+    """The lessons of one directory. Safe with any number of processes."""
+
+    def __init__(
+        self, directory: Path, notes: Path, clock: Clock | None = None, disk: Disk | None = None
+    ) -> None:
+        """`notes`: the folder for the origins of the lessons."""
+        self.directory = directory
+        self.path = directory / LOG
+        self.notes = notes
+        self.clock = clock or SystemClock()
+        self.disk = disk or RealDisk()
+
+    @classmethod
+    def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> Self:
+        """Those of `~/.claude/lessons`, or of the `lessons` folder of CLAUDE_CONFIG_DIR.
+
+        That folder contains only what the seed defines. The notes are in tacitd's state directory, in one folder for each
+        folder of lessons, because people keep `~/.claude` under git, and their own words do not belong there.
+        """
+        place = config_dir(env) / "lessons"
+        number = crc32(os.fsencode(os.path.realpath(place)))
+        return cls(place, state_dir(env) / "handlers" / "lessons" / f"{number:08x}", clock)
+
+    @property
+    def today(self) -> str:
+        """The local ISO date (SPEC E-24)."""
+        return local_date(self.clock.now())
+
+    def read(self) -> bytes:
+        """The log's bytes; none if there is no log. Raises OSError."""
+        try:
+            fd = self.disk.open_read(self.path)
+        except FileNotFoundError:
+            return b""
+        try:
+            return read_all(fd, self.disk)
+        except OSError as error:
+            error.filename = error.filename or str(self.path)  # that of `pread` has none
+            raise
+        finally:
+            self.disk.close(fd)
+
+    def read_lessons(self) -> Lessons:
+        """Read and fold the log. Raises OSError."""
+        return fold_log(self.read())
+
+    def describe_odd(self, odd: int) -> str:
+        """For a person: how many lines of the log are no lessons."""
+        return f"{odd} {'lines' if odd > 1 else 'line'} of {self.path} make no lesson and are skipped"
+
+    @contextmanager
+    def begin_change(self) -> Iterator[LogChange]:
+        """Hold the lock and read the log. After the block, make the index again if something was appended.
+
+        Raises OSError or FileRefusedError if the log cannot be written.
+        """
+        from tacitd.files.append_text import hold_file
+        from tacitd.files.write_checks import refuse_other_name
+
+        for path in (self.path, self.directory / INDEX):
+            refuse_other_name(path, self.disk.resolve(path))
+        with hold_file(self.path, self.disk) as file:
+            now = LogChange(file, fold_log(file.read()))
+            yield now
+            if now.has_appended:
+                self._write_index(now.lessons)
+
+    def update_index(self) -> None:
+        """Make index.json from the log, if it is another one. Raises OSError if the log cannot be read."""
+        if data := self.read():
+            self._write_index(fold_log(data))
+
+    def _write_index(self, lessons: Lessons) -> None:
+        """That it cannot be written stops nothing."""
+        from tacitd.errors import FileRefusedError
+        from tacitd.files.replaced import replace_file
+
+        with suppress(OSError, FileRefusedError):
+            replace_file(self.directory / INDEX, build_index(lessons), mode=0o600, disk=self.disk)
+
+
+class LogChange:
+    """A change under the lock: the state before it, and the means to append."""
+
+    def __init__(self, file: HeldFile, lessons: Lessons) -> None:
+        self.lessons = lessons
+        self.has_appended = False
+        self._file = file
+
+    def next_id(self) -> str:
+        """An id that no line of the log has had (SPEC E-22)."""
+        return name_of(self.lessons.last + 1)
+
+    def append(self, lesson: Lesson, *, with_text: bool = True) -> Lesson:
+        """Append a record of the lesson, durably, and return the lesson. An earlier reason that it has no more is emptied.
+
+        `with_text` False: the status alone has changed. Raises OSError.
+        """
+        old = self.lessons.all.get(lesson.id)
+        record = lesson.to_record()
+        if not with_text:
+            record = {key: record[key] for key in KEYS if key in record and key not in _TEXT_KEYS}
+        if old is not None and old.reason and not lesson.reason:
+            record["reason"] = ""
+        self.has_appended = True
+        self._file.append(encode_record(record) + b"\n")
+        known = {**self.lessons.all, lesson.id: lesson}
+        self.lessons = self.lessons._replace(all=known, last=max(self.lessons.last, int(lesson.id)))
+        return lesson
+
+
+def build_index(lessons: Lessons) -> bytes:
+    """index.json: the patterns of the active lessons by id, and these by scope; one on each line, so that `grep` works."""
+    scopes: dict[str, dict[str, str]] = {}
+    for lesson in lessons.list_active():
+        scopes.setdefault(lesson.scope, {})[lesson.id] = lesson.text
+    return encode_record(scopes, indent=1) + b"\n"
