@@ -253,6 +253,14 @@ def reverses(text: str, source: str) -> bool:
     return bool(own - theirs and theirs - own)
 
 
+def share_subject(one: str, other: str) -> bool:
+    """Whether two lines are about the same: a name or a word with a meaning is in both."""
+    if _CJK.search(one) and _CJK.search(other):
+        return bool(_pairs(one) & _pairs(other))
+    theirs = _stems(other)
+    return any(_is_one(word, each) for word in _stems(one) for each in theirs)
+
+
 def stands_alone(sentence: str) -> bool:
     """Whether a sentence is understood without what was said before it."""
     plain = _plain(sentence)

@@ -14,8 +14,8 @@ from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
+from tacitd_handlers.learning.pending_facts import split_portions
 from tacitd_handlers.learning.stage1.gather import gather_prompts
-from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048

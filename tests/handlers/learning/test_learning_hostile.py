@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 
 from support_learning import EXTENSIONS, EXTRACTION, PNPM, SUMMARY, SYNTHESIS, Bench, lines
 from tacitd.events import CONTEXT_LIMIT
@@ -18,7 +19,6 @@ from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
 from tacitd_handlers.learning.raw_facts import parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
-from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.prompt_extensions import list_additions, load_extensions

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from support_heard import list_facts
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.files.log import Log
 from tacitd.handler import Done
@@ -158,7 +159,7 @@ def test_what_is_added_to_a_claimed_file_is_not_lost(bench: Bench, answer: str, 
     bench.due("recover")
     bench.play_posted()
     (asked,) = bench.asked(SYNTHESIS)[1:]
-    facts = asked.partition("Raw extracted facts:")[2].partition("Output format:")[0]
+    facts = list_facts(asked).values()
     assert TABS in facts and PNPM not in facts
     assert TABS in bench.bullets and not bench.claimed and not kept.exists()
     assert bench.status["total"]["lines"] == len(bench.bullets)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from tacitd_handlers.learning.stage2 import ask_model as stage2_call
 
 from support_heard import RawAnswer
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
@@ -15,7 +16,6 @@ from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done
 from tacitd.model.port import NoAnswer, Why
 from tacitd_handlers.learning.stage1 import run as stage1_run
-from tacitd_handlers.learning.stage2 import ask_model as stage2_call
 
 # --- one call ------------------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tacitd_handlers.learning.stage2.numbered_facts import FactSources, number_facts, split_numbered
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 
 from support_examples import examples
 from tacitd_handlers.learning.fact_marks import FactMark
 from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.stage2.numbered_facts import FactSources, number_facts, split_numbered
-from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.learning.state import LeftOutFact
 
 PNPM, TABS = "Use pnpm, never npm", "Prefers tabs"

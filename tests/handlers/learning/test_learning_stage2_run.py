@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tacitd_handlers.learning.stage2 import numbered_facts
+from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 
 from support_examples import examples
 from support_learning import EXTRACTION, PNPM, SHORT, SUMMARY, SYNTHESIS, Bench, lines
@@ -18,9 +20,7 @@ from tacitd.files.disk import RealDisk
 from tacitd.handler import Done, Later
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.answer_sizes import FACT_OVERHEAD
-from tacitd_handlers.learning.stage2 import numbered_facts
-from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
-from tacitd_handlers.learning.stage2.pending_facts import split_portions
+from tacitd_handlers.learning.pending_facts import split_portions
 
 PERSONS = b"# My file\r\n\r\nI wrote this.  \r\n\r\n## Coding\r\n*  mine\t\r\n\r\n<!-- keep -->\r\n## Other\r\ntext\r\n"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from tacitd_handlers.learning.stage2 import synthesis_input
 
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.handler import Later, Rejected
 from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.learning.stage2 import synthesis_input
 
 # --- unusable answers ---------------------------------------------------------------------------------------
 
