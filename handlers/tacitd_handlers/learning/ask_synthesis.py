@@ -72,9 +72,9 @@ def ask_for_lines(
     request = ModelRequest(prompt, "smart", key, parts=parts, purpose="synthesis", project=root)
     answer = tools.model.ask(request)
     if isinstance(answer, NoAnswer):
-        if answer.blames_the_prompt:
-            return NoUse(f"{answer.why}: {answer.detail}", numbered.new_texts)
         no = handle_no_answer(answer)
+        if isinstance(no, Later) and no.blame == "work":
+            return NoUse(no.reason, numbered.new_texts)
         if isinstance(no, Rejected) and answer.repeated:
             return LostTwice(no.reason, frozenset(answer.repeated))
         return no

@@ -17,13 +17,11 @@ from msgspec.structs import replace
 
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import redact_secrets
+from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
 from tacitd_handlers.learning.confidence import SESSIONS_LIMIT, describe_count
 from tacitd_handlers.learning.raw_facts import RawLine
 from tacitd_handlers.learning.state import LeftOutFact
 from tacitd_handlers.shared.equality import normalise_text
-
-FACTS_BYTES = 20_000
-"""Bytes of the new facts of one call."""
 
 
 class NumberedFact(Struct, frozen=True):

@@ -20,7 +20,7 @@ from tacitd_handlers.learning.proposals import Proposal
 from tacitd_handlers.learning.refusals import RefusedText
 from tacitd_handlers.shared.fact_index import FactIndex
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
-from tacitd_handlers.shared.words import Sources, share_subject, word_line
+from tacitd_handlers.shared.words import Refused, Sources, find_loss, share_subject, word_line
 
 LINES_LIMIT = 20
 """Default maximum number of lines that one synthesis writes."""
@@ -134,8 +134,7 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):
-            own = word_line(text, Sources(tuple(fact.text for fact in one.facts), now.folders, at))
-            found = own and word_line(text, Sources(texts, now.folders, at))
+            found = _check_words(text, one, Sources(texts, now.folders, at))
             if found is None:
                 drafts.append(NewLine(path, heading, text, one.facts, one.replaces))
                 continue
@@ -153,6 +152,18 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
             drafts.append(NewLine(path, heading, text, (fact,), replaces))
             replaces = ()
     return drafts, refused
+
+
+def _check_words(text: str, one: Proposal, sources: Sources) -> Refused | None:
+    """Why a text is not what its facts say; None if it is. `sources`: the facts, and the lines of ours that it replaces.
+
+    Of several facts a later one may set a number of an earlier one aside.
+    """
+    facts = tuple(fact.text for fact in one.facts)
+    found = word_line(text, Sources(facts, sources.context, sources.at)) if facts else None
+    if found is not None or not facts:
+        found = word_line(text, sources)
+    return found or (find_loss(text, facts[0], sources.at) if len(facts) == 1 else None)
 
 
 class _Planner:

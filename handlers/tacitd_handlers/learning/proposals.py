@@ -62,11 +62,14 @@ def parse_proposals(answer: str, numbered: Numbered, additions: Sequence[str] = 
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
     if not answer.strip() or is_none(answer):
         return Proposals()
-    given = "\n".join(one.text for one in (*numbered.facts.values(), *numbered.lines.values()))
-    if repeats_prompt(answer, [*list_instructions("synthesis"), *sentences_of(additions)], given):
-        return Unusable("the answer repeats the prompt")
     found = [_read_proposal(value, numbered) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(one for one in found if one is not None))
+    given = "\n".join(one.text for one in (*numbered.facts.values(), *numbered.lines.values()))
+    said = "\n".join(
+        (answer, *(line.text for line in lines))
+    )  # JSON has quotes in another form than the prompt
+    if repeats_prompt(said, [*list_instructions("synthesis"), *sentences_of(additions)], given):
+        return Unusable("the answer repeats the prompt")
     if lines:
         return Proposals(lines, found.count(None))
     if found:

@@ -209,7 +209,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     commit(cloned, RAW)
     cloned.answer((SYNTHESIS, "rubbish"), (EXTRACTION, PNPM))
     cloned.type("use pnpm, not npm")
-    outcomes = [cloned.end() for _ in range(3)]
+    outcomes = [cloned.end() for _ in range(2)]
     assert isinstance(outcomes[-1], Rejected)
     (aside,) = cloned.files.tmp_dir.glob("*.dead.jsonl")
     assert PNPM in aside.read_text() and EVIL not in aside.read_text()

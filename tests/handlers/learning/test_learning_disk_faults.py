@@ -23,6 +23,7 @@ from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages,
 from support_disk import DiskFaults
 from support_engine import Scene, Scripted
 from support_heard import list_facts, write_heard, write_proposals
+from support_learning import lines
 from tacitd.consumers.retries import retry_rejected
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project

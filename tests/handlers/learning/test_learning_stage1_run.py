@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from tacitd_handlers.learning.stage2 import ask_model as stage2_call
 
 from support_heard import RawAnswer
 from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, git
 from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning import ask_synthesis as stage2_call
 from tacitd_handlers.learning.stage1 import run as stage1_run
 
 # --- one call ------------------------------------------------------------------------------------------------
