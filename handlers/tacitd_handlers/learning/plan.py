@@ -67,6 +67,8 @@ class NewLine(Struct, frozen=True):
     facts: tuple[NumberedFact, ...]
     replaces: tuple[ExistingLine, ...] = ()
     """Lines of ours whose place it takes."""
+    beside: tuple[ExistingLine, ...] = ()
+    """Lines that stay beside it and that a person decides about."""
 
 
 class Plan(Struct, frozen=True):
@@ -129,41 +131,45 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
     for one in proposals:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
         heading = choose_heading(one.section, now.files.get(path, FileNow()).headings, one.text)
-        texts = (*(fact.text for fact in one.facts), *(line.text for line in one.replaces if line.is_ours))
-        at = next((fact.at for fact in one.facts if fact.at is not None), None)
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):
-            found = _check_words(text, one, Sources(texts, now.folders, at))
+            found = _check_words(text, one, now)
             if found is None:
-                drafts.append(NewLine(path, heading, text, one.facts, one.replaces))
+                ours = tuple(line for line in one.replaces if line.is_ours)
+                theirs = tuple(line for line in one.replaces if not line.is_ours)
+                drafts.append(NewLine(path, heading, text, one.facts, ours, theirs))
                 continue
             reason = found.reason
         if not one.facts:
             refused.append(RefusedText("line", one.text, reason))
             continue
-        # What it replaces is replaced by the first of its facts.
-        replaces = one.replaces
+        # The facts may say less than the lines that it merges, so these stay, and a person decides about them.
+        beside = one.replaces
         for fact in one.facts:
             text = clean_fact(fact.text)
             if isinstance(text, Unfit):
                 refused.append(RefusedText("line", fact.text, text.reason))
                 continue
-            drafts.append(NewLine(path, heading, text, (fact,), replaces))
-            replaces = ()
+            drafts.append(NewLine(path, heading, text, (fact,), (), beside))
+            beside = ()
     return drafts, refused
 
 
-def _check_words(text: str, one: Proposal, sources: Sources) -> Refused | None:
-    """Why a text is not what its facts say; None if it is. `sources`: the facts, and the lines of ours that it replaces.
+def _check_words(text: str, one: Proposal, now: Situation) -> Refused | None:
+    """Why a text is not what its facts say; None if it is.
 
-    Of several facts a later one may set a number of an earlier one aside.
+    A line that it replaces may lend it words, and no negation. Of several facts a later one may set a number of an earlier one aside.
     """
-    facts = tuple(fact.text for fact in one.facts)
-    found = word_line(text, Sources(facts, sources.context, sources.at)) if facts else None
-    if found is not None or not facts:
-        found = word_line(text, sources)
-    return found or (find_loss(text, facts[0], sources.at) if len(facts) == 1 else None)
+    facts, olds = (
+        tuple(fact.text for fact in one.facts),
+        tuple(line.text for line in one.replaces if line.is_ours),
+    )
+    if not facts:
+        return word_line(text, Sources(olds, now.folders))
+    at = next((fact.at for fact in one.facts if fact.at is not None), None)
+    found = word_line(text, Sources(facts, (*now.folders, *olds), at))
+    return found or (find_loss(text, facts[0], at) if len(facts) == 1 else None)
 
 
 class _Planner:
@@ -193,8 +199,7 @@ class _Planner:
         if self._now.is_forgotten(draft.text):
             self.dropped += 1
             return
-        named = tuple(line for line in draft.replaces if line.is_ours)
-        known = self._find_known(draft, named)
+        known = self._find_known(draft)
         if known is not None:
             self.dropped += 1
             # A model may copy existing lines into its answer, which counts nothing (SPEC S-54): a fact must say the line.
@@ -207,19 +212,20 @@ class _Planner:
         if len(self.lines) >= limit:
             self.dropped += 1
             return
-        replaces, kept = self._choose_replaced(draft, named)
-        theirs = [*kept, *(line for line in draft.replaces if not line.is_ours), *self._find_contrary(draft)]
-        self.conflicts += [(draft.text, line) for line in theirs]
+        replaces, kept = self._choose_replaced(draft)
+        beside = dict.fromkeys((*kept, *draft.beside, *self._find_contrary(draft)))
+        self.conflicts += [(draft.text, line) for line in beside]
         for line in replaces:
             self._replaceable[line.path].discard(line.text)
             self._contraries[line.path].replace(line.text, None)
             self._said[line.path].replace(line.text, None)
         self._said.setdefault(draft.path, FactIndex()).add(draft.text)
-        self.lines.append(replace(draft, replaces=replaces))
+        self.lines.append(replace(draft, replaces=replaces, beside=tuple(beside)))
 
-    def _find_known(self, draft: NewLine, named: Sequence[ExistingLine]) -> str | None:
+    def _find_known(self, draft: NewLine) -> str | None:
         """The first line that says it and applies in the file's folder; a line of ours that it rewords does not count."""
-        reworded = {line.text for line in named if line.text in self._now.reword and line.text != draft.text}
+        texts = {line.text for line in draft.replaces if line.text != draft.text}
+        reworded = texts & self._now.reword
         for path in dict.fromkeys((draft.path, *ROOT_FILES)):
             for without in sorted(reworded) or (None,):
                 line = self._said[path].find_equal(draft.text, without) if path in self._said else None
@@ -237,15 +243,13 @@ class _Planner:
             self._removed[draft.path] = FactIndex(sorted({line for lines in sources for line in lines}))
         return self._removed[draft.path].find_equal(draft.text)
 
-    def _choose_replaced(
-        self, draft: NewLine, named: Sequence[ExistingLine]
-    ) -> tuple[tuple[ExistingLine, ...], list[ExistingLine]]:
+    def _choose_replaced(self, draft: NewLine) -> tuple[tuple[ExistingLine, ...], list[ExistingLine]]:
         """The lines of ours that a line replaces, and those that it names and that a person decides about.
 
         A replaced line shares a subject with the line or its facts. A folder's line never replaces one of the whole project.
         """
         sayings = (draft.text, *(fact.text for fact in draft.facts))
-        open_ones = [line for line in named if line.text in self._replaceable.get(line.path, ())]
+        open_ones = [line for line in draft.replaces if line.text in self._replaceable.get(line.path, ())]
         general = [line for line in open_ones if line.path in ROOT_FILES and draft.path not in ROOT_FILES]
         fit = [
             line
@@ -254,7 +258,7 @@ class _Planner:
         ]
         taken = fit[: REPLACED_LIMIT * max(1, len(draft.facts))]
         kept = [line for line in open_ones if line not in taken and line not in general]
-        if not named and (contrary := self._find_reversal(draft)) is not None:
+        if not draft.replaces and (contrary := self._find_reversal(draft)) is not None:
             taken = [contrary]
         return tuple(taken), kept
 

@@ -103,12 +103,13 @@ def _read_proposal(value: Any, numbered: Numbered) -> Proposal | None:
     )
 
 
-def _listed(value: Any) -> list[Any]:
-    """A value that may stand alone instead of in a list."""
-    return value if isinstance(value, list) else [] if value is None else [value]
+def _listed(value: Any) -> list[int | str]:
+    """The numbers and names in a list, or one that stands alone."""
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, int | str) and not isinstance(one, bool)]
 
 
-def _read_number(value: Any) -> int:
+def _read_number(value: int | str) -> int:
     """The number that a model wrote as 2, "2" or "[2]"; 0 for anything else."""
     text = str(value).strip(" []().")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else 0
