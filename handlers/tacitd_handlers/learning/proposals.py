@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.learning.fact_marks import strip_copied_marks
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, NumberedFact
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
 from tacitd_handlers.shared.answer_screening import (
@@ -97,7 +98,7 @@ def _read_proposal(value: Any, numbered: Numbered) -> Proposal | None:
     return Proposal(
         _read_word(values.get("FILE")),
         strip_marks(_read_word(values.get("SECTION"))),
-        sanitize_line(text),
+        strip_copied_marks(sanitize_line(text)),
         tuple(dict.fromkeys(facts)),
         replaces,
     )

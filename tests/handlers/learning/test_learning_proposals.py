@@ -52,10 +52,14 @@ def test_numbers_are_what_they_named() -> None:
         json.dumps({**WHOLE, "FROM": "1", "REPLACES": "l1"}),
         json.dumps({**WHOLE, "FROM": ["[1]", 1, 99], "REPLACES": ["[L1]", "L9", "Use npm"]}),
         json.dumps({**WHOLE, "FACT": "Use pnpm\n", "NOTE": "x"}),
+        json.dumps({**WHOLE, "FACT": "Corrected: Use pnpm (2026-11-20)"}),
+        json.dumps(
+            {**WHOLE, "FACT": "[1] Use pnpm (2026-11-20, said 2 times in 2 sessions, 1 of them a correction)"}
+        ),
     ],
 )
 def test_forms_that_models_write(answer: str) -> None:
-    """S-24: fences, lists, single values, small letters, and numbers beside others that do not exist."""
+    """S-24: fences, lists, single values, small letters, numbers beside others that do not exist, and marks of the prompt."""
     assert parse(answer).lines == parse(json.dumps(WHOLE)).lines
 
 
