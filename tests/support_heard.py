@@ -40,6 +40,16 @@ def say_fact(words: str, fact: str) -> str:
     return json.dumps({"message": 1, "words": words, "fact": fact}, ensure_ascii=False)
 
 
+def say_lines(*lines: str) -> str:
+    """The second call's answer for lines of LEARNED.md, each made of the fact with its place in the prompt."""
+    return "\n".join(
+        json.dumps(
+            {"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": line, "FROM": [at]}, ensure_ascii=False
+        )
+        for at, line in enumerate(lines, 1)
+    )
+
+
 def list_messages(prompt: str) -> dict[int, str]:
     """The messages of an extraction prompt, by number."""
     return {int(found[1]): found[4] for found in _MESSAGE.finditer(prompt)}

@@ -41,6 +41,8 @@ class PaidAnswer(Struct, frozen=True):
     """Findings of prompt extensions, by the name of the plugin that gets them."""
     usd: float = 0.0
     """Cost of the call in US dollars."""
+    key: str = ""
+    """The call's key, for `tacitd why`."""
 
 
 class NoUse(Struct, frozen=True):
@@ -84,7 +86,7 @@ def ask_for_lines(
     )
     if isinstance(proposals, Unusable):
         return NoUse(f"the model's answer cannot be used: {proposals.reason}", numbered.new_texts)
-    return PaidAnswer(numbered.new_texts, proposals.lines, split.found, answer.usd)
+    return PaidAnswer(numbered.new_texts, proposals.lines, split.found, answer.usd, key)
 
 
 def ground_answers(

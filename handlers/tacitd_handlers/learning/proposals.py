@@ -65,7 +65,8 @@ def parse_proposals(answer: str, numbered: Numbered, additions: Sequence[str] = 
         return Proposals()
     found = [_read_proposal(value, numbered) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(one for one in found if one is not None))
-    given = "\n".join(one.text for one in (*numbered.facts.values(), *numbered.lines.values()))
+    texts = [fact.text for fact in numbered.facts.values()]
+    given = "\n".join((*texts, *(line.text for line in numbered.lines.values())))
     said = "\n".join(
         (answer, *(line.text for line in lines))
     )  # JSON has quotes in another form than the prompt

@@ -211,6 +211,7 @@ class Synthesizer:
             causes = {key: past.origin for key, past in tools.history.list_lines(project.root).items()}
             all_origins, made_of = inherit_origins(origins, facts, predecessors, causes)
             cause = _build_cause(pending) | {"lines": all_origins, "made_of": made_of}
+            cause["calls"] = [one.key for one in answers]
             done = self._mirrors.run_with_copies(project, operations, cause, f"synthesis:{pending.id}", tools)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         self._report_crowded(project, inputs, tools)
@@ -256,7 +257,7 @@ class Synthesizer:
         """Say which files have more learned lines than they may have. The model is asked to merge some (SPEC S-54)."""
         id = f"learning.lines:{project.root}"
         settings: LearningSettings = tools.settings["learning"]
-        crowded = inputs.files.count_crowded(settings)
+        crowded = read_files(project, _list_folders(inputs), tools).count_crowded(settings)
         if not crowded:
             tools.clear(id)
             return
