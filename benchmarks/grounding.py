@@ -174,8 +174,10 @@ def main(argv: Sequence[str]) -> int:
     print(f"{'':<26}" + "".join(f"{name:>9}" for name in ("all", *OUTCOMES)))
     counts = {name: Counter[Outcome]() for name in sets}
     for name, cases in sets.items():
-        found = [(one, check(one) if isinstance(one, Case) else check_line(one)) for one in cases]
-        counts[name] = Counter[Outcome](outcome for _, outcome in found)
+        found: list[tuple[Case | Line, Outcome]] = [
+            (one, check(one) if isinstance(one, Case) else check_line(one)) for one in cases
+        ]
+        counts[name] = Counter(outcome for _, outcome in found)
         numbers = (len(cases), *(counts[name][one] for one in OUTCOMES))
         print(f"{name:<26}" + "".join(f"{number:>9}" for number in numbers))
         # Of texts that say something else, those that are stored matter.

@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from tacitd.handler import Later, Rejected, Tools
 from tacitd.model.port import ModelRequest, NoAnswer
-from tacitd.text.hashes import sha256
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.numbered import Numbered, NumberedFact, number_lines
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT, synthesis_prompt
@@ -41,8 +40,6 @@ class PaidAnswer(Struct, frozen=True):
     """Findings of prompt extensions, by the name of the plugin that gets them."""
     usd: float = 0.0
     """Cost of the call in US dollars."""
-    key: str = ""
-    """The call's key, for `tacitd why`."""
 
 
 class NoUse(Struct, frozen=True):
@@ -61,16 +58,15 @@ class LostTwice(Struct, frozen=True):
 
 
 def ask_for_lines(
-    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], tools: Tools
+    inputs: SynthesisInput, facts: Mapping[int, NumberedFact], key: str, tools: Tools
 ) -> PaidAnswer | NoUse | LostTwice | Later | Rejected:
-    """Make one call of the smart tier about some of the facts."""
+    """Make one call of the smart tier about some of the facts. `key` identifies the call."""
     root = str(inputs.project.root)
     extensions = load_extensions(tools.prompt_extensions.get(SYNTHESIS_PROMPT, ()))
     numbered, prompt = _number_input(inputs, facts, tools)
     additions = list_additions(extensions, root)
     prompt = redact_secrets(extend_prompt(prompt, extensions, root))[0]
     parts = tuple(inputs.pending.map_fact_ids(one for fact in facts.values() for one in fact.spellings))
-    key = f"synthesis:{sha256(' '.join(sorted(parts)).encode()).hexdigest()[:16]}"
     request = ModelRequest(prompt, "smart", key, parts=parts, purpose="synthesis", project=root)
     answer = tools.model.ask(request)
     if isinstance(answer, NoAnswer):
@@ -86,7 +82,7 @@ def ask_for_lines(
     )
     if isinstance(proposals, Unusable):
         return NoUse(f"the model's answer cannot be used: {proposals.reason}", numbered.new_texts)
-    return PaidAnswer(numbered.new_texts, proposals.lines, split.found, answer.usd, key)
+    return PaidAnswer(numbered.new_texts, proposals.lines, split.found, answer.usd)
 
 
 def ground_answers(

@@ -92,12 +92,11 @@ def _reason(entry: LearnedLine, prompts: SaidPrompts, calls: list[dict[str, Any]
 
 
 def _list_keys(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -> set[str]:
-    """The keys of the calls that its prompts were part of, and of those whose answers the transaction that wrote the line was made of."""
+    """The keys of the calls that its prompts were part of, and of the one that wrote the line, which is that of its transaction."""
     return {prompts.calls[id] for id in entry.prompts if id in prompts.calls} | {
-        str(key)
+        each.key
         for each in inventory.history.list_transactions(entry.root)
         if each.key.startswith("synthesis:") and utc_seconds(each.at) == entry.at
-        for key in each.cause.get("calls", ())
     }
 
 

@@ -123,10 +123,12 @@ class Synthesizer:
         covered = {text for one in paid for text in one.facts}
         useless = self._useless.setdefault(root, set())
         reason, lost = "", set[str]()
-        for portion in _list_portions(
-            [f for f in inputs.facts if f.text not in covered], useless, inputs.pending
+        for number, portion in enumerate(
+            _list_portions([f for f in inputs.facts if f.text not in covered], useless, inputs.pending)
         ):
-            match ask_for_lines(inputs, portion, tools):
+            # `why` finds the first call by the key of the transaction that it led to.
+            key = f"synthesis:{inputs.pending.id}" + (f":{number}" if number else "")
+            match ask_for_lines(inputs, portion, key, tools):
                 case PaidAnswer() as answer:
                     paid.append(answer)
                     useless -= answer.facts
@@ -211,7 +213,6 @@ class Synthesizer:
             causes = {key: past.origin for key, past in tools.history.list_lines(project.root).items()}
             all_origins, made_of = inherit_origins(origins, facts, predecessors, causes)
             cause = _build_cause(pending) | {"lines": all_origins, "made_of": made_of}
-            cause["calls"] = [one.key for one in answers]
             done = self._mirrors.run_with_copies(project, operations, cause, f"synthesis:{pending.id}", tools)
             written = sum(effect.did in ("put", "swapped") for effect in done.effects)
         self._report_crowded(project, inputs, tools)
