@@ -152,6 +152,9 @@ def write_proposals(answer: str, prompt: str) -> str:
 
 
 def _find_facts(line: str, facts: dict[int, str]) -> list[int]:
-    """The facts that a line says; otherwise the one with the most of its words."""
+    """The fact that a line says; otherwise the one with the most of its words."""
+    plain = re.sub(r"^Corrected: |\s*\([^()]*\)$", "", line)
+    if same := [number for number, fact in facts.items() if fact == plain]:
+        return same[:1]
     best = max((_count_shared(line, fact) for fact in facts.values()), default=0)
     return [number for number, fact in facts.items() if _count_shared(line, fact) == best][:1]

@@ -8,7 +8,7 @@ in `plan`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from tacitd_handlers.shared.answer_screening import (
     repeats_prompt,
     strip_marks,
 )
+from tacitd_handlers.shared.equality import normalise_text
 
 ANSWER_LIMIT = 65_536
 """Maximum length of an answer in characters."""
@@ -63,7 +64,8 @@ def parse_proposals(answer: str, numbered: Numbered, additions: Sequence[str] = 
         return Unusable(f"the answer is longer than {ANSWER_LIMIT} characters")
     if not answer.strip() or is_none(answer):
         return Proposals()
-    found = [_read_proposal(value, numbered) for value in list_objects(answer)]
+    by_form = {normalise_text(fact.text): fact for fact in numbered.facts.values() if fact.is_new}
+    found = [_read_proposal(value, numbered, by_form) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(one for one in found if one is not None))
     texts = [fact.text for fact in numbered.facts.values()]
     given = "\n".join((*texts, *(line.text for line in numbered.lines.values())))
@@ -81,8 +83,11 @@ def parse_proposals(answer: str, numbered: Numbered, additions: Sequence[str] = 
     return Unusable("the model declined or asked back" if is_refusal(answer) else "no line in the answer")
 
 
-def _read_proposal(value: Any, numbered: Numbered) -> Proposal | None:
-    """The proposal in an object; None if it is none, or names neither a fact nor two lines to merge."""
+def _read_proposal(value: Any, numbered: Numbered, by_form: Mapping[str, NumberedFact]) -> Proposal | None:
+    """The proposal in an object; None if it is none, or names neither a fact nor two lines to merge.
+
+    A line that says the same as a new fact is made of that one, whichever the answer names. `by_form`: the new facts, normalised.
+    """
     if not isinstance(value, dict):
         return None
     values = {str(key).upper(): one for key, one in value.items()}
@@ -96,10 +101,14 @@ def _read_proposal(value: Any, numbered: Numbered) -> Proposal | None:
     is_new = any(fact.is_new for fact in facts)
     if not is_new and (facts or sum(line.is_ours for line in replaces) < 2):
         return None
+    line = strip_copied_marks(sanitize_line(text))
+    equal = by_form.get(normalise_text(line))
+    if is_new and equal is not None and equal not in facts:
+        facts = [equal]
     return Proposal(
         _read_word(values.get("FILE")),
         strip_marks(_read_word(values.get("SECTION"))),
-        strip_copied_marks(sanitize_line(text)),
+        line,
         tuple(dict.fromkeys(facts)),
         replaces,
     )

@@ -91,6 +91,14 @@ def test_a_proposal_without_a_new_fact_is_none(odd: dict[str, Any]) -> None:
     assert len(made.lines) == 1 and made.unreadable == 1
 
 
+def test_a_wrong_number_costs_no_fact() -> None:
+    """S-36: a line that says a new fact is made of it, even if the answer names another one."""
+    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1]})).lines
+    assert one.facts == (TABS,)
+    (one,) = parse(json.dumps({**WHOLE, "FACT": "use tabs.", "FROM": [1, 2]})).lines
+    assert one.facts == (PNPM, TABS)
+
+
 def test_lines_are_merged_without_a_fact() -> None:
     """S-54: two lines of tacitd's at least."""
     (one,) = parse(json.dumps({"FACT": "Use npm or yarn", "REPLACES": ["L1", "L2"]})).lines
