@@ -128,13 +128,14 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
     """The proposals as lines that say no more than their facts, in their places."""
     drafts: list[NewLine] = []
     refused: list[RefusedText] = []
-    for one in proposals:
+    given = list(proposals)
+    for one in given:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
         heading = choose_heading(one.section, now.files.get(path, FileNow()).headings, one.text)
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):
-            found = _check_words(text, one, now)
+            found = _check_words(text, one, given, now)
             if found is None:
                 ours = tuple(line for line in one.replaces if line.is_ours)
                 theirs = tuple(line for line in one.replaces if not line.is_ours)
@@ -156,7 +157,7 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
     return drafts, refused
 
 
-def _check_words(text: str, one: Proposal, now: Situation) -> Refused | None:
+def _check_words(text: str, one: Proposal, proposals: Sequence[Proposal], now: Situation) -> Refused | None:
     """Why a text is not what its facts say; None if it is.
 
     A line that it replaces may lend it words, and no negation. Of several facts a later one may set a number of an earlier one aside.
@@ -169,7 +170,10 @@ def _check_words(text: str, one: Proposal, now: Situation) -> Refused | None:
         return word_line(text, Sources(olds, now.folders))
     at = next((fact.at for fact in one.facts if fact.at is not None), None)
     found = word_line(text, Sources(facts, (*now.folders, *olds), at))
-    return found or (find_loss(text, facts[0], at) if len(facts) == 1 else None)
+    if found is not None or len(facts) > 1:
+        return found
+    others = [each.text for each in proposals if each is not one and one.facts[0] in each.facts]
+    return find_loss(text, facts[0], at, others)
 
 
 class _Planner:

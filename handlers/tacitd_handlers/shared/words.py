@@ -220,12 +220,13 @@ def word_line(line: str, sources: Sources) -> Refused | None:
     return Refused(added, waits=True) if added else None
 
 
-def find_loss(line: str, source: str, at: float | None = None) -> Refused | None:
+def find_loss(line: str, source: str, at: float | None = None, others: Sequence[str] = ()) -> Refused | None:
     """Return what a line leaves out of the one fact that it is made of: a number or a name, or an exception; None if it does not.
 
     What stands behind a negation may go: "5 minutes, not 15 any more" is "5 minutes". `at`: see `Sources`.
+    `others`: further lines that the fact was divided into; what is in one of them is not left out.
     """
-    squashed, rest = _squash(line), _without_dates(source, at)
+    squashed, rest = _squash(" ".join((line, *others))), _without_dates(source, at)
     for part in _list_negated(_plain(rest)):
         rest = re.sub(re.escape(part), " ", rest, flags=re.IGNORECASE)
     lost = [sign for sign in _signs(rest) if _squash(sign) not in squashed]

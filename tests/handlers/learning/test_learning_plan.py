@@ -164,6 +164,13 @@ def test_a_text_that_is_no_line_becomes_the_fact(text: str) -> None:
     ]
 
 
+def test_a_fact_may_be_divided_into_two_lines() -> None:
+    """S-24: what holds in a folder goes there; neither line leaves something out that the other one has."""
+    said = "Use amber-1, but argon-2 in src"
+    made = plan([propose("Use amber-1", facts=[said]), propose("Use argon-2", SRC, facts=[said])])
+    assert written(made) == [(LEARNED, "Use amber-1", []), (SRC, "Use argon-2", [])]
+
+
 def test_a_merge_that_says_more_than_the_lines_changes_nothing() -> None:
     """S-54: lines of a crowded file may be merged without a fact, and then only into what they say."""
     olds = [line("Use ruff for style"), line("Use ruff for imports")]
