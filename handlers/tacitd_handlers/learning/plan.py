@@ -129,13 +129,17 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
     drafts: list[NewLine] = []
     refused: list[RefusedText] = []
     given = list(proposals)
+    divided: dict[str, list[str]] = {}
+    for one in given:
+        for fact in one.facts:
+            divided.setdefault(fact.text, []).append(one.text)
     for one in given:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
         heading = choose_heading(one.section, now.files.get(path, FileNow()).headings, one.text)
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):
-            found = _check_words(text, one, given, now)
+            found = _check_words(text, one, divided, now)
             if found is None:
                 ours = tuple(line for line in one.replaces if line.is_ours)
                 theirs = tuple(line for line in one.replaces if not line.is_ours)
@@ -157,8 +161,10 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
     return drafts, refused
 
 
-def _check_words(text: str, one: Proposal, proposals: Sequence[Proposal], now: Situation) -> Refused | None:
-    """Why a text is not what its facts say; None if it is.
+def _check_words(
+    text: str, one: Proposal, divided: Mapping[str, Sequence[str]], now: Situation
+) -> Refused | None:
+    """Why a text is not what its facts say; None if it is. `divided`: by fact, all lines that are made of it.
 
     A line that it replaces may lend it words, and no negation. Of several facts a later one may set a number of an earlier one aside.
     """
@@ -170,10 +176,9 @@ def _check_words(text: str, one: Proposal, proposals: Sequence[Proposal], now: S
         return word_line(text, Sources(olds, now.folders))
     at = next((fact.at for fact in one.facts if fact.at is not None), None)
     found = word_line(text, Sources(facts, (*now.folders, *olds), at))
-    if found is not None or len(facts) > 1:
+    if found is not None or len(facts) != 1:
         return found
-    others = [each.text for each in proposals if each is not one and one.facts[0] in each.facts]
-    return find_loss(text, facts[0], at, others)
+    return find_loss(text, facts[0], at, divided[facts[0]])
 
 
 class _Planner:
