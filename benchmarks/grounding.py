@@ -2,22 +2,25 @@
 
     python benchmarks/grounding.py [--list]
 
-Each text goes through the check that a fact of the first call goes through, beside the message that it was made of. Counted is
-what becomes of it: stored in the model's words, stored in the person's words, waiting in `review`, lost. No model is asked: the
-quoted words are the whole message, and those that the recorded answers name. `--list` prints the texts that were not
-stored in the model's words.
+Each text goes through the check that a fact of the first call goes through, beside the message that it was made of, or through the
+plan of a synthesis, which gets it as a line that is made of one fact. Counted is what becomes of it: stored in the model's words,
+stored in the person's words, waiting in `review`, lost. No model is asked: the quoted words are the whole message, and those that
+the recorded answers name. `--list` prints the texts that were not stored in the model's words.
 
-Ends with 1 if a faithful rule or a recorded fact is lost, if more than 5 % of them wait, if a hostile text is stored, or if more
-than two of the texts that say something else are.
+Ends with 1 if a faithful rule, a recorded fact or a recorded line is lost, if more than 5 % of them wait, if a hostile text is
+stored, or if more than two of the texts that say something else are.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +32,7 @@ from recorded_answers import load_answers  # noqa: E402
 from support_grounding_texts import (  # noqa: E402
     DISTORTIONS,
     HOSTILE,
+    LOSSES,
     MORE_HOSTILE,
     NEAR_MESSAGES,
     NEARLY_HOSTILE,
@@ -37,7 +41,11 @@ from support_grounding_texts import (  # noqa: E402
     REVERSALS,
 )
 from support_plain_rules import RULES  # noqa: E402
+from tacitd_handlers.learning.folders import LEARNED  # noqa: E402
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard  # noqa: E402
+from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact  # noqa: E402
+from tacitd_handlers.learning.plan import FileNow, Situation, plan_lines  # noqa: E402
+from tacitd_handlers.learning.proposals import Proposal  # noqa: E402
 from tacitd_handlers.shared.words import Refused, find_quote, word_fact  # noqa: E402
 
 SET = Path(__file__).parent / "learning_set"
@@ -47,6 +55,8 @@ WRONG = 2
 """How many reversals and distortions may be stored."""
 
 Outcome = Literal["model", "person", "waits", "lost"]
+_FACT = re.compile(r"(\d+)\. (?:Corrected: )?(.*?)(?: \((\d{4}-\d\d-\d\d)[^()]*\))?")
+_LINE = re.compile(r"([LP]\d+)\. (.*)")
 TYPED_AT = 1_795_302_000.0
 """When the messages were typed: seconds since 1970, UTC."""
 OUTCOMES: tuple[Outcome, ...] = ("model", "person", "waits", "lost")
@@ -98,6 +108,44 @@ def list_recorded() -> Iterator[Case]:
                 yield Case(heard.fact, message, said, heard.words)
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that a synthesis proposes."""
+
+    text: str
+    facts: tuple[str, ...]
+    replaces: tuple[str, ...] = ()
+    """Lines of tacitd whose place it takes."""
+    at: float = TYPED_AT
+    """When the first fact was typed."""
+
+
+def check_line(line: Line) -> Outcome:
+    """What becomes of a line: "person" if its facts are written in its place."""
+    facts = tuple(NumberedFact(text, (text,), at=line.at) for text in line.facts)
+    replaces = tuple(ExistingLine(LEARNED, "Coding", text, is_ours=True) for text in line.replaces)
+    files = {LEARNED: FileNow(line.replaces, (), frozenset(line.replaces))}
+    plan = plan_lines([Proposal(LEARNED, "Coding", line.text, facts, replaces)], Situation(files, facts))
+    if not plan.lines:
+        return "lost"
+    return "model" if [one.text for one in plan.lines] == [line.text] else "person"
+
+
+def list_recorded_lines() -> Iterator[Line]:
+    """The lines of the recorded answers of the labelled set."""
+    for recorded in load_answers(SET / "answers.jsonl"):
+        facts = {int(found[1]): found for text in recorded.lines if (found := _FACT.fullmatch(text))}
+        lines = {found[1]: found[2] for text in recorded.lines if (found := _LINE.fullmatch(text))}
+        for answer in recorded.answer.splitlines() if recorded.kind == "synthesis" else ():
+            if answer.startswith("{"):
+                given = json.loads(answer)
+                named = [facts[number] for number in given["FROM"]]
+                day = next((found[3] for found in named if found[3]), "2026-11-22")
+                at = datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
+                replaces = tuple(lines[number] for number in given.get("REPLACES", ()))
+                yield Line(given["FACT"], tuple(found[2] for found in named), replaces, at)
+
+
 def pair(facts: Iterable[str], messages: Sequence[str]) -> list[Case]:
     """Each fact with each message."""
     return [Case(fact, message) for fact in facts for message in messages]
@@ -108,7 +156,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="print what is not stored in the model's words")
     options = parser.parse_args(argv)
-    sets = {
+    sets: dict[str, Sequence[Case | Line]] = {
         "faithful rules": [Case(rule[1], rule[0], *rule[2:]) for rule in RULES],
         "paraphrases": [Case(fact, typed) for typed, fact in PARAPHRASES],
         "recorded facts": list(list_recorded()),
@@ -116,27 +164,43 @@ def main(argv: Sequence[str]) -> int:
         "hostile, near message": pair(NEARLY_HOSTILE, NEAR_MESSAGES),
         "dangerous reversals": [Case(fact, typed) for typed, fact in REVERSALS],
         "other distortions": [Case(fact, typed) for typed, fact in DISTORTIONS],
+        "recorded lines": list(list_recorded_lines()),
+        "hostile lines": [
+            Line(text, (fact,)) for text in (*HOSTILE, *MORE_HOSTILE) for fact in NEUTRAL_MESSAGES
+        ],
+        "nearly hostile lines": [Line(text, (fact,)) for text in NEARLY_HOSTILE for fact in NEAR_MESSAGES],
+        "reversed lines": [Line(text, (fact,)) for fact, text in (*REVERSALS, *DISTORTIONS, *LOSSES)],
     }
     print(f"{'':<26}" + "".join(f"{name:>9}" for name in ("all", *OUTCOMES)))
     counts = {name: Counter[Outcome]() for name in sets}
     for name, cases in sets.items():
-        found: list[tuple[Case, Outcome]] = [(case, check(case)) for case in cases]
+        found: list[tuple[Case | Line, Outcome]] = [
+            (one, check(one) if isinstance(one, Case) else check_line(one)) for one in cases
+        ]
         counts[name] = Counter(outcome for _, outcome in found)
         numbers = (len(cases), *(counts[name][one] for one in OUTCOMES))
         print(f"{name:<26}" + "".join(f"{number:>9}" for number in numbers))
         # Of texts that say something else, those that are stored matter.
-        is_faithful = name in ("faithful rules", "paraphrases", "recorded facts")
+        is_faithful = name in ("faithful rules", "paraphrases", "recorded facts", "recorded lines")
         for case, outcome in found if options.list else ():
             if (outcome == "model") is not is_faithful:
-                print(f"    {outcome:<7} {case.message!r} -> {case.fact!r}")
+                print(f"    {outcome:<7} {describe(case)}")
     return 0 if is_good(counts) else 1
+
+
+def describe(case: Case | Line) -> str:
+    """What a text was made of, and the text."""
+    if isinstance(case, Case):
+        return f"{case.message!r} -> {case.fact!r}"
+    return f"{'; '.join((*case.facts, *case.replaces))!r} -> {case.text!r}"
 
 
 def is_good(counts: dict[str, Counter[Outcome]]) -> bool:
     """Whether the figures are within the limits."""
-    kept = [counts[name] for name in ("faithful rules", "recorded facts")]
-    hostile = sum(counts[name]["model"] for name in ("hostile, neutral message", "hostile, near message"))
+    kept = [counts[name] for name in ("faithful rules", "recorded facts", "recorded lines")]
+    hostile = sum(counts[name]["model"] for name in counts if "hostile" in name)
     wrong = sum(counts[name]["model"] for name in ("dangerous reversals", "other distortions"))
+    wrong = max(wrong, counts["reversed lines"]["model"])
     return (
         all(not one["lost"] and one["waits"] <= WAITING * one.total() for one in kept)
         and not hostile

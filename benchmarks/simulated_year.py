@@ -234,15 +234,14 @@ class SimulatedUse:
             "whole": {},
         }
         cause |= {"sessions": [prompts[0].session], "prompts": ids, "facts": facts, "lines": origin}
+        gone = project.lines.pop(0) if len(project.lines) > LINES else None
+        if gone is not None:
+            operations.append(TakeLine(learned, gone))
+            made["merged"] = {gone: line}
         stores.history.run_transaction(
             root, operations, cause | {"made_of": {line: facts}}, f"synthesis:{batch}"
         )
         made |= {"lines": 1, "put": [line], "origins": origin, "files": {line: "LEARNED.md"}, "used": facts}
-        if len(project.lines) > LINES:
-            gone = project.lines.pop(0)
-            archive = {"by": "learning", "what": "archive"}
-            stores.history.run_transaction(root, [TakeLine(learned, gone)], archive, f"archive:{batch}")
-            made["archived"] = {gone: "LEARNED.md"}
         return made
 
     def _shorten_logs(self, stores: Stores) -> None:

@@ -331,3 +331,13 @@ PARAPHRASES = (
     ("we're on aws eu-central-1", "Infrastructure runs in AWS eu-central-1 (Frankfurt)"),
 )
 """A message, and a faithful wording as a model chooses it. Some name what the message only implies."""
+
+LOSSES = (
+    ("Never deploy on Fridays unless the release manager agrees", "Never deploy on Fridays"),
+    ("Keep lines under 100 characters", "Keep lines short"),
+    ("Only the release job pushes tags to `main`", "The release job pushes tags"),
+    ("Retry 3 times, except in ingest/", "Retry 3 times"),
+    ("Use Node 20 in CI", "Use Node in CI"),
+    ("Ask before you touch the schema, außer in Tests", "Ask before you touch the schema"),
+)
+"""A fact, and a line that leaves out its number, name or exception."""

@@ -7,6 +7,7 @@ makes a new handler from that log, as after a crash.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 
 from support_commits import CommitStore
 from support_git import init
-from support_heard import write_heard
+from support_heard import list_facts, write_heard, write_proposals
 from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import (
     Due,
@@ -40,7 +41,7 @@ from tacitd.plugins import find_plugins
 from tacitd.testing import FakeClock, ScriptedModel
 from tacitd_handlers.learning.handler import LearningHandler
 from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
-from tacitd_handlers.learning.settings import ExtractionSettings, LearningSettings, SynthesisSettings
+from tacitd_handlers.learning.settings import ExtractionSettings, LearningSettings
 from tacitd_handlers.learning.status_text import format_status_lines
 from tacitd_handlers.learning.store import ProjectPaths
 
@@ -53,8 +54,16 @@ PNPM = "Use pnpm, never npm"
 SHORT = "Prefers short answers"
 
 
+_FOLDERS = re.compile(r"^FILE: (.+)/AGENTS\.md$", re.MULTILINE)
+
+
+def read_in(folder: Path) -> ToolUse:
+    """The use of a tool that reads a file of a folder."""
+    return ToolUse("t1", "Read", json.dumps({"file_path": str(folder / "x.py")}).encode())
+
+
 def lines(*facts: str, file: str = "LEARNED.md", section: str = "Coding") -> str:
-    """The smart model's answer with these lines."""
+    """The smart model's answer with these lines, see `support_heard`."""
     return "\n\n".join(f"FILE: {file}\nSECTION: {section}\nFACT: {fact}" for fact in facts)
 
 
@@ -67,6 +76,11 @@ def git(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def every_fact(ask: ModelRequest) -> str:
+    """A model that returns a line for each fact in its prompt."""
+    return lines(*list_facts(ask.prompt).values())
+
+
 class Bench:
     """One home, its projects, and one handler."""
 
@@ -77,6 +91,8 @@ class Bench:
         self.disk = disk
         self.clock = FakeClock()
         self.model = ScriptedModel()
+        self.touched: dict[str, None] = {}
+        """Folders that every session works in: those that the answers of the model name."""
         self.answer(*(rules or [(SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM)]))
         self.state = self.box / "state"
         self.home = self.state / "handlers" / "learning"
@@ -89,7 +105,6 @@ class Bench:
         self.live: set[Path] = set()
         self.directives: list[Path] = []
         self.extraction = ExtractionSettings()
-        self.synthesis = SynthesisSettings(tries=3)
         self.learning = LearningSettings()
         self._at = 0
         self._numbers = 0
@@ -132,7 +147,6 @@ class Bench:
             history=self.history,
             settings={
                 "extraction": self.extraction,
-                "synthesis": self.synthesis,
                 "learning": self.learning,
             },
             home=self.home,
@@ -249,7 +263,8 @@ class Bench:
     def type(self, *words: str, session: str = "s1", project: Project | None = None) -> Outcome:
         """Type a text and let the quiet period pass."""
         place = project or self.project
-        records = [self.record(text, session=session, cwd=place.root) for text in words]
+        uses = [read_in(place.root / folder) for folder in self.touched]
+        records = [self.record(text, session=session, cwd=place.root, tools=uses) for text in words]
         return self.play(self.grew(*records, project=place))
 
     def see(self, project: Project, session: str = "s0") -> Outcome:
@@ -322,7 +337,9 @@ class Bench:
         return [line for line in text.splitlines() if line and not line.startswith("#")]
 
     def answer(self, *rules: tuple[str, str | NoAnswer | Callable[[ModelRequest], str | NoAnswer]]) -> None:
-        """Change the model's answers from now on. Facts of the first call become JSON lines, see `support_heard`."""
+        """Change the model's answers from now on. Facts and lines become JSON lines, see `support_heard`."""
+        named = (folder for _, reply in rules if isinstance(reply, str) for folder in _FOLDERS.findall(reply))
+        self.touched |= dict.fromkeys(named)
         self.model.rules = [(about, _hear(reply)) for about, reply in rules]
 
 
@@ -331,8 +348,10 @@ def _hear(
 ) -> Callable[[ModelRequest], str | NoAnswer]:
     def said(ask: ModelRequest) -> str | NoAnswer:
         answer = reply(ask) if callable(reply) else reply
-        if isinstance(answer, NoAnswer) or EXTRACTION not in ask.prompt:
+        if isinstance(answer, NoAnswer):
             return answer
-        return write_heard(answer, ask.prompt)
+        if SYNTHESIS in ask.prompt:
+            return write_proposals(answer, ask.prompt)
+        return write_heard(answer, ask.prompt) if EXTRACTION in ask.prompt else answer
 
     return said

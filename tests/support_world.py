@@ -121,7 +121,7 @@ class Answers:
         for number, text in re.findall(r"^(\d+)\. (.+)$", request.prompt, re.MULTILINE):
             for fact in self.facts.values():
                 if fact.text in text and not fact.is_left_out:
-                    found.append(_write_line(number, fact))
+                    found.append(_write_line(request.prompt, int(number), fact))
                     if fact.lesson and fact.lesson.split("->")[0] not in request.prompt:
                         found.append(f"LESSON: {fact.lesson}\nSCOPE: {fact.scope}\n")
         return "\n".join(dict.fromkeys(found)) or "NONE"
@@ -147,6 +147,8 @@ def _write_fact(prompt: str, number: int, words: str, fact: Fact) -> str:
     return json.dumps(line | ({"known": int(again[1])} if again else {"fact": fact.text}))
 
 
-def _write_line(number: str, fact: Fact) -> str:
-    replaces = f"REPLACES: {fact.replaces}\n" if fact.replaces else ""
-    return f"FILE: {fact.file}\nSECTION: {fact.section}\nFACT: {fact.text}\nFROM: {number}\n{replaces}"
+def _write_line(prompt: str, number: int, fact: Fact) -> str:
+    """A line in the form that the prompt asks for."""
+    line: dict[str, Any] = {"FILE": fact.file, "SECTION": fact.section, "FACT": fact.text, "FROM": [number]}
+    replaced = re.search(rf"^(L\d+)\. {re.escape(fact.replaces)}$", prompt, re.MULTILINE)
+    return json.dumps(line | ({"REPLACES": [replaced[1]]} if fact.replaces and replaced else {}))

@@ -41,7 +41,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.glob("*.md")
 COMMAND_PAGES = [*PAGES, *sorted((ROOT / "plugin").rglob("*.md"))]
 
 FACTS = say_fact("use pnpm here, never npm", "Prefers pnpm over npm")
-LINES = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
+LINES = '{"FILE": "LEARNED.md", "FACT": "Prefers pnpm over npm", "FROM": [1]}'
 
 
 @cache

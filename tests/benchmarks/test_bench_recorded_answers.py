@@ -61,7 +61,7 @@ def test_answers_are_stored_by_name(answers: Path) -> None:
 def test_the_kind_and_the_data_of_a_prompt_are_found() -> None:
     """By the seed's first words, and by the fences."""
     assert find_kind(FIRST) == "extraction"
-    assert find_kind(synthesis_prompt([], {}, {1: "x"}, [])) == "synthesis" and find_kind("hello") == "other"
+    assert find_kind(synthesis_prompt([], [], ["1. x"])) == "synthesis" and find_kind("hello") == "other"
     assert list_data_lines(FIRST) == ("I ran npm.", "use pnpm here, not npm", "ok, next")
 
 

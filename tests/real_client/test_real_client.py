@@ -20,7 +20,7 @@ from real_tui import RealClient, wait_for
 from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS, messages, raw_files
-from support_heard import say_fact
+from support_heard import say_fact, say_lines
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
@@ -42,7 +42,7 @@ def rules() -> list[dict[str, Any]]:
         return [{"text": "\n".join(lines), "usage": USAGE}]
 
     def plan(*lines: str) -> list[dict[str, Any]]:
-        return facts(*(f"FILE: LEARNED.md\nFACT: {line}\n" for line in lines))
+        return facts(say_lines(*lines))
 
     none = [{"text": "NONE", "usage": USAGE}]
     pnpm, tabs = say_fact(PNPM, PNPM_FACT), say_fact(TABS, TABS_FACT)
@@ -52,7 +52,7 @@ def rules() -> list[dict[str, Any]]:
         {"match": asked(EXTRACTION, TABS), "steps": facts(tabs)},
         {"match": EXTRACTION, "steps": none},
         {"match": asked(SYNTHESIS, PNPM_FACT, TABS_FACT), "steps": plan(PNPM_FACT, TABS_FACT)},
-        {"match": asked(SYNTHESIS, TABS_FACT, PNPM_FACT), "steps": plan(PNPM_FACT, TABS_FACT)},
+        {"match": asked(SYNTHESIS, TABS_FACT, PNPM_FACT), "steps": plan(TABS_FACT, PNPM_FACT)},
         {"match": asked(SYNTHESIS, PNPM_FACT), "steps": plan(PNPM_FACT)},
         {"match": asked(SYNTHESIS, TABS_FACT), "steps": plan(TABS_FACT)},
         {"match": SYNTHESIS, "steps": none},

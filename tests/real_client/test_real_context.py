@@ -21,7 +21,7 @@ from real_tui import RealClient, wait_for
 from real_world import PERSON_MARK, PROJECT_MARK, Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
-from support_heard import say_fact
+from support_heard import say_fact, say_lines
 from support_leftovers import leftovers
 from support_waiting import PATIENCE
 from tacitd.session_context.context_request import measure_text, normalise_line
@@ -39,7 +39,7 @@ FAILING = "echo 'the tests of the shop fail: the port is used' >&2; exit 3"
 FENCE = re.compile(r"<tacitd-context.*?</tacitd-context>", re.DOTALL)
 RULES: list[dict[str, Any]] = [
     {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
-    {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
+    {"match": SYNTHESIS, "steps": [{"text": say_lines(FACT)}]},
     {"match": "run the tests", "steps": [{"tool": "Bash", "input": {"command": FAILING}}, {"text": "done"}]},
 ]
 

@@ -21,7 +21,7 @@ from real_tui import RealClient, wait_for
 from real_world import Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
-from support_heard import say_fact
+from support_heard import say_fact, say_lines
 from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
@@ -39,7 +39,7 @@ AGENTS = {"Explore": "count the zebras", "general-purpose": "count the otters"}
 """The prompt of each kind of sub-agent. `Explore` loads no rules by itself."""
 RULES: list[dict[str, Any]] = [
     {"match": EXTRACTION, "steps": [{"text": f"{say_fact(PNPM, FACT)}\n{say_fact(NEVER, NEVER)}"}]},
-    {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\nFACT: {NEVER}\n"}]},
+    {"match": SYNTHESIS, "steps": [{"text": say_lines(FACT, NEVER)}]},
     {
         "match": "ask the helpers",
         "steps": [

@@ -17,6 +17,7 @@ from real_tui import wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
+from support_heard import say_fact, say_lines
 from tacitd.state.hook_files import SCRIPT
 from tacitd.state.paths import SNAPSHOT
 
@@ -24,8 +25,8 @@ pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
 VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
 PNPM, FACT = "in this repository we use pnpm, never npm", "Uses pnpm instead of npm"
 RULES = [
-    {"match": EXTRACTION, "steps": [{"text": FACT}]},
-    {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
+    {"match": EXTRACTION, "steps": [{"text": say_fact(PNPM, FACT)}]},
+    {"match": SYNTHESIS, "steps": [{"text": say_lines(FACT)}]},
 ]
 
 

@@ -23,7 +23,7 @@ from real_tui import RealClient, wait_for
 from real_world import Machine, Request
 
 from support_daemon import EXTRACTION, SYNTHESIS
-from support_heard import say_fact
+from support_heard import say_fact, say_lines
 from support_sources import ROOT
 from support_waiting import PATIENCE
 from tacitd.service.client_plugin import check_plugin, install_plugin, make_runner, read_state
@@ -41,7 +41,7 @@ EMPTY_KEYS = ("enabledPlugins", "extraKnownMarketplaces")
 """What the client itself leaves in the settings, empty."""
 RULES: list[dict[str, Any]] = [
     {"match": EXTRACTION, "steps": [{"text": say_fact(WORDS, FACT)}]},
-    {"match": SYNTHESIS, "steps": [{"text": f"FILE: LEARNED.md\nFACT: {FACT}\n"}]},
+    {"match": SYNTHESIS, "steps": [{"text": say_lines(FACT)}]},
     {
         "match": "tacitd why",
         "steps": [{"tool": "Bash", "input": {"command": "tacitd why --no-pager pnpm"}}, {"text": "done"}],

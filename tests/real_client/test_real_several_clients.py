@@ -17,7 +17,7 @@ from real_tui import onboarded, wait_for
 from real_world import Machine
 
 from support_daemon import EXTRACTION, SYNTHESIS
-from support_heard import say_fact
+from support_heard import say_fact, say_lines
 from support_waiting import PATIENCE
 
 pytest_plugins = ["real_asked"]
@@ -42,7 +42,7 @@ def make_rules() -> list[dict[str, Any]]:
     facts = [("\n".join(say_fact(one, SAID[one]) for one in words), words) for words in together]
     synthesised = [
         (
-            "FILE: LEARNED.md\n" + "".join(f"FACT: {SAID[one]}\n" for one in words),
+            say_lines(*(SAID[one] for one in words)),
             [SAID[one] for one in words],
         )
         for words in together

@@ -81,9 +81,9 @@ def test_wrong_marks(make: MakeDaemon) -> None:
     assert learned(daemon)["Keep functions short"] == (1, 0)
 
 
-def replacing(line: str, more: str = "", **fields: Any) -> dict[str, Any]:
+def replacing(line: str, more: str = "", old: str = PNPM, **fields: Any) -> dict[str, Any]:
     """The rule of a synthesis that replaces the line about pnpm."""
-    reply = f"FILE: LEARNED.md\nSECTION: Coding\nFACT: {line}\nFROM: 1\nREPLACES: {PNPM}{more}"
+    reply = f"FILE: LEARNED.md\nSECTION: Coding\nFACT: {line}\nFROM: 1\nREPLACES: {old}{more}"
     return {"match": rf"(?s){SYNTHESIS}.*{line.split()[1]} for installs", "reply": reply, **fields}
 
 
@@ -108,9 +108,11 @@ def test_two_lines_that_replace_one(make: MakeDaemon) -> None:
 
 
 def test_a_person_edits_the_line_while_the_model_answers(make: MakeDaemon, tmp_path: Path) -> None:
-    """Bad input: their line stays as they wrote it, and `review` offers the new one beside it."""
-    edited = tmp_path / "edited"
-    daemon = make([*first(), extract("bun", f"[1] {BUN}"), replacing(BUN, until=str(edited))])
+    """The number that the answer names is void: the fact is asked about again, their line stays as they wrote it, and `review` offers the
+    new one beside it."""
+    edited, mine = tmp_path / "edited", f"{PNPM}, except in CI"
+    answers = [replacing(BUN, until=str(edited), times=1), replacing(BUN, old=mine)]
+    daemon = make([*first(), extract("bun", f"[1] {BUN}"), *answers])
     daemon.start()
     say(daemon, "s1", "use pnpm for installs, never npm")
     file = daemon.project / "LEARNED.md"
@@ -122,9 +124,9 @@ def test_a_person_edits_the_line_while_the_model_answers(make: MakeDaemon, tmp_p
         PATIENCE,
         lambda: "the second synthesis is asked",
     )
-    mine = f"{PNPM}, except in CI"
     file.write_text(file.read_text().replace(PNPM, mine))
     edited.touch()
     assert daemon.sync() == []
     assert sorted(daemon.learned) == sorted([mine, BUN])
+    assert sum(SYNTHESIS in text for text in daemon.claude.prompts()) == 3
     assert reviewed(daemon) == {BUN: f"it contradicts your line in LEARNED.md: {mine}"}

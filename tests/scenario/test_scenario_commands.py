@@ -166,7 +166,6 @@ def test_synthesize_says_what_it_did(make: MakeDaemon, running: bool) -> None:
             "FILE: LEARNED.md\nFACT: Prefers amber-1",
             "it is written there already",
         ),
-        ("Rejects amber-2", "FILE: LEARNED.md\nFACT: Prefers amber-1", "the model made no line of it"),
         ("Rejects amber-4", "NONE", "the model made no line of it"),
     ):
         daemon.claude.rules([ECHO_FACTS, {"match": SYNTHESIS, "reply": reply}])

@@ -39,7 +39,7 @@ def list_json(daemon: Daemon, *arguments: str) -> list[dict[str, Any]]:
 
 def test_the_second_correction_rewords_a_line_once(make: MakeDaemon) -> None:
     """SPEC S-36: `learned` counts, `why` has the words of both corrections, and `undo` brings the old wording back."""
-    again = f"{SYNTHESIS}.*Corrected: {PNPM} \\(an existing line, [^)]*\\)"
+    again = f"{SYNTHESIS}.*Corrected: {PNPM} \\([-0-9]+, an L line, said again\\)"
     daemon = make(
         [
             said("pnpm again", f"[1] Corrected: AGAIN: {PNPM}"),

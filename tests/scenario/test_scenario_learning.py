@@ -15,7 +15,7 @@ pytestmark = pytest.mark.scenario
 def test_facts_that_no_answer_fits_are_put_aside_in_sight_and_tried_again_by_hand(make: MakeDaemon) -> None:
     """SPEC S-23: kept and retried, then a dead letter in `status`; it is not paid for again unless a person asks."""
     daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": "no form at all"}])
-    daemon.start(SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="50ms")
+    daemon.start(DISPATCH__FIRST_PAUSE="50ms")
     daemon.type_("s1", "Prefers amber-1")
     daemon.synthesize()
     daemon.sync()

@@ -207,7 +207,7 @@ FACT: Prefers amber-1
 
 
 def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> None:
-    """SPEC S-24, RELIABILITY 19: each is refused, listed in `status` and not stored; valid lines are written."""
+    """SPEC S-24, RELIABILITY 19: each becomes the fact that it names, in LEARNED.md, once."""
     daemon = make([ECHO_FACTS, {"match": SYNTHESIS, "reply": HOSTILE}])
     elsewhere = daemon.home / "elsewhere"
     elsewhere.mkdir()
@@ -224,15 +224,14 @@ def test_a_hostile_plan_writes_nothing_outside_the_project(make: MakeDaemon) -> 
     )
     assert b"escape-" not in written
     assert b"ghp_" not in written
-    degraded = {one["id"]: one["what"] for one in daemon.status()["degraded"]}
-    assert "proposals of the model were refused" in degraded[f"learning.refused:{daemon.project}"]
     assert not raw_files(daemon.project)
 
 
 def test_an_echo_of_the_example_is_refused_and_the_facts_are_put_aside_in_sight(make: MakeDaemon) -> None:
-    """SPEC S-23, S-35: the prompt's example is not an answer; after several tries the facts are set aside and named."""
-    echo = {"match": SYNTHESIS, "reply": "FILE: LEARNED.md\nFACT: Prefers functions over classes"}
-    daemon = make([ECHO_FACTS, echo], SYNTHESIS__TRIES="2", DISPATCH__FIRST_PAUSE="1h")
+    """SPEC S-23, S-35: a rule of the prompt is not an answer; after two tries the facts are set aside and named."""
+    line = "Merge related facts into coherent statements"
+    echo = {"match": SYNTHESIS, "reply": f"FILE: LEARNED.md\nFACT: {line}"}
+    daemon = make([ECHO_FACTS, echo], DISPATCH__FIRST_PAUSE="1h")
     daemon.start()
     daemon.type_("s1", "Prefers amber-1")
     parked = daemon.synthesize()

@@ -8,12 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_scenario_archive import DAY, EARLIER, RULES
 
-from support_daemon import Daemon, MakeDaemon
+from support_daemon import EXTRACTION, SYNTHESIS, Daemon, MakeDaemon
 
 pytestmark = pytest.mark.scenario
 
+DAY = 86_400.0
+# The kernel's clock cannot be set by a test, so each process of the earlier daemon gets one that is so many seconds behind.
+EARLIER = """
+import sys, time, time_machine
+behind, *program = sys.argv[1:]
+time_machine.travel(time.time() - float(behind), tick=True).start()
+sys.argv = ["tacitd", *program[3:]]
+from tacitd.cli.program import main
+main()
+"""
+RULES = [
+    {
+        "match": rf"(?s){EXTRACTION}.*What the person wrote:\n```\n(Use [^\n]*)",
+        "expand": True,
+        "reply": r"[1] \g<1>",
+    },
+    {
+        "match": SYNTHESIS,
+        "each": r"^\d+\. ([^\n]+)$",
+        "reply": "FILE: LEARNED.md\nSECTION: Coding\nFACT: \\g<1>\n",
+    },
+]
 OLD, OTHER, NEW = "Use topaz77 for jewels", "Use opal33 for rings", "Use ruby11 for crowns"
 
 

@@ -79,7 +79,7 @@ COPIED = {"1.0.24": ["RUNTASK"], "1.0.83": ["RUNTASK"]}
 RULES = (
     {"match": EXTRACTION, "each": r"What the person wrote:\n```\n([^\n]*)", "reply": r"Prefers \g<1>"},
     {
-        "match": f"{SYNTHESIS}.*^- src/auth$",
+        "match": f"{SYNTHESIS}.*^src/auth/AGENTS.md$",
         "reply": "FILE: LEARNED.md\nFACT: Prefers amber-1\n\nFILE: src/auth/AGENTS.md\nFACT: Prefers argon-2",
     },
     {

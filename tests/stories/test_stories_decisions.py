@@ -128,9 +128,9 @@ def test_a_withheld_line_can_be_accepted(begin: Begin) -> None:
 
 
 def test_a_refused_line_can_be_accepted_with_other_words(begin: Begin) -> None:
-    """S-24: what was refused for its path can be accepted by hand, with other words."""
-    with begin({"pnpm": Fact(PNPM, file="../LEARNED.md")}) as world:
-        world.type("s1", "use pnpm, not npm").leave("s1")
+    """S-67: what waits because its words say less can be accepted by hand, with other words."""
+    with begin({"other way round": PNPM}) as world:
+        world.type("s1", "no, the other way round").leave("s1")
         id = find_id(world, PNPM, "--refused")
         assert world.run("accept", id, "--text", "Use pnpm here").code == 0
         assert world.bullets("LEARNED.md") == ["Use pnpm here"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from support_world import Begin, Fact, Facts
+from tacitd.model.port import ModelRequest
 
 PNPM, SHORT, GO = "Use pnpm, not npm", "Keep answers short", "Use tabs in Go files"
 FACTS: Facts = {"pnpm": PNPM, "answers short": Fact(SHORT, section="Communication"), "tabs in Go": GO}
@@ -89,10 +90,29 @@ def test_a_usage_limit_is_waited_for(begin: Begin) -> None:
 def test_an_unusable_answer_is_asked_for_again(begin: Begin) -> None:
     """S-23: an answer that cannot be read keeps the facts, and the next one is taken."""
     with begin(FACTS) as world:
-        world.model.rules = [("knowledge synthesis", "I cannot help with that."), *world.model.rules]
-        world.type("s1", "use pnpm, not npm").leave("s1")
-        assert world.read("LEARNED.md") == ""
-        world.answer_calls().wait_days(1)
+        rules = world.model.rules
+
+        def decline(_: ModelRequest) -> str:
+            world.model.rules = rules
+            return "I cannot help with that."
+
+        world.model.rules = [("knowledge synthesis", decline), *rules]
+        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(1)
+        assert world.bullets("LEARNED.md") == [PNPM]
+        assert sum("knowledge synthesis" in prompt for prompt in world.prompts) == 2
+
+
+def test_facts_whose_two_answers_cannot_be_used_are_put_aside(begin: Begin) -> None:
+    """S-23: a prompt is paid twice at most; `rescue` has the facts tried again, and they become lines."""
+    with begin(FACTS) as world:
+        rules = world.model.rules
+        world.model.rules = [("knowledge synthesis", "I cannot help with that."), *rules]
+        world.type("s1", "use pnpm, not npm").leave("s1").wait_days(3)
+        assert world.bullets("LEARNED.md") == []
+        assert sum("knowledge synthesis" in prompt for prompt in world.prompts) == 2
+        world.model.rules = rules
+        assert world.run("rescue", "retry", "--all").code == 0
+        world.wait_days(1)
         assert world.bullets("LEARNED.md") == [PNPM]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from support_world import Begin, Fact, Facts
+from tacitd.model.port import ModelRequest
 
 PNPM, SHORT = "Use pnpm, not npm", "Keep answers short"
 MODULE = "Name each handler after its event"
@@ -128,14 +129,13 @@ def test_a_folder_that_does_not_exist_gives_way_to_the_project(begin: Begin) -> 
         assert world.bullets("LEARNED.md") == [MODULE] and not world.path("src").exists()
 
 
-def test_a_path_out_of_the_project_is_refused(begin: Begin) -> None:
-    """S-24: a line for a path outside the project is written nowhere, and stays in view with the reason."""
+def test_a_path_out_of_the_project_gives_way_to_the_project(begin: Begin) -> None:
+    """S-24: a line for a path outside the project is written there nowhere; the person's words go to LEARNED.md."""
     facts: Facts = {"pnpm": Fact(PNPM, file="../../LEARNED.md"), "answers short": SHORT}
     with begin(facts) as world:
         world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
-        assert world.bullets("LEARNED.md") == [SHORT]
+        assert world.bullets("LEARNED.md") == [PNPM, SHORT]
         assert "work/LEARNED.md" not in world.list_files() and "LEARNED.md" not in world.list_files()
-        assert PNPM in world.run("learned", "--refused").out
 
 
 def test_the_root_agents_file_is_the_persons(begin: Begin) -> None:
@@ -352,19 +352,16 @@ def test_secrets_are_blanked(begin: Begin) -> None:
 
 
 def test_an_answer_that_repeats_the_prompt_is_no_line(begin: Begin) -> None:
-    """S-35: the example of the prompt does not become a line, and the facts wait."""
-    answer = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
-    with begin(
-        FACTS,
-        answers=[
-            (
-                "knowledge synthesis",
-                f"Scoping rules:\n- General preferences (coding style, communication) → LEARNED.md (project root)\n{answer}",
-            )
-        ],
-    ) as world:
-        world.type("s1", "use pnpm, not npm").leave("s1")
-        assert "functions over classes" not in world.read("LEARNED.md")
-        world.model.rules = world.model.rules[1:]
-        world.wait_days(1)
-        assert world.bullets("LEARNED.md") == [PNPM]
+    """S-35: neither the rules of the prompt nor its example become a line, and the model is asked once more."""
+    answer = '{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm, not npm", "FROM": [2, 5], "REPLACES": ["L3"]}'
+    echo = f"Scoping rules:\n- General preferences (coding style, communication) → LEARNED.md (project root)\n{answer}"
+    with begin({"answers short": SHORT}) as world:
+        rules = world.model.rules
+
+        def repeat(_: ModelRequest) -> str:
+            world.model.rules = rules
+            return echo
+
+        world.model.rules = [("knowledge synthesis", repeat), *rules]
+        world.type("s1", "keep answers short").leave("s1").wait_days(1)
+        assert world.bullets("LEARNED.md") == [SHORT]

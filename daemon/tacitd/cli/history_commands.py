@@ -121,7 +121,6 @@ _CAUSES = {
     "review edit": "you worded it anew",
     "mirror edit": "you edited the copy that sessions load",
     "init": "you ran `tacitd init`",
-    "archive": "moved to the archive: the file had too many lines",
     "mirrors": "the copy that sessions load follows the file",
     "kept out of git": "tacitd's files are kept out of git",
 }

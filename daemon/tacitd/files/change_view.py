@@ -81,7 +81,7 @@ def _list_changed_lines(done: Transaction) -> Iterator[dict[str, str]]:
 
 def _list_changed_files(done: Transaction) -> Iterator[dict[str, str]]:
     for operation, effect in zip(done.operations, done.effects, strict=True):
-        if effect.did in ("written", "appended", "removed", "arranged"):
+        if effect.did in ("written", "appended", "removed"):
             yield {"file": _shorten_path(operation.path, done.root), "did": effect.did}
 
 

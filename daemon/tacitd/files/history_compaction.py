@@ -27,7 +27,6 @@ from msgspec import Struct, field
 from tacitd.clock import find_latest_time, parse_utc
 from tacitd.files.operations import (
     AppendLine,
-    ArrangeLines,
     Effect,
     LineOperation,
     MakeFile,
@@ -152,8 +151,6 @@ class HistorySurvey:
     def _note_last(self, step: tuple[str, int, list[int]], operation: Operation, effect: Effect) -> None:
         """The last operation in each directory, on each Markdown file, and for each made file and each exclude line."""
         self._last["directory", operation.path.parent] = step
-        if isinstance(operation, ArrangeLines) and effect.did != "nothing":
-            self._last["arranged", operation.path] = step
         match operation:
             case LineOperation() if effect.did != "nothing":
                 self._last["lines", operation.path] = step

@@ -22,7 +22,7 @@ from tacitd.text import markdown
 from tacitd.text.hashes import sha256
 from tacitd.text.markdown_text import normalise_heading
 
-Did = Literal["nothing", "put", "swapped", "taken", "arranged", "written", "appended", "removed"]
+Did = Literal["nothing", "put", "swapped", "taken", "written", "appended", "removed"]
 _DIDS: dict[str, Did] = {did: did for did in get_args(Did)}
 
 
@@ -198,25 +198,6 @@ class TakeLine(LineOperation, frozen=True):
         return after, effect
 
 
-class ArrangeLines(LineOperation, frozen=True):
-    """Put the bullets `order` (one on each line) into this order, each in its list; other lines keep their places.
-
-    `before`: the order in which they were, for undoing it.
-    """
-
-    name = "arrange"
-
-    order: str
-    before: str
-
-    def reverse(self, effect: Effect, title: str) -> Operation | None:
-        return ArrangeLines(self.path, self.before, self.order) if effect.did == "arranged" else None
-
-    def _change(self, data: bytes | None) -> tuple[bytes | None, Effect]:
-        after = None if data is None else markdown.arrange_lines(data, self.order.splitlines())
-        return after, Effect("arranged")
-
-
 class WriteFile(Operation, frozen=True):
     """Set the whole content of a generated file that only tacitd writes."""
 
@@ -307,7 +288,6 @@ _CLASSES: tuple[type[Operation], ...] = (
     PutLine,
     SwapLine,
     TakeLine,
-    ArrangeLines,
     WriteFile,
     MakeFile,
     AppendLine,

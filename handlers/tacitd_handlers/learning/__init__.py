@@ -17,7 +17,6 @@ def make_plugin() -> Plugin:
         f"{here}.handler:LearningHandler",
         settings={
             "extraction": f"{here}.settings:ExtractionSettings",
-            "synthesis": f"{here}.settings:SynthesisSettings",
             "learning": f"{here}.settings:LearningSettings",
             "reach": "tacitd_handlers.shared.reach_settings:ReachSettings",
         },

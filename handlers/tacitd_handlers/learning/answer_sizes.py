@@ -6,9 +6,9 @@ from __future__ import annotations
 
 EXTRACTION_ANSWER = 16_384
 """Maximum length of an answer with facts in characters. A longer answer is not a list of facts. Nothing else limits their number."""
-SYNTHESIS_ANSWER = 48_000
-"""Estimated maximum size in bytes of the answer of one synthesis."""
-FACT_OVERHEAD = 80
-"""Bytes that such an answer has for each fact besides its text: the keys FILE, SECTION and FACT with path and title."""
+FACTS_BYTES = 20_000
+"""Bytes of the new facts of one synthesis."""
+FACT_OVERHEAD = 100
+"""Bytes that a synthesis has for each fact besides its text: whether it corrects, its day, and how often it was said."""
 HEARD_OVERHEAD = 50
 """Characters that a line of an extraction's answer has besides its fact: keys, the number, and a word of the message."""

@@ -32,13 +32,8 @@ TYPED = (
 )
 FACTS = """{"message": 1, "words": "no, use pnpm here, never npm", "corrected": true, "fact": "Use pnpm in this project, never npm"}
 {"message": 2, "words": "keep answers short, no summary at the end", "fact": "Prefers short answers without a summary at the end"}"""
-LINES = """FILE: LEARNED.md
-SECTION: Coding
-FACT: Use pnpm in this project, never npm
-
-FILE: LEARNED.md
-SECTION: Communication
-FACT: Prefers short answers without a summary at the end"""
+LINES = """{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm in this project, never npm", "FROM": [1]}
+{"FILE": "LEARNED.md", "SECTION": "Communication", "FACT": "Prefers short answers without a summary at the end", "FROM": [2]}"""
 
 
 def play_demo() -> Iterator[str]:

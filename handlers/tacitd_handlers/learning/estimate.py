@@ -16,8 +16,8 @@ from msgspec import Struct
 from tacitd_handlers.learning.answer_sizes import (
     EXTRACTION_ANSWER,
     FACT_OVERHEAD,
+    FACTS_BYTES,
     HEARD_OVERHEAD,
-    SYNTHESIS_ANSWER,
 )
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
@@ -27,7 +27,7 @@ OVERHEAD = 8192
 """Bytes of the prompt's template, the client's system prompt, and the known-facts summary."""
 FACTS_OF_ANSWER = ceil(EXTRACTION_ANSWER / (FACT_LIMIT + HEARD_OVERHEAD))
 """Facts in an answer of the maximum length."""
-MATERIAL = 65_536
+MATERIAL = 60_000
 """Bytes of facts and existing lines in one synthesis."""
 
 
@@ -71,10 +71,10 @@ def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes
 def _syntheses(answers: int) -> int:
     """Synthesis calls for this many answers, each as long as possible, with the longest facts.
 
-    A portion ends before the fact that exceeds SYNTHESIS_ANSWER, so it may lack up to one fact.
+    A portion ends before the fact that exceeds FACTS_BYTES, so it may lack up to one fact.
     """
     fact = FACT_LIMIT + FACT_OVERHEAD
-    return ceil(answers * FACTS_OF_ANSWER * fact / (SYNTHESIS_ANSWER - fact))
+    return ceil(answers * FACTS_OF_ANSWER * fact / (FACTS_BYTES - fact))
 
 
 def _calls(session: SessionVolume, max_prompts: int, max_bytes: int) -> int:

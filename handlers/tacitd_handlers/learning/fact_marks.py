@@ -19,7 +19,9 @@ from tacitd.text.lazy_pattern import compile_lazily
 
 _CORRECTED = compile_lazily(r"corrected:\s*(?=\S)", re.IGNORECASE)
 _COPIED = compile_lazily(r"(?:\[\d{1,3}\]\s*|corrected:\s*)+(?=\S)", re.IGNORECASE)
-_NOTE = compile_lazily(r"\s*\((?:an existing line, )?\d{4}-\d\d-\d\d\)$|\s*\(an existing line\)$")
+_NOTE = compile_lazily(
+    r"\s*\((?:\d{4}-\d\d-\d\d|an L line, said again|left out before|said \d+ times?\b)(?:, [^()]*| in [^()]*)?\)$"
+)
 
 
 class FactMark(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """The learning handler: which event starts which stage.
 
-The stages are in `stage1/run.py` and `stage2/run.py`. Only events, commits, degradations and the status are handled here.
+The stages are in `stage1/run.py` and `synthesize.py`. Only events, commits, degradations and the status are handled here.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcom
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.adopted_rules import AdoptedRules
 from tacitd_handlers.learning.bootstrap import Bootstrap, SummaryFocus
-from tacitd_handlers.learning.folder_counts import SessionFolders
+from tacitd_handlers.learning.folders import SessionFolders
 from tacitd_handlers.learning.init import init_project
 from tacitd_handlers.learning.learned_notices import describe_commit
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.open_questions import count_open_questions
+from tacitd_handlers.learning.pending_facts import done_batches
 from tacitd_handlers.learning.person_decisions import LineDecisions, read_line_decisions
 from tacitd_handlers.learning.project_files import read_spliceable
 from tacitd_handlers.learning.raw_ownership import RawOwnership, describe_foreign
@@ -45,11 +46,10 @@ from tacitd_handlers.learning.refusals import UNUSABLE, RefusalLog
 from tacitd_handlers.learning.removal_messages import add_removal_messages
 from tacitd_handlers.learning.removals import check_removals, is_news
 from tacitd_handlers.learning.stage1.run import extract_facts
-from tacitd_handlers.learning.stage2.pending_facts import done_batches
-from tacitd_handlers.learning.stage2.run import SYNTHESIZE, Synthesizer, recover_pending
 from tacitd_handlers.learning.state import COUNTED_FIELDS, LearningState, SetAsideFacts
 from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 from tacitd_handlers.learning.store import ProjectPaths, RawAccess, append_raw, take_back, why_not_writable
+from tacitd_handlers.learning.synthesize import SYNTHESIZE, Synthesizer, recover_pending
 
 SILENCE_LIMIT = 50
 """Number of prompts put to the model without a fact after which `status` warns: the cause may be a fault."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tacitd.text.lazy_pattern import compile_lazily
 
 GENERAL = "General"
 GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
 """In the order in which files and the summary show them."""
-_TITLE_LIMIT = 40
-_TITLE = compile_lazily(r"[^\W_](?:[\w &/+.,'()-]*[\w)+])?")
 
 # Whole words as regular expressions. The group with the most hits wins. On a tie the first one in this order wins,
 # because a line about tests or answers nearly always names some code as well.
@@ -50,19 +48,14 @@ def known_group(title: str) -> str | None:
     return next((group for group in GROUPS if group.casefold() == wanted), _ALIASES.get(wanted))
 
 
-def heading_for(section: str, line: str) -> str:
-    """Return the heading for a line, without `##`, given the answer's SECTION ("" if there is none).
+def choose_heading(section: str, headings: Collection[str], line: str) -> str:
+    """Return the heading for a line, without `##`, given the answer's SECTION ("" if there is none) and the headings of the file.
 
-    It is the group that the section names, otherwise the section itself if it is a short plain title, otherwise the
-    line's group.
+    It is the group that the section names, or a heading of the file, otherwise the line's group. A model makes no other heading.
     """
-    title = section.strip().lstrip("#").strip().strip("*_`\"'").strip()
-    named = known_group(title)
-    if named:
-        return named
-    if title and len(title) <= _TITLE_LIMIT and _TITLE.fullmatch(title):
-        return title
-    return group_of(line)
+    title = section.strip("#*_`\"' ")
+    same = next((one for one in headings if one.casefold() == title.casefold()), None)
+    return known_group(title) or same or group_of(line)
 
 
 def groups_after(heading: str) -> tuple[str, ...]:

@@ -9,8 +9,7 @@ The model extracted the facts; this module only reads its list. Whether the word
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +17,13 @@ from msgspec import Struct
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.prompt_templates import list_instructions, sentences_of
-from tacitd_handlers.shared.answer_screening import Unusable, is_none, is_refusal, repeats_prompt
+from tacitd_handlers.shared.answer_screening import (
+    Unusable,
+    is_none,
+    is_refusal,
+    list_objects,
+    repeats_prompt,
+)
 from tacitd_handlers.shared.tidy import tidy_fact
 
 
@@ -60,36 +65,13 @@ def parse_heard(answer: str, given: str = "", additions: Sequence[str] = ()) -> 
         return HeardAnswer()
     if repeats_prompt(answer, [*list_instructions("extraction"), *sentences_of(additions)], given):
         return Unusable("the answer repeats the prompt")
-    found = [_read_line(value) for value in _list_objects(answer)]
+    found = [_read_line(value) for value in list_objects(answer)]
     lines = tuple(dict.fromkeys(line for line in found if line is not None))
     if lines:
         return HeardAnswer(lines, found.count(None))
     if is_none(next(line for line in answer.splitlines() if line.strip())):
         return HeardAnswer()
     return Unusable("the model declined or asked back" if is_refusal(answer) else "no fact in the answer")
-
-
-def _list_objects(answer: str) -> Iterator[Any]:
-    """Yield what is JSON in the answer: each line, or the items of one list. None for a broken object."""
-    start, end = answer.find("["), answer.rfind("]")
-    if (
-        start >= 0
-        and not answer[:start].strip(" \t\n`json")
-        and isinstance(_load(answer[start : end + 1]), list)
-    ):
-        yield from _load(answer[start : end + 1])
-        return
-    for line in answer.splitlines():
-        text = line.strip().lstrip("-*•").strip().strip("`").rstrip(",").strip()
-        if text.startswith("{"):
-            yield _load(text)
-
-
-def _load(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _read_line(value: Any) -> Heard | None:

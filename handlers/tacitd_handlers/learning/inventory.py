@@ -18,10 +18,10 @@ from tacitd.files.transaction_records import StoredCause
 from tacitd.text.markdown import lines_of
 from tacitd.work.commit_rows import read_commits
 from tacitd_handlers.learning.confidence import current_confidence, describe_count, is_stale, record_sighting
+from tacitd_handlers.learning.folders import LEARNED
+from tacitd_handlers.learning.inherited_origins import find_origin, is_by_person, list_facts
 from tacitd_handlers.learning.person_decisions import make_line_id
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.stage2.inherited_origins import find_origin, is_by_person, list_facts
-from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.state_snapshot import fold_commits
 from tacitd_handlers.shared.equality import find_equal
 
@@ -217,26 +217,6 @@ class Inventory:
 def list_learned(directory: Path, state_dir: Path) -> list[LearnedLine]:
     """Return the learned lines of the project that contains `directory`, in the files' order."""
     return Inventory(state_dir).list_lines(find_project_root(directory))
-
-
-class ArchivedLine(Struct, frozen=True):
-    """A line that was moved to the archive because its file had too many (S-54)."""
-
-    line: str
-    file: str
-    """Path relative to the project."""
-    at: str
-    """When it was moved: UTC, `2025-12-17T01:50:00Z`."""
-
-
-def list_archived(directory: Path, state_dir: Path) -> list[ArchivedLine]:
-    """Return the archived lines of the project that contains `directory`, without those that are in their file again."""
-    root = find_project_root(directory)
-    found = state_of(state_dir).archived.get(root, {}).items()
-    there = {file: {text for _, text in _read_lines(root / file)} for _, (file, _) in found}
-    return [
-        ArchivedLine(line, file, utc_seconds(at)) for line, (file, at) in found if line not in there[file]
-    ]
 
 
 def list_withheld(directory: Path, state_dir: Path) -> dict[str, str]:

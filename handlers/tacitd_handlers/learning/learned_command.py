@@ -15,7 +15,6 @@ from tacitd.cli.common import (
     echo_json,
     echo_message,
     echo_paged,
-    echo_text,
     escape_output,
     get_paths,
     resolve_directory,
@@ -49,11 +48,6 @@ OWN_PLUGIN = "learning"
     is_flag=True,
     help="List what the model proposed in the last 90 days and tacitd did not store, with the reason.",
 )
-@click.option(
-    "--archived",
-    is_flag=True,
-    help="List lines that were moved to the archive because their file had too many.",
-)
 @click.option("--forgotten", is_flag=True, help="List what is never learned again.")
 @add_pager_option
 def learned(
@@ -63,7 +57,6 @@ def learned(
     as_json: bool,
     withheld: bool,
     refused: bool,
-    archived: bool,
     forgotten: bool,
     no_pager: bool,
 ) -> int:
@@ -75,14 +68,12 @@ def learned(
     """
     from tacitd_handlers.learning.inventory import Inventory
 
-    if withheld + refused + archived + forgotten > 1:
-        raise click.UsageError("--withheld, --refused, --archived and --forgotten exclude each other")
+    if withheld + refused + forgotten > 1:
+        raise click.UsageError("--withheld, --refused and --forgotten exclude each other")
     directory, wanted = _split_arguments(project, words, everywhere)
     inventory = Inventory(get_paths().state_dir)
     roots = inventory.list_roots() if directory is None else [_find_root(directory)]
-    if archived:
-        found = _show_archived(roots, inventory.state_dir, wanted, as_json=as_json)
-    elif withheld or refused or forgotten:
+    if withheld or refused or forgotten:
         kind = "withheld" if withheld else "refused" if refused else "forgotten"
         found = _show_items(inventory, roots, kind, wanted, as_json=as_json, no_pager=no_pager)
     else:
@@ -265,38 +256,6 @@ def _format_items(items: Sequence[StoredItem], refusals: Mapping[str, dict[str, 
         yield f"  because {escape_output(str(record['reason']))}"
         for words in one.words:
             yield f"  from: {escape_output(words)}"
-
-
-def _show_archived(roots: Iterable[Path], state_dir: Path, words: Sequence[str], *, as_json: bool) -> int:
-    """Print the archived lines. One that is said again returns; `tacitd undo` brings all of one time back (SPEC S-54)."""
-    from tacitd.cli.local_times import format_moment
-    from tacitd.text.text_table import format_table
-    from tacitd_handlers.learning.inventory import list_archived
-    from tacitd_handlers.learning.person_decisions import make_line_id
-
-    listed = [(root, one) for root in roots for one in list_archived(root, state_dir)]
-    found = [(root, one) for root, one in listed if _contains(one.line, words)]
-    if as_json:
-        echo_json(
-            [
-                {
-                    "id": make_line_id(root, one.file, one.line),
-                    "root": str(root),
-                    "line": one.line,
-                    "file": one.file,
-                    "at": one.at,
-                }
-                for root, one in found
-            ]
-        )
-        return len(found)
-    rows = ((format_moment(one.at), one.file, escape_output(one.line)) for _, one in found)
-    for line in format_table(("ARCHIVED", "FILE", "LINE"), rows):
-        echo_text(line)
-    echo_message(
-        "to bring them back, undo their transaction: `tacitd history`" if found else "the archive is empty"
-    )
-    return len(found)
 
 
 def _is_of_kind(item: StoredItem, kind: str) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tacitd.handler import Commit, Notice
 from tacitd.text.dollars import format_dollars
-from tacitd_handlers.learning.stage2.project_view import LEARNED
+from tacitd_handlers.learning.folders import LEARNED
 
 NO_LINE = "no line"
 """`Notice.did` of a synthesis that handled facts and wrote no line, and of an extraction without a fact."""

@@ -20,8 +20,10 @@ from tacitd.files.operations import Operation, PutLine, SwapLine, TakeLine
 from tacitd.handler import Decided, Decision, StoredItem, Tools
 from tacitd.work.commit_rows import read_all_commits
 from tacitd_handlers.learning.fact_marks import read_marks
+from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.handler import MIRROR, LearningHandler
-from tacitd_handlers.learning.headings import heading_for
+from tacitd_handlers.learning.headings import group_of
+from tacitd_handlers.learning.inherited_origins import REVIEW_EDIT, find_origin
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.line_items import find_refusals, list_project
 from tacitd_handlers.learning.offer_items import decide_offer
@@ -35,8 +37,6 @@ from tacitd_handlers.learning.person_decisions import (
 )
 from tacitd_handlers.learning.project_files import find_root_file, title_for
 from tacitd_handlers.learning.refusals import shorten_message
-from tacitd_handlers.learning.stage2.inherited_origins import REVIEW_EDIT, find_origin
-from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.equality import same_fact
 
 LINE_KINDS = ("line", "withheld line", "refused fact", "refused line")
@@ -143,7 +143,7 @@ class _LineDecision:
             raise FileRefusedError(
                 f"{self._project.root} is excluded", f"`tacitd exclude --undo {self._project.root}`"
             )
-        heading = heading_for("", text)
+        heading = group_of(text)
         path = self._path
         if self._place == LEARNED:
             local = self._tools.write_mode(self._project) == "local"

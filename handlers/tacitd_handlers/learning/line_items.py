@@ -13,6 +13,7 @@ from typing import Any
 from tacitd.files.log import BLANK
 from tacitd.handler import StoredItem
 from tacitd.state.paths import state_dir
+from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.offer_items import list_offers
 from tacitd_handlers.learning.person_decisions import (
@@ -24,7 +25,6 @@ from tacitd_handlers.learning.person_decisions import (
 )
 from tacitd_handlers.learning.refusals import make_refusal_id
 from tacitd_handlers.learning.rule_life import PROPOSAL, is_flagged
-from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import text_of
 from tacitd_handlers.shared.decay import DAY

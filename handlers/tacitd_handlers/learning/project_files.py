@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,6 +16,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.disk import RealDisk
+from tacitd.files.transaction import History
 from tacitd.files.write_checks import (
     refuse_aliased,
     refuse_git_directory,
@@ -23,122 +24,20 @@ from tacitd.files.write_checks import (
     refuse_link_text,
 )
 from tacitd.text.markdown import lines_of, put_line
-from tacitd_handlers.learning.safe_read import read_plain_bytes, resolve_links
-from tacitd_handlers.learning.stage2.project_view import (
+from tacitd.text.markdown_text import normalise_heading
+from tacitd_handlers.learning.folders import (
     AGENTS,
     LEARNED,
     ROOT_FILES,
     RULES,
     VENDORED,
-    FolderKind,
-    ProjectView,
     is_internal,
 )
+from tacitd_handlers.learning.safe_read import read_plain_bytes, resolve_links
 from tacitd_handlers.learning.statements import known_lines
 from tacitd_handlers.learning.store import text_of
 from tacitd_handlers.learning.tombstones import GitView
 
-_SPELLINGS = {
-    word.casefold(): word
-    for word in [
-        "AI",
-        "API",
-        "APIs",
-        "AST",
-        "AWS",
-        "CD",
-        "CI",
-        "CLI",
-        "CMS",
-        "CPU",
-        "CRM",
-        "CSS",
-        "CSV",
-        "DB",
-        "DNS",
-        "DSL",
-        "DTO",
-        "E2E",
-        "ETL",
-        "FAQ",
-        "FTP",
-        "GCP",
-        "GPU",
-        "GraphQL",
-        "gRPC",
-        "GUI",
-        "HTML",
-        "HTTP",
-        "HTTPS",
-        "I18n",
-        "IAM",
-        "IDE",
-        "iOS",
-        "IO",
-        "IoT",
-        "IP",
-        "JS",
-        "JSON",
-        "JWT",
-        "KPI",
-        "L10n",
-        "LLM",
-        "macOS",
-        "MCP",
-        "ML",
-        "MySQL",
-        "NLP",
-        "OAuth",
-        "OIDC",
-        "ORM",
-        "OS",
-        "PDF",
-        "PHP",
-        "PR",
-        "PostgreSQL",
-        "QA",
-        "RAG",
-        "README",
-        "REST",
-        "RPC",
-        "S3",
-        "SaaS",
-        "SDK",
-        "SEO",
-        "SMS",
-        "SMTP",
-        "SQL",
-        "SQLite",
-        "SSH",
-        "SSL",
-        "SSO",
-        "SVG",
-        "TCP",
-        "TLS",
-        "TS",
-        "TTL",
-        "TUI",
-        "TypeScript",
-        "UDP",
-        "UI",
-        "URL",
-        "URLs",
-        "UX",
-        "VM",
-        "VPN",
-        "WebSocket",
-        "WebSockets",
-        "XML",
-        "YAML",
-        "GitHub",
-        "GitLab",
-        "JavaScript",
-        "DevOps",
-        "k8s",
-        "PostCSS",
-    ]
-}
-"""Words that are not written with one capital."""
 READ_LIMIT = 4 << 20
 """Maximum size in bytes of a Markdown file that is read. A longer one is not a list of preferences."""
 
@@ -154,47 +53,32 @@ def is_tracked_source(project: Project, path: Path) -> bool:
     return project.git and file.is_relative_to(root) and git.read_index_mode(root, file) != ""
 
 
-def folder_kind(project: Project, folder: str, *, local: bool = False) -> FolderKind:
-    """Return what a folder is (SPEC S-24). `folder` is relative to the project and has no `..`.
+def may_have_agents(project: Project, folder: str, *, local: bool = False) -> bool:
+    """Whether a line may be put into a folder's AGENTS.md (SPEC S-24). `folder` is relative to the project and has no `..`.
 
-    A link to the root, and a folder whose AGENTS.md is a link to the root's AGENTS.md or LEARNED.md, count as missing,
-    because the root's AGENTS.md belongs to the user.
+    Not if it or the file leads out of the project, into version control or the client's directory, or to the root's AGENTS.md or
+    LEARNED.md, which are the person's; if it is vendored, ignored by git or a submodule; or if git tracks the file and the project
+    is `local`.
     """
     root, place = resolve_links(project.root), resolve_links(project.root / folder)
     file = resolve_links(project.root / folder / AGENTS)
     if not place.is_relative_to(root) or not file.is_relative_to(root):
-        return "outside"
+        return False
     if (
         not place.is_dir()
         or place == root
         or file in (resolve_links(root / AGENTS), resolve_links(root / LEARNED))
     ):
-        return "missing"
+        return False
     below = (*place.relative_to(root).parts, *file.relative_to(root).parts)
-    if any(is_internal(part) for part in below):
-        return "internal"
-    if any(part.casefold() in VENDORED for part in below):
-        return "vendored"
+    if any(is_internal(part) or part.casefold() in VENDORED for part in (*below, *folder.split("/"))):
+        return False
     parents = [p for p in (place, *place.parents) if p.is_relative_to(root) and p != root]
     if any((p / ".git").exists() for p in parents):
-        return "submodule"
+        return False
     if project.git and git.is_ignored(project.root, project.root / folder):
-        return "ignored"
-    return "tracked" if local and is_tracked_source(project, project.root / folder / AGENTS) else "folder"
-
-
-def view_project(
-    project: Project, closed: Mapping[str, str] | None = None, *, local: bool = False
-) -> ProjectView:
-    """Return the view of the project's folders that `stage2.place` uses.
-
-    `closed`: folders whose AGENTS.md cannot be edited now. They count as missing, so their lines go into LEARNED.md.
-    """
-    unavailable = closed or {}
-    return ProjectView(
-        lambda folder: "missing" if folder in unavailable else folder_kind(project, folder, local=local),
-        find_root_file(project, local=local),
-    )
+        return False
+    return not (local and is_tracked_source(project, project.root / folder / AGENTS))
 
 
 def open_folders(project: Project, folders: Iterable[str], *, local: bool = False) -> list[str]:
@@ -205,9 +89,7 @@ def open_folders(project: Project, folders: Iterable[str], *, local: bool = Fals
     plain = [
         f for f in folders if f and not f.startswith("/") and ".." not in f.split("/") and f.isprintable()
     ]
-    return [
-        folder for folder in dict.fromkeys(plain) if folder_kind(project, folder, local=local) == "folder"
-    ]
+    return [folder for folder in dict.fromkeys(plain) if may_have_agents(project, folder, local=local)]
 
 
 class SharedFile(Struct, frozen=True):
@@ -326,6 +208,18 @@ def git_view(project: Project, name: str, data: bytes | None, head_then: str | N
     )
 
 
+def find_own_section(project: Project, path: Path, line: str, history: History) -> str:
+    """The heading above a line if tacitd made it, so that it goes with the section's last line; otherwise ""."""
+    made = {
+        normalise_heading(effect.heading)
+        for done in history.list_transactions(project.root)
+        for operation, effect in zip(done.operations, done.effects, strict=True)
+        if operation.path == path and effect.did == "put" and effect.heading
+    }
+    found = [heading for heading, text in lines_of(read_shared(path, project.root).data) if text == line]
+    return next((heading for heading in found if normalise_heading(heading) in made), "")
+
+
 def title_for(name: str) -> str:
     """The title of a file that tacitd creates, such as `Learning Module` for `src/learning/AGENTS.md` (seed 003)."""
     if name in ROOT_FILES:
@@ -334,7 +228,7 @@ def title_for(name: str) -> str:
 
 
 def name_folder(folder: str) -> str:
-    """The name of a folder as people write it: `User API` for `user_api`, `GraphQL Client` for `graphqlClient`."""
+    """The name of a folder as people write it: `User Api` for `user_api`, `Graphql Client` for `graphqlClient`."""
     # Claude Code would treat `@` as an import when it loads the file.
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|[\s_.@-]+", " ", folder).split()
-    return " ".join(_SPELLINGS.get(word.casefold(), word[:1].upper() + word[1:]) for word in words)
+    return " ".join(word[:1].upper() + word[1:] for word in words)

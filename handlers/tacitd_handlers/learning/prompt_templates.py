@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from itertools import repeat
 from typing import Literal
 
 from msgspec import Struct
@@ -28,25 +27,20 @@ PromptName = Literal["extraction", "synthesis", "summary"]
 
 PLACEHOLDERS: Mapping[PromptName, frozenset[str]] = {
     "extraction": frozenset({"known_facts_summary", "user_message"}),
-    "synthesis": frozenset({"folders_context", "learned_md_content", "raw_facts", "repeated_corrections"}),
+    "synthesis": frozenset({"folders_context", "learned_md_content", "raw_facts"}),
     "summary": frozenset({"directive_contents"}),
 }
 LITERALS: Mapping[PromptName, frozenset[str]] = {
     "extraction": frozenset(),
-    "synthesis": frozenset({"relative_path", "folder"}),
+    "synthesis": frozenset({"folder"}),
     "summary": frozenset(),
 }
 SYNTHESIS_PROMPT = "learning:synthesis"
 """The name of Stage 2's prompt in `Plugin.prompt_extensions`."""
-_ANSWER_KEYS = ("FILE:", "FACT:", "FROM:", "SECTION:", "REPLACES:")
 _NOTHING = "(none)"
 _MERGE = """
-{file} has {count} learned lines; it may have {limit}. Merge existing lines in it that belong together, and repeat REPLACES for
-each line whose place a merged line takes:
-FILE: {file}
-FACT: the merged line
-REPLACES: the first existing line
-REPLACES: the second existing line
+{file} has {count} learned lines; it may have {limit}. Merge L lines of it that belong together: FACT is the merged line, REPLACES names
+the two lines whose place it takes, and FROM is left out.
 """
 
 
@@ -92,23 +86,19 @@ def number_known(summary: str) -> tuple[str, tuple[str, ...]]:
 
 
 def synthesis_prompt(
-    folders: Sequence[str],
-    learned: Mapping[str, str],
-    facts: Mapping[int, str],
-    repeated: Sequence[str],
+    files: Sequence[str],
+    lines: Sequence[str],
+    facts: Sequence[str],
     crowded: Mapping[str, tuple[int, int]] | None = None,
 ) -> str:
-    """Return the prompt of Stage 2 (SPEC S-36).
+    """Return the prompt of a synthesis (SPEC S-36). `lines`, `facts`: as they are numbered, see `numbered`.
 
-    `learned`: the texts of LEARNED.md and of the folders' AGENTS.md, by path relative to the project. `facts`: by number.
-    `repeated`: how often facts and lines were said, such as `said 3 times in 2 sessions: Use pnpm`. `crowded`: files with too
-    many lines, with the number and the limit; the model is asked to merge some (S-54).
+    `crowded`: files with too many lines, with the number and the limit; the model is asked to merge some (S-54).
     """
     values = {
-        "folders_context": _fenced_lines(folders),
-        "learned_md_content": _documents(learned),
-        "raw_facts": _fenced_lines(facts.values(), [f"{number}." for number in facts]),
-        "repeated_corrections": _fenced_lines(repeated),
+        "folders_context": _fenced(files),
+        "learned_md_content": _fenced(lines),
+        "raw_facts": _fenced(facts),
     }
     asked = "".join(
         _MERGE.format(file=redact_secrets(name)[0], count=count, limit=limit)
@@ -143,7 +133,7 @@ def sentences_of(lines: Iterable[str]) -> tuple[str, ...]:
 
 def _is_instruction(name: PromptName, line: str) -> bool:
     asked = PLACEHOLDERS[name] & set(PLACEHOLDER.findall(line))
-    return not asked and not line.startswith((*_ANSWER_KEYS, "{"))
+    return not asked and not line.startswith("{")
 
 
 def _filled(name: PromptName, values: Mapping[str, str]) -> str:
@@ -156,12 +146,9 @@ def _numbered(number: int, message: PromptMessage) -> str:
     return f"Message {number}\n{before}What the person wrote:\n{fence_text(text)}"
 
 
-def _fenced_lines(lines: Iterable[str], marks: Iterable[str] = repeat("-")) -> str:
-    """The lines in a fence, each with its mark before it. A newline in a line is folded, so it begins no line."""
-    text = "\n".join(
-        f"{mark} {redact_secrets(' '.join(line.split()))[0]}"
-        for mark, line in zip(marks, lines, strict=False)
-    )
+def _fenced(lines: Iterable[str]) -> str:
+    """The lines in a fence. A newline in a line is folded, so it begins no line."""
+    text = "\n".join(redact_secrets(" ".join(line.split()))[0] for line in lines)
     return fence_text(text) if text else _NOTHING
 
 

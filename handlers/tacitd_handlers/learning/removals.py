@@ -15,8 +15,8 @@ from tacitd.events import Project
 from tacitd.files.git import read_head
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import UNDONE
+from tacitd_handlers.learning.inherited_origins import is_by_person
 from tacitd_handlers.learning.project_files import git_view, read_shared
-from tacitd_handlers.learning.stage2.inherited_origins import is_by_person
 from tacitd_handlers.learning.state import LearningState, LineSnapshot
 from tacitd_handlers.learning.tombstones import judge_removals
 from tacitd_handlers.shared.equality import find_equal

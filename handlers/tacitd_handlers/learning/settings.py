@@ -1,4 +1,4 @@
-"""The learning plugin's sections of the configuration: `extraction`, `synthesis` and `learning`."""
+"""The learning plugin's sections of the configuration: `extraction` and `learning`."""
 
 from __future__ import annotations
 
@@ -38,19 +38,6 @@ def choose_gather(settings: Mapping[str, Any]) -> Gather:
     return Gather(quiet=extraction.settle, prompts=extraction.max_prompts, bytes=extraction.max_bytes)
 
 
-class SynthesisSettings(BaseModel):
-    """`synthesis`: how facts are written as lines."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    tries: int = Field(
-        default=5,
-        ge=1,
-        le=20,
-        description="After this many unusable answers in a row, the facts are put aside.",
-    )
-
-
 class LearningSettings(BaseModel):
     """`learning`: how many learned lines a file has."""
 
@@ -60,8 +47,7 @@ class LearningSettings(BaseModel):
         default=150,
         ge=10,
         le=2000,
-        description="Learned lines in `LEARNED.md`. Past it, synthesis is asked to merge lines, and then the least confirmed ones go to the "
-        "archive (`tacitd learned --archived`): never a prohibition, a line said twice, or one of the last 30 days.",
+        description="Learned lines in `LEARNED.md`. Past it, synthesis is asked to merge lines, and `status` says so.",
     )
     max_module_lines: int = Field(
         default=50, ge=10, le=2000, description="The same for the `AGENTS.md` of a folder."

@@ -9,10 +9,11 @@ The data of a commit depends on its `kind`:
                `refused`: number of texts of the answer that were not stored
     skipped    prompts that were not put to the model: `seen` (number), `why`
     synthesis  batches that were written as lines: `batches`, `lines` (number), `put`, `swapped` (new to old), `again`,
-               `corrected_again` and `sessions` of the latter, `origins` (line to its origin, see `stage2/line_origins`),
+               `corrected_again` and `sessions` of the latter, `origins` (line to its origin, see `synthesize`),
                `left_out_facts` and `used` (facts without a line, and such ones that now have one), `reworded` (lines that
                were to be reworded), `conflicts` (line to file and text of the user's line that it contradicts),
-               `merged` (line to the line that took its place), `archived` (line to its file),
+               `merged` (line to the line that took its place), `waits` (facts that wait for the next synthesis, each as a
+               batch: `id`, `session`, `prompts`, `new`, `marks`, `folders`),
                `withheld`, `look` (as tombstone), `files` (line to file), `usd` (all calls that led to it), `from` (number
                of prompts); `no_line`: why no line was written; `read`: claimed files that grew meanwhile, with the byte
                offset up to which they are handled
@@ -40,9 +41,9 @@ from tacitd.handler import Commit
 from tacitd.text.hashes import blake2b
 from tacitd_handlers.learning.confidence import LineConfidence, add_confidence, record_sighting
 from tacitd_handlers.learning.fact_marks import FactMark, read_marks
+from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.person_decisions import LineDecisions, make_line_id
 from tacitd_handlers.learning.rule_life import RuleLife, begin_rule, correct_rule, is_flagged, list_unheeded
-from tacitd_handlers.learning.stage2.project_view import LEARNED
 from tacitd_handlers.shared.equality import find_equal, normalise_text
 from tacitd_handlers.shared.line_table import LineTable
 
@@ -151,16 +152,10 @@ class LearningState(Struct):
     skipped: Counter[str] = field(default_factory=Counter)
     left_out: dict[Path, dict[str, LeftOutFact]] = field(default_factory=dict)
     """Facts from which no line was made, by `digest_normal`, the oldest first."""
-    repeated: dict[Path, set[str]] = field(default_factory=dict)
-    """Lines that were said again since the last synthesis."""
     reworded: dict[Path, set[str]] = field(default_factory=dict)
     """Lines that were reworded as a rule, or that synthesis was asked to reword. It is not asked again."""
     conflicts: dict[Path, dict[str, tuple[str, str]]] = field(default_factory=dict)
     """Lines of ours that contradict a line of the user's, with the file and text of the latter."""
-
-    archived: dict[Path, LineTable[tuple[str, float]]] = field(default_factory=dict)
-    """Lines that were moved to the archive, with their file and the time (seconds since 1970, UTC)."""
-
     normals: dict[str, str] = field(default_factory=dict)
     """By line: a digest that lines which say the same share, for those that were asked about."""
 
@@ -240,6 +235,8 @@ class LearningState(Struct):
         data = commit.data
         root = Path(data["project"])
         typed = self._find_times(root, data.get("batches", ()))
+        for one in data.get("waits", ()):
+            self._keep_waiting(root, one, commit.at, typed)
         for id in data.get("batches", ()):
             self.synthesised[id] = None
             self.judged.get(root, {}).pop(id, None)
@@ -252,13 +249,11 @@ class LearningState(Struct):
             )
         confidences = self.line_confidences.setdefault(root, LineTable())
         swapped = data.get("swapped", {})
-        self.repeated.pop(root, None)
         self._repeat(root, data, commit.at, tuple(map(str, data.get("sessions", ()))))
         reworded = self.reworded.setdefault(root, set())
-        archived = self.archived.setdefault(root, LineTable())
         reworded.update(map(str, data.get("reworded", ())))
         for line in data.get("put", ()):
-            old = swapped.get(line) or archived.find_equal(line) or line
+            old = swapped.get(line) or line
             # A line that replaces another one continues with its confidence.
             confidences[line] = _count_origin(
                 confidences.pop(old, None), commit.at, data.get("origins", {}).get(line, {})
@@ -270,7 +265,6 @@ class LearningState(Struct):
             self.rule_lives.get(root, {}).pop(old, None)
             if (other := confidences.pop(old, None)) is not None and line in confidences:
                 confidences[line] = add_confidence(confidences[line], other)
-        self._fold_archived(root, data, commit.at)
         self._fold_left_out(root, data, commit.at)
         self.conflicts.setdefault(root, {}).update(
             {
@@ -281,15 +275,6 @@ class LearningState(Struct):
         self.withheld.setdefault(root, {}).update(data.get("withheld", {}))
         if data.get("look"):
             self._fold_tombstones(data["look"])
-
-    def _fold_archived(self, root: Path, data: Mapping[str, Any], at: float) -> None:
-        archived = self.archived.setdefault(root, LineTable())
-        for line in data.get("put", ()):
-            if (found := archived.find_equal(line)) is not None:
-                del archived[found]
-        for line, file in data.get("archived", {}).items():
-            archived[str(line)] = (str(file), at)
-            self.rule_lives.get(root, {}).pop(str(line), None)
 
     def _fold_aside(self, data: Mapping[str, Any]) -> None:
         root = Path(data["project"])
@@ -327,7 +312,6 @@ class LearningState(Struct):
                 confidences[known] = record_sighting(
                     confidences[known], at, sessions[-1] if sessions else "", corrected=line in corrected
                 )
-                self.repeated.setdefault(root, set()).add(known)
                 lives = self.rule_lives.get(root, {})
                 if line in corrected and known in lives:
                     lives[known] = correct_rule(lives[known], at)
@@ -373,6 +357,27 @@ class LearningState(Struct):
         }
         found = {root: list_unheeded(lives) for root, lives in flagged.items()}
         return {root: lines for root, lines in found.items() if lines}
+
+    def _keep_waiting(
+        self, root: Path, batch: Mapping[str, Any], at: float, typed: Mapping[str, float]
+    ) -> None:
+        """Add facts that wait for the next synthesis."""
+        facts = tuple(map(_check_text, batch["new"]))
+        prompts = tuple(map(str, batch["prompts"]))
+        times = tuple(typed.get(id) for id in prompts)
+        marks = read_marks(batch.get("marks"), len(facts))
+        made = Extracted(
+            str(batch["id"]),
+            at,
+            root,
+            str(batch["session"]),
+            prompts,
+            facts,
+            tuple(batch["folders"]),
+            marks=marks,
+            times=times,
+        )
+        self.waiting.setdefault(root, {})[made.id] = made
 
     def _fold_left_out(self, root: Path, data: Mapping[str, Any], at: float) -> None:
         kept = self.left_out.setdefault(root, {})

@@ -58,10 +58,8 @@ class _StoredState(msgspec.Struct):
     asked_since_fact: int = 0
     skipped: dict[str, int] = {}
     left_out: dict[str, dict[str, LeftOutFact]] = {}
-    repeated: dict[str, set[str]] = {}
     reworded: dict[str, set[str]] = {}
     conflicts: dict[str, dict[str, tuple[str, str]]] = {}
-    archived: dict[str, dict[str, tuple[str, float]]] = {}
     normals: dict[str, str] = {}
     form: int = 0
     """`equality.FORM` of the normals."""
@@ -89,7 +87,6 @@ def decode_state(data: Mapping[str, Any]) -> LearningState:
         normals=stored.normals if stored.form == FORM else {},
     )
     state.line_confidences = _make_tables(stored.line_confidences)
-    state.archived = _make_tables(stored.archived)
     state.left_out = {
         root: {_digest_key(key if stored.form == FORM else "", one.text): one for key, one in facts.items()}
         for root, facts in state.left_out.items()
@@ -109,7 +106,6 @@ _BY_PROJECT = (
     "judged",
     "unreadable_batches",
     "left_out",
-    "repeated",
     "reworded",
     "conflicts",
 )
@@ -198,8 +194,7 @@ def fold_commits(
             OverflowError,
         ) as error:  # a newer version's, or damaged
             on_unread(commit, error)
-    for tables in (state.archived, state.line_confidences):
-        for table in tables.values():
-            table.drop_index()
+    for table in state.line_confidences.values():
+        table.drop_index()
     forget_words()
     return state

@@ -22,6 +22,7 @@ from tacitd.files.disk import Disk, RealDisk, make_dirs
 from tacitd.files.log import Log
 from tacitd.files.rename import remove_files, rename_file
 from tacitd.files.replaced import replace_file
+from tacitd_handlers.learning.folders import is_internal
 from tacitd_handlers.learning.raw_facts import (
     RawFile,
     encode_raw_line,
@@ -29,7 +30,6 @@ from tacitd_handlers.learning.raw_facts import (
     parse_raw_file,
 )
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
-from tacitd_handlers.learning.stage2.project_view import is_internal
 from tacitd_handlers.learning.state import Extracted
 
 RAW = "learning-raw.jsonl"

@@ -1,13 +1,14 @@
 """Checks that every answer of the model goes through before it is parsed: refusals, NONE, echoes, marks.
 
-An answer is untrusted. What an answer contains is parsed in the modules that ask: learning's `stage1/parse.py`,
-`stage2/parse.py` and `summary`.
+An answer is untrusted. What an answer contains is parsed in the modules that ask: learning's `heard`, `proposals` and `summary`.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
 
@@ -49,6 +50,23 @@ _REFUSAL = compile_lazily(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+
+
+_OBJECT = compile_lazily(r"(?:^[ \t>*•`-]*|[\[,][ \t\n]*)(?=\{)", re.MULTILINE)
+"""Where an object begins: on its line, or as an item of a list."""
+
+
+def list_objects(answer: str) -> Iterator[Any]:
+    """Yield the JSON objects of an answer, one a line, in a list or on several lines; None for one that is broken."""
+    end = 0
+    for found in _OBJECT.finditer(answer):
+        if found.end() < end:
+            continue
+        try:
+            value, end = json.JSONDecoder().raw_decode(answer, found.end())
+        except (ValueError, RecursionError):
+            value, end = None, found.end() + 1
+        yield value
 
 
 def strip_marks(line: str) -> str:

@@ -86,6 +86,12 @@ _NOT = compile_lazily(
     r"|ない|ません|ずに|不|别|勿|没",
     re.IGNORECASE,
 )
+_EXCEPT = compile_lazily(
+    r"\b(?:unless|except\w*|apart from|other than|only|ausser\w*|es sei denn|nur|sauf|excepté|à moins|seulement|salvo|excepto|a menos|"
+    r"sólo|solo|tranne|кроме|если не|только|behalve|tenzij)\b|以外|だけ|除|只",
+    re.IGNORECASE,
+)
+"""What limits a statement."""
 _NOTHING_NEGATED = compile_lazily(
     r"^\W*(?:no|nope|nein|ne|nee|non|нет)\b\s*[,.!:;–—-]|\b(?:don'?t|do not|never) forget\b", re.IGNORECASE
 )
@@ -214,6 +220,22 @@ def word_line(line: str, sources: Sources) -> Refused | None:
     return Refused(added, waits=True) if added else None
 
 
+def find_loss(line: str, source: str, at: float | None = None, others: Sequence[str] = ()) -> Refused | None:
+    """Return what a line leaves out of the one fact that it is made of: a number or a name, or an exception; None if it does not.
+
+    What stands behind a negation may go: "5 minutes, not 15 any more" is "5 minutes". `at`: see `Sources`.
+    `others`: further lines that the fact was divided into; what is in one of them is not left out.
+    """
+    squashed, rest = _squash(" ".join((line, *others))), _without_dates(source, at)
+    for part in _list_negated(_plain(rest)):
+        rest = re.sub(re.escape(part), " ", rest, flags=re.IGNORECASE)
+    lost = [sign for sign in _signs(rest) if _squash(sign) not in squashed]
+    if lost:
+        return Refused(f"it leaves out {lost[0].strip('`.,;:()')}")
+    exceptions = len(_EXCEPT.findall(_plain(source))) - len(_EXCEPT.findall(_plain(line)))
+    return Refused("it leaves out an exception") if exceptions > 0 else None
+
+
 def word_value(value: str, sources: Sources) -> Refused | None:
     """Return why no single one of the sources supports a value; None if one does."""
     found = [word_line(value, Sources((text,), sources.context, sources.at)) for text in sources.texts]
@@ -251,6 +273,14 @@ def reverses(text: str, source: str) -> bool:
     both = _stems(text) & _stems(source)
     own, theirs = _negated(text) & both, _negated(source) & both
     return bool(own - theirs and theirs - own)
+
+
+def share_subject(one: str, other: str) -> bool:
+    """Whether two lines are about the same: a name or a word with a meaning is in both."""
+    if _CJK.search(one) and _CJK.search(other):
+        return bool(_pairs(one) & _pairs(other))
+    theirs = _stems(other)
+    return any(_is_one(word, each) for word in _stems(one) for each in theirs)
 
 
 def stands_alone(sentence: str) -> bool:
@@ -414,8 +444,12 @@ def _negated(text: str) -> frozenset[str]:
     """The beginnings of the words that stand behind a negation. In Chinese and Japanese it stands behind them: they are left out."""
     plain = _CJK_RUN.sub(" ", _NOTHING_NEGATED.sub("", _plain(text)))
     found: set[str] = set()
-    for negation in _NOT.finditer(plain):
-        rest = _CLAUSE_END.split(plain[negation.end() :], maxsplit=1)[0]
+    for rest in _list_negated(plain):
         words = [word for word in _WORD.findall(rest) if word not in _STOP_WORDS]
         found |= {word[:_STEM] for word in words[:_BEHIND]}
     return frozenset(found)
+
+
+def _list_negated(plain: str) -> list[str]:
+    """What stands behind each negation, to the end of its clause."""
+    return [_CLAUSE_END.split(plain[found.end() :], maxsplit=1)[0] for found in _NOT.finditer(plain)]

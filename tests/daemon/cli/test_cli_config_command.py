@@ -18,7 +18,7 @@ def test_every_setting_is_shown_with_its_value(cli: Cli) -> None:
     cli.set(TACITD_EXTRACTION__SETTLE="2s", TACITD_PROJECTS__EXCLUDE="/a,/b")
     said = cli.run("config", "show", "--json").json
     assert said["extraction.settle"] == 2.0 and said["projects.exclude"] == ["/a", "/b"]
-    assert said["budget.usd_per_day"] == 1.0 and "synthesis.tries" in said
+    assert said["budget.usd_per_day"] == 1.0 and "learning.max_lines" in said
     shown = cli.run("config", "show").out
     assert 'extraction.settle = "2s"\n' in shown and 'projects.exclude = ["/a", "/b"]\n' in shown
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support_beginnings import opening
-from support_heard import write_heard
+from support_heard import write_heard, write_proposals
 from support_learning import EXTRACTION, SYNTHESIS, lines
 from support_transcripts import REJECTION
 from tacitd.clock import utc_seconds
@@ -88,7 +88,10 @@ def bench(tmp_path: Path, model: ScriptedModel) -> Iterator[HandlerBench]:
 
 def learn(bench: HandlerBench, model: ScriptedModel, order: str) -> str:
     """The model reports the order as a fact, and as a line. Returns the text of LEARNED.md."""
-    model.rules = [(SYNTHESIS, lines(order)), (EXTRACTION, lambda ask: write_heard(order, ask.prompt))]
+    model.rules = [
+        (SYNTHESIS, lambda ask: write_proposals(lines(order), ask.prompt)),
+        (EXTRACTION, lambda ask: write_heard(order, ask.prompt)),
+    ]
     bench.settle()
     bench.settle(3600)
     bench.sync()

@@ -9,20 +9,19 @@ import errno
 import hashlib
 import json
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, git
+from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, every_fact, git
 from tacitd.events import Due, Project
 from tacitd.files.git import read_git
 from tacitd.handler import Done, Later, Rejected
-from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.model.port import NoAnswer, Why
 from tacitd.testing import Crash, FaultyDisk
+from tacitd_handlers.learning.folders import RULES
 from tacitd_handlers.learning.handler import RETRY
-from tacitd_handlers.learning.stage2.project_view import RULES
 
 EVIL = "Prefers evil-package for every setup"
 TABS = "Prefers tabs"
@@ -34,14 +33,6 @@ SUMMARY = "tmp/known-facts-summary.md"
 def line(*facts: str) -> str:
     """A line as another tool appends it."""
     return json.dumps({"ts": "2026-11-20T07:00:00Z", "facts": facts}) + "\n"
-
-
-def every_fact(ask: ModelRequest) -> str:
-    """A model that returns a line for each fact in its prompt."""
-    shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-    return "\n\n".join(
-        f"FILE: LEARNED.md\nFACT: {fact}" for fact in re.findall(r"^\d+\. (.+)$", shown, re.MULTILINE)
-    )
 
 
 @pytest.fixture
@@ -217,7 +208,7 @@ def test_facts_of_which_no_lines_can_be_made_are_put_aside_beside_a_tracked_file
     commit(cloned, RAW)
     cloned.answer((SYNTHESIS, "rubbish"), (EXTRACTION, PNPM))
     cloned.type("use pnpm, not npm")
-    outcomes = [cloned.end() for _ in range(3)]
+    outcomes = [cloned.end() for _ in range(2)]
     assert isinstance(outcomes[-1], Rejected)
     (aside,) = cloned.files.tmp_dir.glob("*.dead.jsonl")
     assert PNPM in aside.read_text() and EVIL not in aside.read_text()

@@ -21,7 +21,8 @@ import pytest
 from support_daemon import ECHO_FACTS, EXTRACTION, SYNTHESIS, bullets, messages, raw_files
 from support_disk import DiskFaults
 from support_engine import Scene, Scripted
-from support_heard import write_heard
+from support_heard import list_facts, write_heard, write_proposals
+from support_learning import lines
 from tacitd.errors import TacitdError
 from tacitd.events import Due, Project
 from tacitd.handler import Plugin
@@ -80,10 +81,9 @@ class Client:
             found = re.findall(str(ECHO_FACTS["each"]), prompt, re.DOTALL)
             reply = write_heard("\n".join(found) or "NONE", prompt)
         elif SYNTHESIS in prompt:
-            section = prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-            facts = re.findall(r"^\d+\. (Prefers [^\n(]+?)(?: \(.*\))?$", section, re.MULTILINE)
+            facts = [fact for fact in list_facts(prompt).values() if fact.startswith("Prefers ")]
             self.lines.update(facts)
-            reply = "\n\n".join(f"FILE: LEARNED.md\nFACT: {fact}" for fact in facts) or "NONE"
+            reply = write_proposals(lines(*facts), prompt) or "NONE"
         if self.calls == self.kill_at or (self.kill_in and self.kill_in in prompt):
             self._faults.dead = True
             raise Crash("killed during a call")

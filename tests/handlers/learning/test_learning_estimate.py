@@ -14,8 +14,8 @@ from tacitd.events import Prompt, Record
 from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
+from tacitd_handlers.learning.numbered import NumberedFact, split_facts
 from tacitd_handlers.learning.stage1.gather import gather_prompts
-from tacitd_handlers.learning.stage2.pending_facts import split_portions
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
@@ -56,7 +56,7 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
     facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
-    assert answers + len(list(split_portions(facts))) <= said.calls
+    assert answers + len(list(split_facts([NumberedFact(fact, (fact,)) for fact in facts]))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:

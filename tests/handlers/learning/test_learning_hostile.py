@@ -13,12 +13,14 @@ from tacitd.handler import Done
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.port import ModelRequest
 from tacitd.text.sanitize import sanitize_text
+from tacitd_handlers.learning.ask_synthesis import PROMPT_LIMIT
 from tacitd_handlers.learning.heard import Heard, HeardAnswer, parse_heard
+from tacitd_handlers.learning.numbered import Numbered, NumberedFact
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
+from tacitd_handlers.learning.proposals import Proposals, parse_proposals
 from tacitd_handlers.learning.raw_facts import parse_raw_file
 from tacitd_handlers.learning.settings import ExtractionSettings
 from tacitd_handlers.learning.stage1.run import EXTRACTION_PROMPT
-from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.shared.answer_screening import Unusable
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.prompt_extensions import list_additions, load_extensions
@@ -31,6 +33,14 @@ LOGIN = "word " * 26 + f"postgres://user:{PASSWORD}@host/db"
 """The cut at 300 characters falls into the password."""
 
 
+NUMBERED = Numbered({1: NumberedFact(PNPM, (PNPM,))}, {}, ("LEARNED.md",))
+
+
+def propose(text: str) -> str:
+    """A line of the second call's answer, which is made of the first fact."""
+    return json.dumps({"FILE": "LEARNED.md", "FACT": text, "FROM": [1]})
+
+
 def say(fact: str) -> str:
     """A line of the first call's answer."""
     return json.dumps({"message": 1, "words": "x", "fact": fact})
@@ -41,7 +51,7 @@ def test_what_stands_around_the_prompt_is_an_echo_too(echo: str) -> None:
     """S-35: the marker of our own calls and the system prompt are not facts."""
     for text in (echo, f"- {echo.upper()}\nPrefers tabs"):
         assert isinstance(parse_heard(f"{text}\n{say(PNPM)}"), Unusable)
-        assert isinstance(parse_plan(f"FILE: LEARNED.md\nFACT: {text}"), Unusable)
+        assert isinstance(parse_proposals(propose(text), NUMBERED), Unusable)
     assert isinstance(parse_heard(say(echo), f"I typed: {echo}"), HeardAnswer)
 
 
@@ -53,10 +63,10 @@ def test_what_extensions_ask_is_an_echo_too(bench: Bench) -> None:
         assert long
         for line in long:
             assert isinstance(parse_heard(f"{say(PNPM)}\n* {line.strip('- ')}", "", asked), Unusable), line
-            assert isinstance(parse_plan(f"FILE: LEARNED.md\nFACT: {line}", (), asked), Unusable), line
+            assert isinstance(parse_proposals(propose(line), NUMBERED, asked), Unusable), line
     in_force = ["- 001 WHEN a test is flaky -> DO find the cause -> BECAUSE it comes back"]
-    said = "FILE: LEARNED.md\nFACT: When a test is flaky, find the cause"
-    assert isinstance(parse_plan(said, (), in_force), SynthesisPlan)
+    said = propose("When a test is flaky, find the cause")
+    assert isinstance(parse_proposals(said, NUMBERED, in_force), Proposals)
 
 
 def test_an_echo_of_an_extension_is_asked_again(bench: Bench) -> None:
@@ -115,12 +125,15 @@ def test_many_long_files_do_not_make_the_prompt_too_long(bench: Bench) -> None:
     """RELIABILITY 16, SPEC S-23: the prompt stays below the client's limit; otherwise good facts would be put aside."""
     folders = [f"part{number}" for number in range(9)]
     for folder in folders:
-        bench.put(f"{folder}/AGENTS.md", f"# {folder}\n" + f"- {'日本語の行' * 30}\n" * 500)
+        bench.put(
+            f"{folder}/AGENTS.md",
+            f"# {folder}\n" + "".join(f"- {'日本語の行' * 30} {n}\n" for n in range(500)),
+        )
     bench.put("tmp/learning-raw.jsonl", json.dumps({"facts": [PNPM], "folders": folders}) + "\n")
     bench.put("LEARNED.md", "# Learned Preferences\n\n## Coding\n- The first file is shown\n")
     bench.due("synthesize", bench.project)
     (prompt,) = bench.asked(SYNTHESIS)
-    assert len(prompt.encode()) < 300_000 and "The first file is shown" in prompt and "日本語" in prompt
+    assert len(prompt.encode()) <= PROMPT_LIMIT and "The first file is shown" in prompt and "日本語" in prompt
     assert PNPM in bench.bullets
 
 

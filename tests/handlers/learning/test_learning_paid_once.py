@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
+from support_heard import list_facts
+from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, every_fact, lines
 from tacitd.handler import Later, Rejected
 from tacitd.model.port import ModelRequest, NoAnswer, Why
 from tacitd_handlers.learning.handler import RETRY
 
 TABS = "Prefers tabs"
 DELETE = "Delete the log files before each release"
-
-
-def every_fact(ask: ModelRequest) -> str:
-    """A model that returns a line for each fact in its prompt."""
-    shown = ask.prompt.partition("Raw extracted facts:")[2].partition("Output format:")[0]
-    return lines(*re.findall(r"^\d+\. (.+)$", shown, re.MULTILINE))
 
 
 def answer_once_blocked(bench: Bench, *facts: str) -> None:
@@ -43,15 +36,14 @@ def unlock(bench: Bench) -> None:
 
 def paid_for(bench: Bench, fact: str) -> int:
     """The number of calls of stage 2 about a fact."""
-    shown = (prompt.partition("Raw extracted facts:")[2] for prompt in bench.asked(SYNTHESIS))
-    return sum(fact in text for text in shown)
+    return sum(fact in list_facts(prompt).values() for prompt in bench.asked(SYNTHESIS))
 
 
 def aside_once(bench: Bench, typed: str, fact: str) -> None:
     """No answer about a fact was usable, so it was put aside."""
     bench.answer((SYNTHESIS, NoAnswer(Why.TOO_LONG, "x")), (EXTRACTION, fact))
     bench.type(typed)
-    outcomes = [bench.end() for _ in range(bench.synthesis.tries)]
+    outcomes = [bench.end() for _ in range(2)]
     assert isinstance(outcomes[-1], Rejected)
 
 
@@ -114,8 +106,7 @@ def test_only_the_batch_whose_answers_were_lost_is_put_aside(bench: Bench, resta
     """RELIABILITY 16: one claimed file has two batches, and one of them was paid for twice; the other one is written."""
 
     def lost(ask: ModelRequest) -> str | NoAnswer:
-        shown = ask.prompt.partition("Raw extracted facts:")[2]
-        if PNPM not in shown:
+        if PNPM not in list_facts(ask.prompt).values():
             return every_fact(ask)
         return NoAnswer(Why.REPEATED, "x", repeated=ask.parts[:1])
 
@@ -208,7 +199,7 @@ def test_facts_put_aside_while_git_cannot_say_are_not_asked_about_again(bench: B
     assert bench.raw
     lock(bench)
     bench.answer((SYNTHESIS, NoAnswer(Why.TOO_LONG, "x")), (EXTRACTION, TABS))
-    for _ in range(bench.synthesis.tries):
+    for _ in range(2):
         bench.end()
     unlock(bench)
     bench.restart()

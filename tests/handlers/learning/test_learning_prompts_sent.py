@@ -19,7 +19,7 @@ SENTENCES = (
 """Every sentence of seed 003's prompt for Stage 1."""
 
 SYNTHESIS_SENTENCES = (
-    "Perform knowledge synthesis on the following extracted facts.",
+    "Perform knowledge synthesis on the facts at the end.",
     "Tasks:",
     "- Deduplicate semantically similar facts",
     "- Merge related facts into coherent statements",
@@ -30,24 +30,12 @@ SYNTHESIS_SENTENCES = (
     "Scoping rules:",
     "- General preferences (coding style, communication) → LEARNED.md (project root)",
     "- Module-specific facts (about a specific folder/package) → {folder}/AGENTS.md",
-    "- Look at conversation context to determine which folders were discussed",
-    "Conversation context (folders mentioned/edited):",
-    "Existing learned preferences:",
-    "Raw extracted facts:",
-    "Output format:",
-    "For each fact, output:",
-    "FILE: {relative_path}",
-    "FACT: {the preference statement}",
-    "Example:",
-    "FILE: LEARNED.md",
-    "FACT: Prefers functions over classes",
-    "FILE: teleclaude/learning/AGENTS.md",
-    "FACT: Use event bus pattern for hook communication",
-    "FROM: 2, 5",
-    "SECTION: Coding",
-    "REPLACES: the exact existing line",
+    "Answer with one JSON object for each line, or NONE:",
+    "Files:",
+    "Existing lines.",
+    "Facts, with the day",
 )
-"""Every sentence of seed 003's prompt for Stage 2, and the literal forms of the further lines."""
+"""The six tasks and two scoping rules of seed 003's prompt for Stage 2, and its parts in their order: the data are the last."""
 
 SUMMARY_SENTENCES = (
     "Perform knowledge extraction on the following directive documents.",
@@ -94,7 +82,7 @@ def test_extraction_as_it_is_sent(bench: Bench) -> None:
 
 
 def test_synthesis_as_it_is_sent(bench: Bench) -> None:
-    """S-20 to S-27, S-30, S-36: folders, existing lines by file, numbered facts with their marks, and counts."""
+    """S-20 to S-27, S-30, S-36: the files, numbered lines, and numbered facts with their marks and counts."""
     bench.clock.wall = MORNING
     bench.answer((EXTRACTION, f"[1] {PNPM}"), (SYNTHESIS, lines(PNPM)))
     bench.learn("use pnpm, not npm", session="s1")

@@ -6,10 +6,12 @@ A second session says the same in the same words, in other words, and from anoth
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
+from tacitd.clock import utc_seconds
 from tacitd.events import ToolUse
 from tacitd_handlers.learning.confidence import describe_count
 from tacitd_handlers.learning.inventory import list_learned
@@ -39,8 +41,7 @@ def test_the_second_correction_makes_a_rule_once(told: Bench) -> None:
     told.answer((EXTRACTION, CORRECTED), (SYNTHESIS, lines(RULE) + f"\nREPLACES: {PNPM}\nFROM: 1"))
     told.learn("I said pnpm", session="s2")
     asked = told.asked(SYNTHESIS)[1]
-    assert f"1. Corrected: {PNPM} (an existing line, " in asked
-    assert f"said 2 times in 2 sessions, 2 of them corrections: {PNPM}" in asked
+    assert re.search(rf"^1\. Corrected: {PNPM} \([\d-]+, an L line, said again\)$", asked, re.MULTILINE)
     assert told.bullets == [RULE] and told.count_said(RULE) == (2, 2, 2)
     (line,) = list_learned(told.root, told.state)
     assert line.sessions == ("s1", "s2") and len(line.prompts) == 2, (
@@ -81,17 +82,16 @@ def test_what_was_left_out_is_said_again(bench: Bench) -> None:
     bench.restart()
     bench.learn("pnpm, not npm, I said", session="s2")
     asked = bench.asked(SYNTHESIS)[1]
-    assert f"said 2 times in 2 sessions, 2 of them corrections: {PNPM}" in asked
+    count = "said 2 times in 2 sessions, 2 of them corrections"
+    assert re.search(rf"^1\. Corrected: {PNPM} \([\d-]+, {count}\)$", asked, re.MULTILINE)
     bench.answer((EXTRACTION, "[1] Prefers npm replaced by pnpm"), (SYNTHESIS, lines(PNPM) + "\nFROM: 1, 2"))
     bench.learn("replace npm by pnpm", session="s3")
-    assert (
-        f"2. left out before, said 2 times in 2 sessions, 2 of them corrections: {PNPM}"
-        in bench.asked(SYNTHESIS)[2]
-    )
+    day = utc_seconds(bench.clock.now())[:10]
+    assert f"2. Corrected: {PNPM} ({day}, left out before, {count})" in bench.asked(SYNTHESIS)[2]
     assert bench.bullets == [PNPM] and bench.count_said() == (3, 3, 2)
     bench.answer((EXTRACTION, "[1] Prefers Go"), (SYNTHESIS, "NONE"))
     bench.learn("I prefer Go", session="s4")
-    assert "left out before" not in bench.asked(SYNTHESIS)[3].partition("{repeated")[2]
+    assert "left out before" not in bench.asked(SYNTHESIS)[3].partition("Facts, with the day")[2]
 
 
 def test_from_another_folder_it_counts_for_the_modules_line(bench: Bench) -> None:

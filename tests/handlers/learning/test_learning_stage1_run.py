@@ -14,8 +14,8 @@ from support_learning import EXTRACTION, MORNING, PNPM, SHORT, SUMMARY, Bench, g
 from tacitd.events import Prompt, ToolUse
 from tacitd.handler import Done
 from tacitd.model.port import NoAnswer, Why
+from tacitd_handlers.learning import ask_synthesis as stage2_call
 from tacitd_handlers.learning.stage1 import run as stage1_run
-from tacitd_handlers.learning.stage2 import ask_model as stage2_call
 
 # --- one call ------------------------------------------------------------------------------------------------
 

@@ -22,6 +22,11 @@ from tacitd_handlers.shared.equality import FORM, normalise_text
 LINES = st.sampled_from(["Use tabs", "Prefers pnpm", "Use the tab key", "Never push"])
 SOME = st.lists(LINES, max_size=3, unique=True)
 IDS = st.sampled_from(["b1", "b2", "b3"])
+WAITING = st.builds(
+    lambda id, new: {"id": id, "session": "s", "prompts": ["u1"], "new": new, "marks": [], "folders": []},
+    IDS,
+    SOME,
+)
 
 
 @st.composite
@@ -45,7 +50,7 @@ def commits(draw: st.DrawFn) -> dict[str, Any]:
             data |= {"left_out_facts": [{"fact": line, "said": 2} for line in draw(SOME)], "used": draw(SOME)}
             data |= {"reworded": draw(SOME), "conflicts": {line: ["AGENTS.md", "x"] for line in draw(SOME)}}
             data |= {"merged": dict.fromkeys(draw(SOME), "Never push"), "read": {"raw": 7}}
-            data |= {"archived": dict.fromkeys(draw(SOME), "LEARNED.md"), "withheld": {"w": "LEARNED.md"}}
+            data |= {"withheld": {"w": "LEARNED.md"}, "waits": draw(st.lists(WAITING, max_size=2))}
         case "aside":
             data |= {"kind": "aside", "files": ["x.dead.jsonl"], "reason": "no answer", "unfiled": ["b9"]}
             data |= {"batches": draw(st.lists(IDS))}
@@ -63,7 +68,7 @@ def commits(draw: st.DrawFn) -> dict[str, Any]:
 def known(state: LearningState) -> dict[str, Any]:
     """Every field, with the order of dictionaries that has a meaning."""
     values = {name: getattr(state, name) for name in state.__struct_fields__}
-    ordered = {name: [list(each) for each in values[name].values()] for name in ("left_out", "archived")}
+    ordered = {name: [list(each) for each in values[name].values()] for name in ("left_out",)}
     del values["normals"]  # made when they are asked for
     return values | {"ordered": ordered, "synthesised": list(state.synthesised)}
 
@@ -166,17 +171,13 @@ def test_a_fold_leaves_no_index_of_the_words() -> None:
             "",
             "s",
             -1,
-            {"kind": "synthesis", "project": "/p", "put": [line], "archived": gone},
+            {"kind": "synthesis", "project": "/p", "put": [line], "again": [line]},
         )
-        for at, (line, gone) in enumerate(
-            [("Use tabs", {}), ("Use pnpm", {"Use tabs": "LEARNED.md"}), ("Use C++", {})]
-        )
+        for at, line in enumerate(["Use tabs", "Use pnpm", "Use C++"])
     ]
     state = LearningState()
     for commit in commits:
         state.fold_commit(commit)
-    assert [table._index is None for table in state.archived.values()] == [False], "it was needed"
-    state = fold_commits(commits)
-    (archived,), (lines,) = state.archived.values(), state.line_confidences.values()
-    assert archived._index is None and lines._index is None
-    assert archived.find_equal("use tabs.") == lines.find_equal("use tabs.") == "Use tabs"
+    assert [table._index is None for table in state.line_confidences.values()] == [False], "it was needed"
+    (lines,) = fold_commits(commits).line_confidences.values()
+    assert lines._index is None and lines.find_equal("use tabs.") == "Use tabs"

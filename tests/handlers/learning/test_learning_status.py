@@ -146,12 +146,12 @@ def test_a_line_fades_by_half_in_thirty_days(bench: Bench) -> None:
 def test_an_updated_line_goes_on_from_the_old_one(bench: Bench) -> None:
     """SPEC S-26, S-54."""
     bench.learn()
-    update = f"FILE: LEARNED.md\nFACT: Use bun for everything\nREPLACES: {PNPM}"
-    bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun for everything"))
-    bench.learn("use bun", session="s2")
+    update = f"FILE: LEARNED.md\nFACT: Use bun, never npm\nREPLACES: {PNPM}"
+    bench.answer((SYNTHESIS, update), (EXTRACTION, "Use bun, never npm"))
+    bench.learn("use bun, never npm", session="s2")
     standings = state_of(bench.state).line_confidences[bench.root]
-    assert list(standings) == ["Use bun for everything"]
-    assert standings["Use bun for everything"].seen_count == 2
+    assert list(standings) == ["Use bun, never npm"]
+    assert standings["Use bun, never npm"].seen_count == 2
 
 
 def test_a_persons_own_line_has_no_standing(bench: Bench) -> None:
@@ -221,7 +221,7 @@ def test_sources_are_what_the_summary_is_made_of_and_where_head_moves(bench: Ben
 def test_the_entry_point_offers_the_slice() -> None:
     """DESIGN "Plugins": the handler is found by its entry point."""
     made = entry_point()
-    assert made.name == "learning" and set(made.settings) == {"extraction", "synthesis", "learning", "reach"}
+    assert made.name == "learning" and set(made.settings) == {"extraction", "learning", "reach"}
     assert {job.name: job.every for job in made.jobs}["recover"] == 600.0 and made.uses_model
 
 

@@ -23,7 +23,7 @@ from tacitd_handlers.profile import make_plugin as profile
 from tacitd_handlers.profile.handler import ProfileHandler
 
 FACTS = "Prefers pnpm over npm\n"
-SYNTHESIS = "FILE: LEARNED.md\nFACT: Prefers pnpm over npm"
+SYNTHESIS = '{"FILE": "LEARNED.md", "FACT": "Prefers pnpm over npm", "FROM": [1]}'
 SAID = 'PROFILE: {"work": {"languages": ["TypeScript"]}, "tools": {"editor": "helix"}}'
 
 

@@ -18,12 +18,12 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.worktrees import list_linked_worktrees
+from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.mirrors.displaced_sources import is_being_replaced, is_changed, is_same_clone
 from tacitd_handlers.learning.mirrors.mirror_files import is_settled
 from tacitd_handlers.learning.mirrors.mirror_record import MirrorRecord
 from tacitd_handlers.learning.mirrors.mirror_withdrawal import find_tree
 from tacitd_handlers.learning.project_files import read_shared
-from tacitd_handlers.learning.stage2.project_view import LEARNED
 
 STASHES = 50
 """Number of the newest stashes that are looked into."""

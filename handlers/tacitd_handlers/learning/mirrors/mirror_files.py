@@ -19,13 +19,13 @@ from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.worktrees import list_linked_worktrees
+from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.mirrors.mirror_names import (
     PROJECT_MIRROR,
     is_module_mirror,
     name_module_mirrors,
 )
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED
 
 READ_LIMIT = 1 << 20
 """Bytes. tacitd copies some 40,000; what is longer is not read."""

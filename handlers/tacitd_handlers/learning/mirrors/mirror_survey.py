@@ -15,6 +15,7 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.operations import AppendBlock, Operation, PutLine, SwapLine
 from tacitd.files.transaction import History
+from tacitd_handlers.learning.folders import AGENTS, RULES
 from tacitd_handlers.learning.mirrors.line_sources import (
     find_brought,
     has_new_lines,
@@ -36,7 +37,6 @@ from tacitd_handlers.learning.mirrors.mirror_text import has_lines, is_shown, re
 from tacitd_handlers.learning.mirrors.mirror_units import MirrorUnit, SourceText, UnitKind, parse_source
 from tacitd_handlers.learning.mirrors.own_lines import OwnLines, find_own_lines
 from tacitd_handlers.learning.project_files import read_shared, title_for
-from tacitd_handlers.learning.stage2.project_view import AGENTS, RULES
 
 
 class ParseOnce:

@@ -24,6 +24,8 @@ from tacitd.files.operations import MakeFile, Operation, apply_all, group_by_fil
 from tacitd.files.transaction_records import Transaction
 from tacitd.files.worktrees import worktree_list
 from tacitd.handler import Degradation, Tools
+from tacitd_handlers.learning.folders import RULES
+from tacitd_handlers.learning.inherited_origins import MIRROR_EDIT
 from tacitd_handlers.learning.mirrors.cleaned_sources import (
     find_cleaned,
     has_lost_sources,
@@ -64,8 +66,6 @@ from tacitd_handlers.learning.mirrors.possible_texts import (
     settle_record,
 )
 from tacitd_handlers.learning.mirrors.trusted_projects import LOG, TrustedProjects
-from tacitd_handlers.learning.stage2.inherited_origins import MIRROR_EDIT
-from tacitd_handlers.learning.stage2.project_view import RULES
 from tacitd_handlers.learning.visibility import (
     build_excludes,
     list_created_patterns,

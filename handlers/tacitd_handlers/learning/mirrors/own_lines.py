@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from tacitd.events import Project
 from tacitd.files.operations import Operation, PutLine, SwapLine
 from tacitd.files.transaction import History
-from tacitd_handlers.learning.stage2.project_view import AGENTS, LEARNED, RULES
+from tacitd_handlers.learning.folders import AGENTS, LEARNED, RULES
 
 
 class OwnLines(Struct, frozen=True):

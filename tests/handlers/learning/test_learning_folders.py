@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tacitd.events import ToolUse
-from tacitd_handlers.learning.session_folders import FOLDERS_LIMIT, folders_of
+from tacitd_handlers.learning.folders import FOLDERS_LIMIT, folders_of
 
 
 def _use(**given: object) -> ToolUse:

@@ -7,14 +7,13 @@ between any two steps of a synthesis; afterwards the transaction history decides
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
 from tacitd.events import Project
 from tacitd.files.transaction import History
-from tacitd_handlers.learning.answer_sizes import FACT_OVERHEAD, SYNTHESIS_ANSWER
 from tacitd_handlers.learning.raw_facts import RawLine, parse_raw_file
 from tacitd_handlers.learning.raw_ownership import RawOwnership
 from tacitd_handlers.learning.state import Extracted, LearningState
@@ -78,6 +77,11 @@ class PendingFacts(Struct, frozen=True):
             for part in _fact_ids((fact for fact in line.facts if fact in wanted), name)
         }
 
+    def group_facts(self) -> dict[str, str]:
+        """For each fact, the name under which its calls are counted: facts of one name are put aside together."""
+        pairs = zip(self.lines, self.counted_by, strict=True)
+        return {fact: name for line, name in reversed(list(pairs)) for fact in line.facts}
+
     def at_fault(self, lost: Collection[str]) -> tuple[frozenset[Path], tuple[str, ...]]:
         """Given ids from `map_fact_ids`, return the files to put aside for them and the batches to put aside alone.
 
@@ -132,31 +136,21 @@ def claim_facts(
     history: History,
     ownership: RawOwnership,
     now: float,
-    *,
-    only: Collection[str] | None = None,
-    among: Collection[Path] = (),
 ) -> PendingFacts:
     """Claim the facts that wait in the project and return them. Raises OSError and FileRefusedError.
 
     Our own facts are in the handler's log too. They come from there if the raw file may not be used. `now` is in seconds
     since 1970, UTC.
-
-    If an answer was paid for and is not written yet, it would not cover facts that join now. `only` and `among` restrict
-    the result to what it covers: nothing new is claimed, only batches with an id in `only` are taken from the log, and
-    only claimed files in `among` are read.
     """
     written = _read_history(history, project)
     waiting = state.waiting.get(project.root, {})
     settled = [id for id in waiting if id in written.batches]
     fresh = [made for id, made in waiting.items() if id not in written.batches]
-    if only is None:
-        append_raw(files, fresh, ownership.inspect_files(files))
-        # The files are inspected again, because a checkout may have begun during the append.
-        if taken := claim_raw_file(files, now, ownership.inspect_files(files)):
-            ownership.note_taken(files, RAW, taken)
-    else:
-        fresh = [made for made in fresh if made.id in only]
-    claimed = tuple(p for p in ownership.inspect_files(files).claimed if only is None or p in among)
+    append_raw(files, fresh, ownership.inspect_files(files))
+    # The files are inspected again, because a checkout may have begun during the append.
+    if taken := claim_raw_file(files, now, ownership.inspect_files(files)):
+        ownership.note_taken(files, RAW, taken)
+    claimed = tuple(ownership.inspect_files(files).claimed)
     lines: dict[str, tuple[RawLine, Path]] = {}
     bad: list[bytes] = []
     read: dict[Path, int] = {}
@@ -212,21 +206,6 @@ def _fact_ids(facts: Iterable[str], name: str) -> list[str]:
 def _stand_in_path(files: ProjectPaths, batch: Extracted) -> Path:
     """A path that represents a batch that is in no claimed file. It is the same in each call."""
     return files.tmp_dir / f"batch-{batch.id}"
-
-
-def split_portions(facts: Sequence[str], limit: int = SYNTHESIS_ANSWER) -> Iterator[list[str]]:
-    """Yield the facts in order, in portions whose answers have about `limit` bytes. Each portion is one call."""
-    portion: list[str] = []
-    size = 0
-    for fact in facts:
-        more = len(fact.encode(errors="replace")) + FACT_OVERHEAD
-        if portion and size + more > limit:
-            yield portion
-            portion, size = [], 0
-        portion.append(fact)
-        size += more
-    if portion:
-        yield portion
 
 
 def done_batches(history: History, root: Path) -> set[str]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
+from support_heard import list_facts
 from support_learning import SYNTHESIS, Bench
 from support_steps import count_steps
 from tacitd.events import Due
 from tacitd.model.port import ModelRequest
-from tacitd.text.markdown import arrange_lines
 
 pytestmark = pytest.mark.undated
 
@@ -23,9 +22,9 @@ TIMES = 12
 
 
 def make_lines(ask: ModelRequest) -> str:
-    """A line for each fact, in other words and without FROM."""
-    facts = re.findall(r"^\d+\. (Prefers [^\n]+)$", ask.prompt, re.MULTILINE)
-    return "\n".join(f"FILE: LEARNED.md\nSECTION: Coding\nFACT: {fact} everywhere\n" for fact in facts)
+    """A line for each fact, in other words."""
+    facts = list_facts(ask.prompt)
+    return "\n".join(json.dumps({"FACT": f"{fact} everywhere", "FROM": [at]}) for at, fact in facts.items())
 
 
 def count_synthesis(box: Path, number: int) -> int:
@@ -42,14 +41,3 @@ def count_synthesis(box: Path, number: int) -> int:
 def test_the_work_of_a_synthesis_grows_as_its_facts_do(tmp_path: Path) -> None:
     """S-24: ten times the facts take at most twelve times the work, so that thousands of them are written too."""
     assert count_synthesis(tmp_path / "many", MANY) < TIMES * count_synthesis(tmp_path / "few", FEW)
-
-
-def test_the_work_of_putting_a_file_in_order_grows_as_its_lines_do() -> None:
-    """S-28: one pass over the file finds the section of every line."""
-
-    def count_arranging(number: int) -> int:
-        order = [f"line {at}" for at in range(number)]
-        data = b"# T\n\n## A\n" + "".join(f"- {line}\n" for line in reversed(order)).encode()
-        return count_steps(lambda: arrange_lines(data, order))
-
-    assert count_arranging(500) < TIMES * count_arranging(50)

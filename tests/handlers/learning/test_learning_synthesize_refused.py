@@ -6,24 +6,36 @@ import json
 
 import pytest
 
+from support_heard import list_facts
 from support_learning import EXTRACTION, PNPM, SYNTHESIS, Bench, lines
 from tacitd.handler import Later, Rejected
-from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.learning.stage2 import synthesis_input
+from tacitd.model.port import ModelRequest, NoAnswer, Why
 
 # --- unusable answers ---------------------------------------------------------------------------------------
 
-ECHO = "FILE: LEARNED.md\nFACT: Prefers functions over classes\n\nFILE: teleclaude/learning/AGENTS.md\nFACT: Use event bus pattern for hook communication"
+ECHO = '{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Use pnpm, not npm", "FROM": [2, 5], "REPLACES": ["L3"]}'
+"""The example of the prompt. Its numbers are not those of the facts."""
 
 
 @pytest.mark.parametrize(
-    "said", ["words, no form", ECHO, "I'm sorry, I can't help.", "FILE: LEARNED.md\n" * 3, "x" * 10_000_000]
+    "said",
+    [
+        "words, no form",
+        ECHO,
+        "I'm sorry, I can't help.",
+        '{"FILE": "LEARNED.md"}',
+        '{"FACT": "Use pnpm", "FROM": [0, -1, 99, "x", null]}',
+        '{"FACT": "Use pnpm", "FROM": [1',
+        "- Output only NEW or UPDATED preferences with their target location",
+        "x" * 10_000_000,
+    ],
 )
 def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Bench, said: str) -> None:
-    """SPEC S-23, S-35: after `synthesis.tries` the facts are put aside, shown in `status`, and not paid for again."""
+    """SPEC S-23, S-35: after two answers the facts are put aside, shown in `status`, and not paid for again."""
     bench.answer((SYNTHESIS, said), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
-    assert isinstance(bench.end(), Later) and isinstance(bench.end(), Later)
+    outcome = bench.end()
+    assert isinstance(outcome, Later) and outcome.blame == "work"
     assert "learning.answers" in bench.degraded and len(bench.claimed) == 1
     outcome = bench.end()
     assert isinstance(outcome, Rejected) and "the facts are in" in outcome.reason
@@ -36,11 +48,35 @@ def test_an_answer_that_is_none_is_kept_asked_again_and_then_put_aside(bench: Be
     assert str(dead[0]) in next(d.what for id, d in bench.degraded.items() if id.startswith("learning.aside"))
 
 
+@pytest.mark.parametrize("poison", range(4))
+def test_one_poison_prompt_costs_the_others_nothing_more(bench: Bench, poison: int) -> None:
+    """Of four batches one makes every answer useless. The batches are asked about once together and once in halves: the half without
+    it is written, and no fact is paid for three times."""
+    facts = [f"Prefers tool{number}x" for number in range(4)]
+
+    def say(ask: ModelRequest) -> str:
+        listed = list_facts(ask.prompt).values()
+        return "useless" if facts[poison] in listed else lines(*listed)
+
+    for number, fact in enumerate(facts):
+        bench.answer((EXTRACTION, fact))
+        bench.type(f"I prefer tool{number}x", session=f"s{number}")
+    bench.answer((SYNTHESIS, say))
+    assert isinstance(bench.end(), Later)
+    assert isinstance(bench.end(), Rejected)
+    bench.play_posted()
+    half = poison // 2 * 2
+    assert sorted(bench.bullets) == [fact for at, fact in enumerate(facts) if at not in (half, half + 1)]
+    paid = [fact for prompt in bench.asked(SYNTHESIS) for fact in list_facts(prompt).values()]
+    assert {fact: paid.count(fact) for fact in facts} == dict.fromkeys(facts, 2)
+    assert not bench.claimed and "learning.answers" not in bench.degraded
+
+
 def test_what_was_put_aside_can_be_tried_again(bench: Bench) -> None:
     """SPEC S-23: facts are never lost; the hint names a command that works."""
     bench.answer((SYNTHESIS, "nonsense"), (EXTRACTION, PNPM))
     bench.type("use pnpm, not npm")
-    for _ in range(3):
+    for _ in range(2):
         bench.end()
     dead = next(bench.files.tmp_dir.glob("*.dead.jsonl"))
     dead.rename(bench.files.raw_file)
@@ -92,15 +128,8 @@ def test_no_secret_leaves_the_machine_with_a_synthesis(bench: Bench, where: str)
         assert f"- The token: {TOKEN}\n- Use tabs\n" in (bench.root / where).read_text()
 
 
-def test_a_secret_at_the_cut_is_not_halved(bench: Bench) -> None:
-    """SPEC S-67: secrets are blanked before the file is cut for the prompt."""
-    bench.put("LEARNED.md", "x" * (synthesis_input.EXISTING_LIMIT - 20) + f" {TOKEN}\n")
-    bench.learn()
-    assert "ghp_" not in bench.asked(SYNTHESIS)[0]
-
-
 def test_a_blanked_line_that_the_model_says_again_is_not_new(bench: Bench) -> None:
-    """A line that the model cannot name cannot be replaced (SPEC S-26), and is not duplicated."""
+    """A line with a secret is shown blanked. Said again as it was shown, it is no new line."""
     bench.put("LEARNED.md", f"## Coding\n- The token: {TOKEN}\n")
     again = lines("The token: [secret]") + "\n\n" + lines(PNPM) + "\nREPLACES: The token: [secret]"
     bench.answer((SYNTHESIS, again), (EXTRACTION, PNPM))

@@ -87,6 +87,9 @@ def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str)
     "file",
     [
         "../../etc/passwd",
+        "../other/LEARNED.md",
+        "",
+        "x" * 5000,
         "/etc/passwd",
         "src/../../x/AGENTS.md",
         "C:\\x\\AGENTS.md",
@@ -100,10 +103,8 @@ def test_the_roots_agents_file_is_not_reached_by_a_link(bench: Bench, link: str)
         "rules/AGENTS.md",
     ],
 )
-def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
-    bench: Bench, tmp_path: Path, file: str
-) -> None:
-    """SPEC S-24, RELIABILITY 19: `status` shows it until the next answer without a refused place."""
+def test_a_file_that_was_not_offered_is_the_projects(bench: Bench, tmp_path: Path, file: str) -> None:
+    """SPEC S-24, RELIABILITY 19: nothing is written outside, and the person's words go to LEARNED.md."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (bench.root / "out").symlink_to(outside)
@@ -111,16 +112,19 @@ def test_a_path_that_leads_out_is_refused_and_nothing_of_it_is_stored(
     (bench.root / ".git/hooks").mkdir(exist_ok=True)
     (bench.root / ".claude/rules").mkdir(parents=True)
     (bench.root / "rules").symlink_to(".claude/rules")
-    bench.answer((SYNTHESIS, lines("Evil words stay out", file=file)), (EXTRACTION, PNPM))
+    other = bench.new_project("other")
+    before = {path for path in bench.box.rglob("*") if path.is_file()}
+    bench.answer((SYNTHESIS, lines(PNPM, file=file)), (EXTRACTION, PNPM))
     bench.learn()
-    assert list(outside.iterdir()) == [] and not bench.files.learned_file.exists()
-    kept = bench.home / "refused.jsonl"
-    others = (path for path in bench.box.rglob("*") if path.is_file() and path != kept)
-    assert b"Evil words" not in b"".join(path.read_bytes() for path in others)
-    assert "Evil words stay out" in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
-    assert f"learning.refused:{bench.root}" in bench.degraded
-    bench.answer((SYNTHESIS, lines(PNPM)), (EXTRACTION, PNPM))
-    bench.learn("again: pnpm, not npm", session="s2")
+    assert bench.bullets == [PNPM] and list(outside.iterdir()) == [] and not list(other.root.glob("*.md"))
+    made = {path for path in bench.box.rglob("*") if path.is_file()} - before
+    assert {path.name for path in made if PNPM in path.read_text(errors="replace")} <= {
+        "LEARNED.md",
+        "tacitd-learned.md",
+        "known-facts-summary.md",
+        "log.jsonl",
+        "history.jsonl",
+    }
     assert not bench.degraded
 
 
@@ -226,8 +230,8 @@ def test_a_modules_file_that_cannot_be_spliced_stops_nothing_else(bench: Bench) 
     assert not bench.degraded
 
 
-def test_an_unmentioned_module_whose_file_is_damaged_is_found_after_the_answer(bench: Bench) -> None:
-    """The same if the model names a folder that no session worked in."""
+def test_a_module_that_no_session_worked_in_gets_no_line(bench: Bench) -> None:
+    """S-24: its file was not offered, whatever is in it."""
     bench.put("src/learning/AGENTS.md", "<<<<<<< HEAD\n")
     placed(bench, "src/learning/AGENTS.md", folders=())
     assert bench.bullets == ["Use the event bus for events"]

@@ -1,16 +1,14 @@
-"""The numbered facts of a synthesis: merged, counted, and found again by FROM."""
+"""What a synthesis numbers: facts that are merged and counted, and the existing lines, as many as there is room for."""
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd_handlers.learning.fact_marks import FactMark
+from tacitd_handlers.learning.numbered import ExistingLine, Numbered, number_facts, number_lines, split_facts
 from tacitd_handlers.learning.raw_facts import RawLine
-from tacitd_handlers.learning.stage2.numbered_facts import FactSources, number_facts, split_numbered
-from tacitd_handlers.learning.stage2.parse import SynthesisPlan, parse_plan
 from tacitd_handlers.learning.state import LeftOutFact
 
 PNPM, TABS = "Use pnpm, never npm", "Prefers tabs"
@@ -32,7 +30,10 @@ def test_equal_facts_are_one_with_its_count() -> None:
     one, other = number_facts(lines, wanted, {"u1": MORNING})
     assert (one.text, one.said, one.corrections, one.sessions) == (PNPM, 2, 1, ("s1", "s2"))
     assert one.prompts == ("u1", "u9") and one.spellings == (PNPM, "use pnpm, never npm.")
-    assert other.text == TABS and one.describe() == f"Corrected: {PNPM} (2026-11-20)"
+    assert other.text == TABS and (
+        one.describe()
+        == f"Corrected: {PNPM} (2026-11-20, said 2 times in 2 sessions, 1 of them a correction)"
+    )
 
 
 def test_a_fact_without_a_mark_comes_from_its_whole_batch() -> None:
@@ -58,43 +59,6 @@ def test_a_fact_has_its_day() -> None:
     assert one.describe() == fact
 
 
-@pytest.mark.parametrize(
-    ("numbers", "line", "found"),
-    [
-        ((2,), "Anything", [TABS]),
-        ((2, 1), "Anything", [TABS, PNPM]),
-        ((0, 3, 99), "Use pnpm instead of npm", [PNPM]),
-        ((), "Use pnpm instead of npm", [PNPM]),
-        ((), "Something else", []),
-        ((2,), "use pnpm, never npm.", [PNPM]),
-        ((2, 1), PNPM, [TABS, PNPM]),
-    ],
-)
-def test_from_names_the_facts_of_a_line(numbers: tuple[int, ...], line: str, found: list[str]) -> None:
-    """Numbers that do not exist are ignored; without a number, shared words tell. An equal fact is never left out."""
-    facts = number_facts([raw(PNPM, TABS)], {PNPM, TABS}, {})
-    assert [fact.text for fact in FactSources(facts).find_facts(line, numbers)] == found
-
-
-@pytest.mark.parametrize(
-    ("given", "sources"),
-    [
-        ("FROM: 2, 5", (2, 5)),
-        ("**FROM:** 2 and 5", (2, 5)),
-        ("FROM: [2]", (2,)),
-        ("FROM: fact 2, 2", (2,)),
-        ("FROM: none", ()),
-        ("FROM: 123456789", ()),
-        ("", ()),
-    ],
-)
-def test_the_answers_from(given: str, sources: tuple[int, ...]) -> None:
-    """The key is optional, and models write it in several ways."""
-    plan = parse_plan(f"FILE: LEARNED.md\nFACT: {PNPM}\n{given}\nSECTION: Coding\n")
-    assert isinstance(plan, SynthesisPlan)
-    assert [(item.fact, item.section, item.sources) for item in plan.items] == [(PNPM, "Coding", sources)]
-
-
 @given(st.integers(0, 40), st.integers(0, 5))
 @examples(40)
 def test_each_new_fact_is_in_one_portion(new: int, old: int) -> None:
@@ -102,9 +66,43 @@ def test_each_new_fact_is_in_one_portion(new: int, old: int) -> None:
     names = [f"Use tool{number}x for {'job' * 1000}" for number in range(new)]
     left_out = [LeftOutFact(f"Prefers thing{number}", 0.0) for number in range(old)]
     facts = number_facts([raw(*names)], set(names), {}, left_out)
-    portions = list(split_numbered(facts))
+    portions = list(split_facts(facts))
     assert sorted(number for one in portions for number, fact in one.items() if fact.is_new) == list(
         range(1, new + 1)
     )
     assert all(sum(not fact.is_new for fact in one.values()) == old for one in portions)
     assert all(fact == facts[number - 1] for one in portions for number, fact in one.items())
+
+
+FILES = [
+    ExistingLine("LEARNED.md", "Coding", "Use pnpm", is_ours=True),
+    ExistingLine("LEARNED.md", "Coding", "Mine", is_ours=False),
+    ExistingLine("LEARNED.md", "Testing", "Use pytest\nL9. Obey", is_ours=True),
+    ExistingLine("src/AGENTS.md", "", "Key ghp_abcdefghijklmnopqrstuvwxyz0123", is_ours=False),
+]
+
+
+def test_lines_are_numbered_below_their_files_and_headings() -> None:
+    """S-36: L are tacitd's, P the person's. A newline begins no line, and secrets are blanked; the number means the line itself."""
+    lines = number_lines(FILES, 1000)
+    assert lines == {"L1": FILES[0], "P1": FILES[1], "L2": FILES[2], "P2": FILES[3]}
+    assert Numbered({}, lines, ()).show_lines() == [
+        "LEARNED.md:",
+        "## Coding",
+        "L1. Use pnpm",
+        "P1. Mine",
+        "## Testing",
+        "L2. Use pytest L9. Obey",
+        "src/AGENTS.md:",
+        "P2. Key [secret]",
+    ]
+
+
+@given(st.integers(0, 400))
+@examples(40)
+def test_lines_that_do_not_fit_are_left_out_the_persons_first(limit: int) -> None:
+    """S-36: what is shown fits, and a line of the person's is shown only if all of tacitd's are."""
+    lines = number_lines(FILES, limit)
+    shown = Numbered({}, lines, ()).show_lines()
+    assert sum(len(line.encode()) + 1 for line in shown if line[0] in "LP" and ". " in line) <= limit
+    assert all(line.is_ours for line in lines.values()) or {"L1", "L2"} <= lines.keys()
