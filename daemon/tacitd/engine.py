@@ -72,6 +72,8 @@ class WorkPlan(Struct, frozen=True):
     wants_ends: Sequence[str] = ()
     wants_all_ends: Sequence[str] = ()
     """Those that want the ends of sessions that belong to no project too."""
+    compaction_jobs: Sequence[str] = ()
+    """Handlers of the first contract with a job before a compaction."""
     wants_compactions: Sequence[str] = ()
 
 
@@ -127,7 +129,9 @@ class Engine:
         self._on_asked = on_asked
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
-        self._hints = ClientHints(store, follower, sessions, source, plan.wants_compactions)
+        self._hints = ClientHints(
+            store, follower, sessions, source, plan.compaction_jobs, plan.wants_compactions
+        )
         self._found_mtimes: dict[Path, float] = {}
         """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
@@ -275,7 +279,8 @@ class Engine:
             self._read()
             self._end_sessions()
             self._hints.post_compactions(self.reader.is_unread, self._clock.now())
-            self._queue_due(asked=asked)
+            self.runner.asked = asked or bool(self._waiters)
+            self._queue_due(asked=self.runner.asked)
             self._keep_house()
         except (UnwritableError, StoreLostError) as error:
             pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]

@@ -24,6 +24,7 @@ from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decided, Decision, Degradation, StoredItem, load_hook
+from tacitd.model.calls import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
@@ -352,8 +353,8 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
     with app.store.write() as tx:
         for name in owners:
-            if name in app.handlers:
-                app.handlers[name].queue_event(tx, Due(job, project))
+            if name in app.queues:
+                app.queues[name].queue_event(tx, Due(job, project))
     app.engine.call_soon(lambda: None)
     return {"job": job, "project": str(project.root) if project else None}
 
@@ -366,7 +367,8 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     since = float(params["since"])
     roots = {str(root) for root in params.get("projects", ())}
     handlers = [one for one in app.handlers.values() if one.plugin.uses_model and one.plugin.reads_records]
-    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, handlers)
+    names = [*(one.name for one in handlers), *app.plugins.rules]
+    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, names, handlers)
     source, known = app.engine.source, app.engine.follower.stamps
     paths = [path for name in params["transcripts"] if (path := Path(str(name))) in known]
     paths = [path for path in paths if not source.is_subagent(str(path))]
@@ -396,14 +398,15 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
     parked, now = 0, app.clock.now()
     with app.store.write() as tx:
-        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.handlers]
-        for name in dict.fromkeys(plugin for plugin, _ in found):
+        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.queues]
+        for name in dict.fromkeys(plugin for plugin, _ in found if plugin in app.handlers):
             app.handlers[name].queue_leftover(tx)
+        allow_again(tx, "prompt", [id for _, id in found])
         if ids is None:
             parked = make_parked_due(tx, now)
             for name in find_job_owners(app.found.plugins, RETRY):
-                if name in app.handlers:
-                    app.handlers[name].queue_event(tx, Due(RETRY))
+                if name in app.queues:
+                    app.queues[name].queue_event(tx, Due(RETRY))
     app.budget.allow_again(sorted({id for _, id in found}))
     app.engine.call_soon(lambda: None)
     return {"retried": len(found), "parked": parked, "gone": []}

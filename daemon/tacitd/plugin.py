@@ -46,7 +46,8 @@ class SharedFileKind(Struct, frozen=True):
     """Files of one kind that people edit too."""
 
     name: str
-    format: Literal["bullets", "json-leaves", "entries", "lines"]
+    format: str
+    """`bullets`, `json-leaves`, `lines`, or the hook of a `Format`."""
     list_paths: Hook
     """`(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]`: the files of a project, or those of the
     person (None). They are compared every minute and after a change that was noticed. `Rows` is `Tools.rows`."""
@@ -81,14 +82,15 @@ class PluginSpec(Struct, frozen=True):
     commands: Mapping[str, tuple[Hook, str, str]] = field(default_factory=dict)
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
     session_text: Hook = ""
-    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets, or a line for a failed call. It reads rows
-    and files and writes nothing. The same rows give the same text."""
+    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or a line for a failed
+    call (`failure`). It reads `request.rows` and files and writes nothing. The same rows give the same text."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
     items: Hook = ""
     """A module with `list_items(rows, environ, root) -> Iterable[StoredItem]` and `decide(decision, tools) -> Done`, for `forget`,
-    `accept` and `review`."""
+    `accept` and `review`. A person reads the notices of that `Done`. It raises UsageError if there is no such item, or if the choice
+    does not apply to it."""
     why: Hook = ""
     """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
     report: Hook = ""

@@ -172,7 +172,7 @@ CREATE TABLE shared_file(
   format TEXT NOT NULL,                 -- name of a Format
   project INTEGER REFERENCES project,
   head TEXT NOT NULL DEFAULT '',        -- HEAD of the work tree when the base was noted
-  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime and inode at the last look
+  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime, inode and HEAD before the last look whose edits were reported
   doubt TEXT CHECK(doubt IN ('busy', 'cut', 'missing', 'removed once')),
   doubt_of BLOB,                        -- digest of the leaves that are in doubt
   doubt_since REAL
@@ -183,6 +183,13 @@ CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf:
   leaf TEXT NOT NULL,                   -- text
   written TEXT NOT NULL,                -- text
   place INTEGER NOT NULL,               -- its order in the file, when it was written
+  PRIMARY KEY(path, leaf)
+) WITHOUT ROWID;
+
+CREATE TABLE shared_seen(               -- what is in a file and not tacitd's, as it was reported to the plugin
+  path TEXT NOT NULL REFERENCES shared_file ON DELETE CASCADE,
+  leaf TEXT NOT NULL,                   -- text
+  digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of its value
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
 

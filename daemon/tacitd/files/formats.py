@@ -41,12 +41,12 @@ class Bullets:
     A leaf that gets another text is reworded in its place; its name then has the new text.
     """
 
-    name = "bullets"
-
-    def __init__(self, title: str = "", first: str = "", last: str = "") -> None:
-        """`title`: of a file that is made. `first`, `last`: the lines that a generated file begins and ends with, if it has such."""
+    def __init__(self, title: str = "", first: str = "") -> None:
+        """`title`: of a file that is made. `first`: the line that a generated file begins with, if it has one."""
         self.title = title
-        self._ends = tuple(line.encode() for line in (first, last) if line)
+        self._first = first
+        options = {key: value for key, value in (("title", title), ("first", first)) if value}
+        self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`. Of a line that is there twice, both are one leaf."""
@@ -63,6 +63,8 @@ class Bullets:
         if gone:
             data, _ = take_lines(data or b"", [text for _, text in gone], [heading for heading, _ in gone])
         if new:
+            if self._first and not data:
+                data = f"{self._first}\n\n# {self.title}\n".encode()
             data, _ = put_lines(data, new, self.title)
         return data or b""
 
@@ -77,9 +79,10 @@ class Bullets:
         return pairs | _pair_by_place(left, fresh)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: more than half of several lines are gone, or a generated file lacks its first or last line."""
-        lines = [line.rstrip() for line in data.splitlines()]
-        return any(end not in lines for end in self._ends) or _is_mostly_gone(base, self.read_leaves(data))
+        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line."""
+        lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
+        lacks = bool(self._first) and self._first not in lines
+        return lacks or _is_mostly_gone(base, self.read_leaves(data))
 
 
 class Lines:
@@ -236,3 +239,9 @@ def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Le
 
 FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines(), JsonLeaves())}
 """By name, for plans that are finished without the plugin that made them."""
+
+
+def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
+    """The format of this name, as a plan stores it. Raises KeyError."""
+    kind, _, options = name.partition(" ")
+    return Bullets(**json.loads(options)) if kind == "bullets" and options else formats[kind]

@@ -12,6 +12,7 @@ while it is in doubt: git may have made it, the file may have been cut off, or a
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +25,7 @@ from tacitd.contract import Cause, Database, Done, Edits, FileChange, Format, Le
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.disk import Disk, RealDisk
-from tacitd.files.formats import FORMATS
+from tacitd.files.formats import FORMATS, find_format
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 
@@ -40,13 +41,20 @@ class Planned(Struct, frozen=True):
     leaves: Mapping[Leaf, tuple[str | None, str | None]]
     """By leaf: what was expected there, and what is put; None: absent."""
     project: int | None
+    look: Look
 
 
-class _Look(NamedTuple):
+class Look(NamedTuple):
+    """What a look at a file found."""
+
     view: View
     head: str
+    """What git has checked out."""
     doubt: str | None
+    """Why edits are not concluded."""
     doubt_of: bytes | None
+    by_git: bool = False
+    """Whether git may have changed the file since the base was noted: what is there becomes the base."""
 
 
 class SharedFiles:
@@ -70,14 +78,27 @@ class SharedFiles:
         self._on_step = on_step
         self._process = f"{os.getpid()} {_start_of(os.getpid())}"
         self._decided: dict[tuple[str, int], list[Planned]] = {}
+        self._lock = threading.Lock()
+        self._swapping: dict[Path, threading.Lock] = {}
 
     # --- looking
 
     def look(self, path: Path, format: Format) -> View:
         """Read a file and say what a person changed. Nothing is stored. Raises FileBusyError, FileRefusedError, OSError."""
-        return self._look(path, format).view
+        return self.take_look(path, format).view
 
-    def _look(self, path: Path, format: Format) -> _Look:
+    def read_stamp(self, path: Path) -> str:
+        """A text that differs when the file or what git has checked out is another one; "" if there is no file, or if it cannot be
+        examined. Raises nothing."""
+        try:
+            found = self._disk.resolve(path).stat()
+        except (OSError, FileRefusedError):
+            return ""
+        head = read_checkout(git.find_project_root(path.parent))
+        return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {head}"
+
+    def take_look(self, path: Path, format: Format) -> Look:
+        """Read a file, and find what a person changed and what is in doubt. Raises FileBusyError, FileRefusedError, OSError."""
         rows = self._store.rows(
             "SELECT leaf, written FROM shared_leaf WHERE path = ? ORDER BY place", str(path)
         )
@@ -92,37 +113,39 @@ class SharedFiles:
                 f"a merge or rebase is under way in {root}", "finish or abort it", seconds=60.0
             )
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
-        head = git.read_head(root)
+        head = read_checkout(root)
         if snapshot is None:
-            return _Look(
+            return Look(
                 View({}, Edits({}, {}, frozenset()), exists=False), head, "missing" if base else None, None
             )
         now = format.read_leaves(snapshot.data)
         if base and head != head_then and git.is_tracked(root, path):
             # What differs is git's: it becomes the base, and what it took away may be learned again.
-            return _Look(View(now, Edits({}, {}, frozenset()), exists=True), head, None, None)
+            added = {leaf: value for leaf, value in now.items() if leaf not in base}
+            return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, None, None, by_git=True)
         edits = find_edits(base, now, format)
         if not edits.removed:
-            return _Look(View(now, edits, exists=True), head, None, None)
+            return Look(View(now, edits, exists=True), head, None, None)
         if format.is_cut(snapshot.data, base):
-            return _Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
+            return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
         seen = _digest(edits.removed)
         agrees = doubt_then == "removed once" and doubt_of == seen and head == head_then
         if agrees and self._clock.now() - (since or 0.0) >= TWO_LOOKS:
-            return _Look(View(now, edits, exists=True), head, None, None)
-        return _Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", seen)
+            return Look(View(now, edits, exists=True), head, None, None)
+        return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", seen)
 
     def note_look(self, path: Path, plugin: str, format: Format, project: int | None = None) -> View:
-        """Look, and store what is in doubt, so that the next look can confirm it. Of edits that are certain, the base forgets what is
-        the person's now: call it in the worker that passes them on."""
-        found = self._look(path, format)
+        """Look, and store what was found, as if its edits had been passed on. Raises FileBusyError, FileRefusedError, OSError."""
+        found = self.take_look(path, format)
         with self._store.write() as tx:
-            self._note(tx, path, plugin, format, project, found)
+            self.store_look(tx, path, plugin, format, project, found)
         return found.view
 
-    def _note(
-        self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: _Look
+    def store_look(
+        self, tx: Tx, path: Path, plugin: str, format: Format, project: int | None, found: Look
     ) -> None:
+        """Store a look whose edits are passed on in this transaction: they are the person's now, and no part of the base. What is in
+        doubt is stored too, so that the next look can confirm it."""
         now = self._clock.now()
         tx.execute(
             "INSERT INTO shared_file(path, plugin, format, project, head, doubt, doubt_of, doubt_since) "
@@ -138,13 +161,9 @@ class SharedFiles:
             found.doubt_of,
             now if found.doubt else None,
         )
-        if found.doubt == "cut":
-            return
         gone = {*found.view.edits.removed, *found.view.edits.changed}
-        if found.doubt is None and found.view.exists:
-            # After git changed the file, what is not there any more is no base either.
-            known = {leaf for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))}
-            gone |= {leaf for leaf in known if leaf not in found.view.now}
+        if found.by_git:
+            _take_over(tx, path, found.view.now)
         tx.executemany(
             "DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", [(str(path), leaf) for leaf in gone]
         )
@@ -153,17 +172,28 @@ class SharedFiles:
 
     def read(self, plugin: str, task: Task, done: Done) -> None:
         """Read the files of an outcome and decide their changes. Raises FileBusyError, FileRefusedError, OSError."""
+        for change in done.files:
+            self.settle(change.path)
         self._decided[plugin, task.number] = [
             self._decide(plugin, change, task.project_number) for change in done.files
         ]
 
     def _decide(self, plugin: str, change: FileChange, project: int | None) -> Planned:
-        view = self.look(change.path, change.format)
+        look = self.take_look(change.path, change.format)
+        if self._store.rows("SELECT 1 FROM change WHERE key = ?", f"{change.cause.key} {change.path}"):
+            return Planned(change, {}, project, look)
+        if look.doubt == "removed once":
+            # Trigger: lines were just removed. Why: a change that is decided now may write them again. Outcome: it waits for the
+            # second look.
+            with self._store.write() as tx:
+                self.store_look(tx, change.path, plugin, change.format, project, _only_doubt(look))
+            raise FileBusyError(f"lines of {change.path} were removed a moment ago", seconds=TWO_LOOKS)
+        view = look.view
         wanted = change.decide(view.now, view.edits)
         leaves = {
             leaf: (view.now.get(leaf), value) for leaf, value in wanted.items() if view.now.get(leaf) != value
         }
-        return Planned(change, leaves, project)
+        return Planned(change, leaves, project, look)
 
     def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
         """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
@@ -176,7 +206,8 @@ class SharedFiles:
         if not planned.leaves or tx.rows("SELECT 1 FROM change WHERE key = ?", f"{cause.key} {path}"):
             return
         for (process,) in tx.rows("SELECT DISTINCT process FROM plan WHERE path = ?", path):
-            raise FileBusyError(f"{path} is being changed by the process {process}", seconds=1.0)
+            pid = process.partition(" ")[0]
+            raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
         number = self._store_change(tx, plugin, planned, cause)
         tx.executemany(
             "INSERT INTO plan(path, leaf, format, expected, put, change, process) VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -186,12 +217,16 @@ class SharedFiles:
             ],
         )
         tx.execute(
-            "INSERT OR IGNORE INTO shared_file(path, plugin, format, project) VALUES(?, ?, ?, ?)",
+            "INSERT OR IGNORE INTO shared_file(path, plugin, format, project, head) VALUES(?, ?, ?, ?, ?)",
             path,
             plugin,
             change.format.name,
             planned.project,
+            planned.look.head,
         )
+        if planned.look.by_git:
+            _take_over(tx, change.path, planned.look.view.now)
+            tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
 
     def _store_change(self, tx: Tx, plugin: str, planned: Planned, cause: Cause) -> int:
         id = os.urandom(ID_BYTES).hex()
@@ -222,6 +257,8 @@ class SharedFiles:
 
     def change_now(self, plugin: str, changes: Sequence[FileChange], project: int | None = None) -> None:
         """Change files for a command: decide, plan and swap. Raises FileBusyError, FileRefusedError, OSError, UnwritableError."""
+        for change in changes:
+            self.settle(change.path)
         planned = [self._decide(plugin, change, project) for change in changes]
         with self._store.write() as tx:
             for one in planned:
@@ -234,17 +271,31 @@ class SharedFiles:
         found = self._store.rows("SELECT DISTINCT path, process FROM plan")
         return [Path(path) for path, process in found if process == self._process or not _is_alive(process)]
 
+    def settle(self, path: Path) -> None:
+        """Finish what is planned for a path, if its process is gone or this one. Raises FileBusyError, FileRefusedError, OSError."""
+        for (process,) in self._store.rows("SELECT DISTINCT process FROM plan WHERE path = ?", str(path)):
+            if process != self._process and _is_alive(process):
+                pid = process.partition(" ")[0]
+                raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
+            self.finish_path(path, must=True)
+
     def finish_path(self, path: Path, *, must: bool = False) -> bool:
         """Apply the plan of a path and commit what was written. False if the file cannot be changed now; the plan stays then.
 
         `must`: raise FileBusyError, FileRefusedError or OSError instead.
         """
+        with self._lock:
+            lock = self._swapping.setdefault(path, threading.Lock())
+        with lock:
+            return self._finish_path(path, must=must)
+
+    def _finish_path(self, path: Path, *, must: bool) -> bool:
         rows = self._store.rows(
             "SELECT leaf, format, expected, put, change FROM plan WHERE path = ?", str(path)
         )
         if not rows:
             return True
-        format = self._formats[rows[0][1]]
+        format = find_format(rows[0][1], self._formats)
         plan = {leaf: (expected, put) for leaf, _, expected, put, _ in rows}
         written: dict[Leaf, str | None] = {}
 
@@ -284,14 +335,15 @@ class SharedFiles:
         now = format.read_leaves(snapshot.data) if snapshot is not None else {}
         places = {leaf: place for place, leaf in enumerate(now)}
         by_text = {value: leaf for leaf, value in now.items()}
-        head = git.read_head(git.find_project_root(path.parent))
         number = max(numbers)
         with self._store.write() as tx:
-            tx.execute("UPDATE shared_file SET head = ?, doubt = NULL WHERE path = ?", head, str(path))
+            # Undoing is a person's act: what it changes is found and reported as an edit of theirs.
+            undoes = bool(tx.rows("SELECT 1 FROM change WHERE number = ? AND undoes IS NOT NULL", number))
             for at, (leaf, put) in enumerate(written.items()):
-                tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
                 named = leaf if leaf in now else by_text.get(put or "")
-                if put is not None and named is not None:
+                if not undoes:
+                    tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
+                if put is not None and named is not None and not undoes:
                     tx.execute(
                         "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)",
                         str(path),
@@ -328,6 +380,27 @@ def find_edits(base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format
     added = {leaf: value for leaf, value in now.items() if leaf not in base and leaf not in new}
     removed = frozenset(leaf for leaf in base if leaf not in now and leaf not in pairs)
     return Edits(added, changed, removed)
+
+
+def read_checkout(root: Path) -> str:
+    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
+    return f"{git.read_head(root)} {git.read_stash(root)}".strip()
+
+
+def _only_doubt(look: Look) -> Look:
+    """The look without its edits, which are passed on by another one."""
+    return look._replace(view=look.view._replace(edits=Edits({}, {}, frozenset())), by_git=False)
+
+
+def _take_over(tx: Tx, path: Path, now: Mapping[Leaf, str]) -> None:
+    """Git changed the file: of what tacitd wrote, what is there now is the base."""
+    for (leaf,) in tx.rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path)):
+        if leaf in now:
+            tx.execute(
+                "UPDATE shared_leaf SET written = ? WHERE path = ? AND leaf = ?", now[leaf], str(path), leaf
+            )
+        else:
+            tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
 
 
 def _digest(leaves: frozenset[Leaf]) -> bytes:

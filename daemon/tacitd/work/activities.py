@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
+from tacitd.contract import Row
 from tacitd.files.change_view import summarise_transaction
 from tacitd.files.log import BLANK
 from tacitd.files.purge import blank_value
@@ -247,6 +248,16 @@ def describe_call(call: EndedCall) -> tuple[str, str, str]:
 def describe_change(done: Transaction) -> tuple[str, str, str]:
     """Given a transaction that changed files, return what it changed, the project's name, and its id."""
     return summarise_transaction(done), done.root.name, f"tacitd show {done.id}"
+
+
+def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Activity]:
+    """What plugins made at `since` (seconds since 1970, UTC) or later, the oldest first."""
+    for at, plugin, did, text, place, about, item, root in rows(
+        "SELECT a.at, a.plugin, a.did, a.text, a.place, a.about, a.item, r.root FROM activity a "
+        "LEFT JOIN project r ON r.number = a.project WHERE a.at >= ? ORDER BY a.number",
+        since,
+    ):
+        yield Activity(at, did, text, place, about, plugin, item, root or "")
 
 
 def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:

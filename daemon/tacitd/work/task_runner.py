@@ -188,6 +188,8 @@ class TaskRunner:
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         _, late = wait(self._futures, grace)
+        if late:
+            logger.warning("stopped while tasks still ran")
         for place, one in list(self._kept.items()):
             if place not in self.running:
                 with suppress(TacitdError):
