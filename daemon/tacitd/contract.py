@@ -148,13 +148,16 @@ TaskKind = Literal[
     "job",
     "message",
     "file-changed",
+    "decision",
+    "command",
     "grew",
     "committed",
 ]
 """prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
-watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. grew, committed: of
-handlers of the first contract (`work/handler_adapter.py`) only."""
+watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
+person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
+`data` are the command's. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
 
 
 class Task(Struct, frozen=True):

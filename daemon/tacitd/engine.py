@@ -38,7 +38,7 @@ from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.task_rows import NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.task_rows import ASKED, NewTask, ReadyTask, insert_task, next_due
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
@@ -465,7 +465,7 @@ class Engine:
 
     def is_held(self, task: ReadyTask) -> bool:
         """Whether a task must not begin: a person paused it, or its project's file system does not answer."""
-        if task.plugin == ENGINE:
+        if task.plugin == ENGINE or task.kind in ASKED:
             return False
         stuck = self._lookup.list_stuck()
         choices = self.choices

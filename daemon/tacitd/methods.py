@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import asdict
+
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.control.streams import Stream
@@ -23,7 +25,7 @@ from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.temporary import list_kept_copies
-from tacitd.handler import Decided, Decision, Degradation, StoredItem, load_hook
+from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
 from tacitd.model.calls import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
@@ -34,10 +36,12 @@ from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import build_status, make_status_line
 from tacitd.work.activities import NO_LINE, STORED, list_kept
+from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.pauses import set_pause
+from tacitd.work.project_rows import store_project
 from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
-from tacitd.work.task_rows import make_parked_due
+from tacitd.work.task_rows import NewTask, make_parked_due
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "keep": "keep",
@@ -69,6 +73,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "session_text": partial(_make_session_text, app, make_session_texts(app)),
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
+        "task": lambda params: _run_task(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
         "subscribe": lambda params: _subscribe(app, params),
         "stop": lambda _: _stop(app),
@@ -240,14 +245,16 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     name, root = str(params["plugin"]), params.get("root")
     choice = _CHOICES.get(str(params["choice"]))
-    plugin = next((one for one in app.found.plugins if one.name == name and one.decide), None)
+    plugin = next(
+        (one for one in app.found.plugins if one.name == name and (one.decide or (one.spec and one.items))),
+        None,
+    )
     if plugin is None or choice is None:
         raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
     )
-    running = app.handlers.get(name)
-    if running is None:
+    if name not in app.queues:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
     if params.get("purge") and app.history.pending:
         # Its words would be blanked in a change that is still to be written into a file.
@@ -255,7 +262,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise FileRefusedError(
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
-    done: Decided = load_hook(plugin.decide)(running.handler, app.tools[name], decision)
+    done = _carry_out(app, plugin, decision)
     if choice in ("drop", "restore"):
         app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
@@ -272,6 +279,45 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         "left": [*kept, *files],
         "yours": yours,
     }
+
+
+def _carry_out(app: App, plugin: Plugin, decision: Decision) -> Decided:
+    if plugin.spec is None:
+        running = app.handlers[plugin.name]
+        done: Decided = load_hook(plugin.decide)(running.handler, app.tools[plugin.name], decision)
+        return done
+    items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
+    number = _number_project(app, decision.root)
+    return _asked(app).decide(app.plugins.by_name[plugin.name], decision, list(items), number)
+
+
+def _asked(app: App) -> AskedTasks:
+    return AskedTasks(app.store, app.engine.runner, app.clock.now, app.engine.wake.set)
+
+
+def _number_project(app: App, root: Path | None) -> int | None:
+    found = app.store.rows("SELECT number FROM project WHERE root = ?", str(root)) if root is not None else []
+    return found[0][0] if found else None
+
+
+def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Have a plugin do what a person's command asks, and wait for it.
+
+    `plugin`, `key`, `data` (JSON) and `project` (a directory; none: for no project): see `tacitd.contract.Task`. Returns `made`: what
+    it made, for a person. Raises what the plugin raised.
+    """
+    plugin = app.plugins.by_name.get(str(params["plugin"]))
+    if plugin is None:
+        raise UnavailableError(f"the plugin {params['plugin']} does not run", "`tacitd status` says why")
+    project = _project(app, params["project"]) if params.get("project") else None
+    number, root = None, ""
+    if project is not None:
+        root = str(project.root)
+        with app.store.write() as tx:
+            number = store_project(tx, project, app.clock.now())
+    new = NewTask(plugin.name, root, "command", str(params["key"]), number, "", dict(params.get("data", {})))
+    done = _asked(app).run(plugin, new)
+    return {"made": [asdict(one) for one in done.notices]}
 
 
 def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:

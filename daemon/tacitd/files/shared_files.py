@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
@@ -123,16 +123,21 @@ class SharedFiles:
             # What differs is git's: it becomes the base, and what it took away may be learned again.
             added = {leaf: value for leaf, value in now.items() if leaf not in base}
             return Look(View(now, Edits(added, {}, frozenset()), exists=True), head, None, None, by_git=True)
-        edits = find_edits(base, now, format)
+        seen = {
+            leaf for (leaf,) in self._store.rows("SELECT leaf FROM shared_seen WHERE path = ?", str(path))
+        }
+        edits = find_edits(base, now, format, seen)
         if not edits.removed:
             return Look(View(now, edits, exists=True), head, None, None)
         if format.is_cut(snapshot.data, base):
             return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
-        seen = _digest(edits.removed)
-        agrees = doubt_then == "removed once" and doubt_of == seen and head == head_then
+        removed = _digest(edits.removed)
+        agrees = doubt_then == "removed once" and doubt_of == removed and head == head_then
         if agrees and self._clock.now() - (since or 0.0) >= TWO_LOOKS:
             return Look(View(now, edits, exists=True), head, None, None)
-        return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", seen)
+        return Look(
+            View(now, edits._replace(removed=frozenset()), exists=True), head, "removed once", removed
+        )
 
     def note_look(self, path: Path, plugin: str, format: Format, project: int | None = None) -> View:
         """Look, and store what was found, as if its edits had been passed on. Raises FileBusyError, FileRefusedError, OSError."""
@@ -371,9 +376,12 @@ class SharedFiles:
         return [path for path in self.list_unfinished() if not self.finish_path(path)]
 
 
-def find_edits(base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format) -> Edits:
-    """Given what tacitd wrote and what is there now, return a person's edits. Pure."""
-    pairs = format.pair_reworded(list(base), list(now)) if base else {}
+def find_edits(
+    base: Mapping[Leaf, str], now: Mapping[Leaf, str], format: Format, seen: Collection[Leaf] = ()
+) -> Edits:
+    """Given what tacitd wrote and what is there now, return a person's edits. `seen`: leaves of the person that were there before, of
+    which none is a leaf of tacitd's in other words. Pure."""
+    pairs = format.pair_reworded(list(base), [leaf for leaf in now if leaf not in seen]) if base else {}
     changed = {leaf: (leaf, now[leaf]) for leaf, value in base.items() if leaf in now and now[leaf] != value}
     changed |= {leaf: (other, now[other]) for leaf, other in pairs.items()}
     new = set(pairs.values())

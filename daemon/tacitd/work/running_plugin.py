@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from msgspec.structs import replace
 
 from tacitd.contract import Batch, Done, Format, Later, Outcome, Rejected, Task, Tools, Tx
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import FileBusyError, TacitdError, UnavailableError
 from tacitd.events import Due, Event, Message, Project
 from tacitd.files.formats import FORMATS
 from tacitd.handler import Decision, Notice, load_hook
@@ -28,8 +28,8 @@ from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
-DECIDE = "decide "
-"""The key of a task in which a person's decision is carried out begins so."""
+KEPT = 50
+"""How many results are kept for persons who wait for them."""
 RunTask = Callable[[Task, Tools], Outcome]
 
 
@@ -52,8 +52,8 @@ class RunningPlugin:
         self._calls = calls
         self._announce = announce
         self._notices: dict[int, Done] = {}
-        self.refused: dict[int, TacitdError] = {}
-        """By task of a decision, why it could not be carried out."""
+        self.asked: dict[int, Done | TacitdError] = {}
+        """By task that a person waits for, what it did or why it was refused."""
         self._observe: Callable[[Batch, Tx], None] | None = load_hook(spec.observe) if spec.observe else None
         self._run: RunTask | None = load_hook(spec.run) if spec.run else None
         self._items: Any = load_hook(spec.items) if spec.items else None
@@ -112,11 +112,32 @@ class RunningPlugin:
     def _do(self, task: Task, tools: PluginTools) -> Outcome:
         if task.kind == "file-changed" and task.key.startswith(EDITS):
             return self._report_edits(task, tools)
-        if task.kind == "message" and task.key.startswith(DECIDE):
-            return self._decide(task, tools)
+        if task.kind in ("decision", "command"):
+            return self._do_asked(task, tools)
+        return self._call(read_message(task) if task.kind == "message" else task, tools)
+
+    def _call(self, task: Task, tools: Tools) -> Outcome:
         if self._run is None:
             raise TypeError(f"it got a task of the kind {task.kind} and has no `run`")
-        return self._run(read_message(task) if task.kind == "message" else task, tools)
+        return self._run(task, tools)
+
+    def _do_asked(self, task: Task, tools: Tools) -> Outcome:
+        """A person waits for it, and is told why it is refused; it is not tried again then."""
+        try:
+            done = self._call(task, tools) if task.kind == "command" else self._decide(task, tools)
+        except FileBusyError:
+            raise
+        except TacitdError as error:
+            done = Rejected(error.what)
+            self._keep(task, error)
+        if isinstance(done, Done):
+            self._keep(task, done)
+        return done
+
+    def _keep(self, task: Task, result: Done | TacitdError) -> None:
+        self.asked[task.number] = result
+        while len(self.asked) > KEPT:
+            self.asked.pop(next(iter(self.asked)), None)
 
     def _report_edits(self, task: Task, tools: PluginTools) -> Outcome:
         """Pass a person's edits of a file on, each once: they are noted with what the plugin makes of them."""
@@ -145,16 +166,11 @@ class RunningPlugin:
         return apply
 
     def _decide(self, task: Task, tools: Tools) -> Outcome:
-        """Carry out a person's decision. It is not tried again: the person is told why it was refused."""
         data, root = task.data, str(task.data.get("root", ""))
         decision = Decision(
             str(data["id"]), data["choice"], Path(root) if root else None, str(data.get("text", ""))
         )
-        try:
-            done: Outcome = self._items.decide(decision, tools)
-        except TacitdError as error:
-            self.refused[task.number] = error
-            return Rejected(error.what)
+        done: Outcome = self._items.decide(decision, tools)
         return done
 
     def committed(self, task: Task) -> None:
