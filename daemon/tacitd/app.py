@@ -386,7 +386,7 @@ def _join_parts(
         refuse_model,
         found.collect_prompt_extensions(),
     )
-    plugins = RunningPlugins(found.specs, config, parts, environ, activities.announce, degraded)
+    plugins = RunningPlugins(found.specs, config, parts, environ, activities, degraded)
     queues = ChainMap[str, Any](handlers, plugins.by_name)
     services = Services(
         store,

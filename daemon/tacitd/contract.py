@@ -150,6 +150,7 @@ TaskKind = Literal[
     "file-changed",
     "decision",
     "command",
+    "undo",
     "grew",
     "committed",
 ]
@@ -157,7 +158,7 @@ TaskKind = Literal[
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
 watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
 person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
-`data` are the command's. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
+`data` are the command's. undo: a person takes a change back; the engine does it. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
 
 
 class Task(Struct, frozen=True):

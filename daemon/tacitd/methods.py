@@ -24,6 +24,7 @@ from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
+from tacitd.files.row_history import find_row_change, require_undoable
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
 from tacitd.model.calls import allow_again
@@ -229,11 +230,33 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.
     """
-    dry_run = bool(params.get("dry_run"))
-    done = app.history.undo_transaction(str(params["id"]), dry_run=dry_run)
+    id, dry_run = str(params["id"]), bool(params.get("dry_run"))
+    change = find_row_change(app.store.rows, id)
+    if change is not None:
+        return _undo_row(app, change, dry_run=dry_run)
+    done = app.history.undo_transaction(id, dry_run=dry_run)
     if not dry_run:
         app.check_sources()
     return describe_transaction(done)
+
+
+def _undo_row(app: App, change: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
+    rows = app.store.rows
+    require_undoable(rows, change)
+    if change["undone_by"]:
+        return find_row_change(rows, change["undone_by"]) or change
+    plugin = app.plugins.by_name.get(change["by"])
+    if plugin is None:
+        raise UnavailableError(f"the plugin {change['by']} does not run", "`tacitd status` says why")
+    if dry_run:
+        lines = [{**each, "added": each["removed"], "removed": each["added"]} for each in change["lines"]]
+        return {**change, "id": "", "undoes": change["id"], "what": "", "prompts": [], "lines": lines[::-1]}
+    ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
+    new = NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number})
+    _asked(app).run(plugin, new)
+    app.check_sources()
+    ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
+    return find_row_change(rows, made) or change
 
 
 def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:

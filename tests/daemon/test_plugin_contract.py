@@ -275,3 +275,52 @@ def test_both_contracts_run_side_by_side(tmp_path: Path) -> None:
         assert world.bullets("REMINDERS.md") == ["Buy milk", "Call dad"]
         assert world.run("why", "milk", "--json").json[0]["words"] == ["remember the milk"]
         assert "Buy milk" in world.run("context").out
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    package = tmp_path / "site"
+    info = package / "reminders-1.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("entry_points.txt").write_text("[tacitd.handlers]\nreminders = reminders:make_plugin\n")
+    with World(tmp_path, MILK, packages=[package]) as made:
+        yield made
+
+
+def test_the_history_of_both_contracts_is_one(world: World) -> None:
+    """S-31: `history`, `show`, `log` and `why` list what a plugin changed beside the older history; ids are unique."""
+    world.type("s1", "remember the milk").leave("s1")
+    (change,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
+    assert change["lines"] == [
+        {"file": "REMINDERS.md", "heading": "Open", "added": "Buy milk", "removed": ""}
+    ]
+    assert (
+        change["root"] == str(world.project) and len(change["prompts"]) == 1 and change["sessions"] == ["s1"]
+    )
+    shown = world.run("show", change["id"][-6:]).out
+    assert "+ Buy milk" in shown and "from 1 prompt" in shown
+    assert f"changed: REMINDERS.md +1  (app, tacitd show {change['id']})" in world.run("log").out
+    world.stop()
+    assert f"tacitd show {change['id']}" in world.run("log").out
+    ids = [one["id"] for one in world.run("history", "--all", "--json").json]
+    assert len(ids) == len(set(ids)) and change["id"] in ids
+
+
+def test_an_undo_is_the_person_s_edit(world: World) -> None:
+    """S-33: what a person takes back is taken back in the file, and the plugin learns it as an edit of theirs; the undo can be undone."""
+    world.type("s1", "remember the milk").leave("s1")
+    (first,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
+    dry = world.run("undo", first["id"], "--dry-run", "--json").json[0]
+    assert dry["lines"][0]["removed"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
+    undo = world.run("undo", first["id"], "--json").json[0]
+    assert undo["undoes"] == first["id"] and world.bullets("REMINDERS.md") == []
+    world.wait(MINUTE).wait(MINUTE)
+    world.type("s2", "the milk again").leave("s2")
+    assert world.bullets("REMINDERS.md") == []
+    again = world.run("undo", undo["id"], "--json").json[0]
+    assert again["lines"][0]["added"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
+    refused = world.run("undo", first["id"])
+    assert refused.code == 2 and "was undone and restored" in refused.err
+    world.edit("REMINDERS.md", replace=("Buy milk", "Buy oat milk"))
+    refused = world.run("undo", again["id"])
+    assert refused.code != 0 and "somebody removed or changed it since" in refused.err

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from tacitd.clock import Clock
+from tacitd.clock import Clock, utc_seconds
 from tacitd.contract import Cause, Database, Done, Edits, FileChange, Format, Leaf, Task, Tx, View
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
@@ -31,7 +31,7 @@ from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
-ID_BYTES = 4
+ID_BYTES = 3
 
 
 class Planned(Struct, frozen=True):
@@ -234,12 +234,14 @@ class SharedFiles:
             tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
 
     def _store_change(self, tx: Tx, plugin: str, planned: Planned, cause: Cause) -> int:
-        id = os.urandom(ID_BYTES).hex()
+        now = self._clock.now()
+        stamp = utc_seconds(now)[:19].replace("-", "").replace(":", "")
+        id = f"{stamp}-{os.urandom(ID_BYTES).hex()}"
         done = tx.execute(
             "INSERT INTO change(id, key, at, plugin, project, by, cause, session, undoes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
             id,
             f"{cause.key} {planned.change.path}",
-            self._clock.now(),
+            now,
             plugin,
             planned.project,
             cause.by,

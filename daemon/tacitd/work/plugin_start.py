@@ -13,9 +13,10 @@ from loguru import logger
 from tacitd.config.settings import Config
 from tacitd.contract import Row
 from tacitd.errors import describe_plugin_error
-from tacitd.handler import Degradation, Job, Notice
+from tacitd.handler import Degradation, Job
 from tacitd.model.calls import Calls
 from tacitd.plugin import GatherRule, PluginSpec
+from tacitd.work.activities import Activities
 from tacitd.work.handler_start import describe_broken
 from tacitd.work.plugin_tools import NoCaps, ToolServices
 from tacitd.work.project_rows import read_choices
@@ -52,7 +53,7 @@ class RunningPlugins:
         config: Config,
         services: ToolServices,
         environ: Mapping[str, str],
-        announce: Callable[[str, Notice], None],
+        activities: Activities,
         degraded: dict[str, Degradation],
     ) -> None:
         """`degraded` gets a `handler.broken:NAME` for each plugin that cannot run."""
@@ -68,7 +69,7 @@ class RunningPlugins:
                 if not off:
                     settings = {name: config.get_section(name) for name in spec.settings}
                     one = self.by_name[spec.name] = RunningPlugin(
-                        spec, settings, services, self._calls, announce
+                        spec, settings, services, self._calls, activities.announce, activities.follow_change
                     )
                     self.observers.append(one.observer)
                     continue

@@ -12,10 +12,25 @@ from typing import Any, NoReturn
 
 from msgspec.structs import replace
 
-from tacitd.contract import Batch, Done, Format, Later, Outcome, Rejected, Task, Tools, Tx
+from tacitd.contract import (
+    Batch,
+    Cause,
+    Decide,
+    Done,
+    FileChange,
+    Format,
+    Later,
+    Leaf,
+    Outcome,
+    Rejected,
+    Task,
+    Tools,
+    Tx,
+)
 from tacitd.errors import FileBusyError, TacitdError, UnavailableError
 from tacitd.events import Due, Event, Message, Project
-from tacitd.files.formats import FORMATS
+from tacitd.files.formats import find_format
+from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
 from tacitd.handler import Decision, Notice, load_hook
 from tacitd.model.calls import Calls, mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
@@ -25,7 +40,7 @@ from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
 from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, store_look
-from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_rows import ASKED, NewTask, insert_task
 from tacitd.work.task_runner import Runnable
 
 KEPT = 50
@@ -43,6 +58,7 @@ class RunningPlugin:
         services: ToolServices,
         calls: Calls,
         announce: Callable[[str, Notice], None],
+        on_changed: Callable[[Mapping[str, Any]], None],
     ) -> None:
         """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
         self.name = spec.name
@@ -51,6 +67,7 @@ class RunningPlugin:
         self._services = services
         self._calls = calls
         self._announce = announce
+        self._on_changed = on_changed
         self._notices: dict[int, Done] = {}
         self.asked: dict[int, Done | TacitdError] = {}
         """By task that a person waits for, what it did or why it was refused."""
@@ -112,7 +129,7 @@ class RunningPlugin:
     def _do(self, task: Task, tools: PluginTools) -> Outcome:
         if task.kind == "file-changed" and task.key.startswith(EDITS):
             return self._report_edits(task, tools)
-        if task.kind in ("decision", "command"):
+        if task.kind in ASKED:
             return self._do_asked(task, tools)
         return self._call(read_message(task) if task.kind == "message" else task, tools)
 
@@ -124,7 +141,13 @@ class RunningPlugin:
     def _do_asked(self, task: Task, tools: Tools) -> Outcome:
         """A person waits for it, and is told why it is refused; it is not tried again then."""
         try:
-            done = self._call(task, tools) if task.kind == "command" else self._decide(task, tools)
+            match task.kind:
+                case "decision":
+                    done = self._decide(task, tools)
+                case "undo":
+                    done = self._undo(task)
+                case _:
+                    done = self._call(task, tools)
         except FileBusyError:
             raise
         except TacitdError as error:
@@ -173,9 +196,29 @@ class RunningPlugin:
         done: Outcome = self._items.decide(decision, tools)
         return done
 
+    def _undo(self, task: Task) -> Done:
+        """Take a change of this plugin's back. What that changes in the file counts as the person's edit."""
+        rows, number = self._services.store.rows, int(task.data["change"])
+        by_path = dict[Path, list[ChangedLine]]()
+        for line in list_lines(rows, number):
+            by_path.setdefault(line.path, []).append(line)
+        changes = list[FileChange]()
+        for path, lines in by_path.items():
+            ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
+            format = find_format(name)
+            self._services.files.settle(path)
+            back = plan_row_undo(lines, self._services.files.look(path, format).now)
+            cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
+            changes.append(FileChange(path, format, _decide_always(back), cause))
+        return Done(files=tuple(changes))
+
     def committed(self, task: Task) -> None:
-        """Announce what was made."""
+        """Announce what was made and changed."""
         done = self._notices.pop(task.number, None)
+        for change in done.files if done is not None else ():
+            made = find_key(self._services.store.rows, f"{change.cause.key} {change.path}")
+            if made is not None and made["lines"]:
+                self._on_changed(made)
         for notice in done.notices if done is not None else ():
             root = str(task.project.root) if isinstance(task.project, Project) else ""
             self._announce(self.name, replace(notice, root=notice.root or root))
@@ -239,12 +282,16 @@ def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
 
 def load_format(name: str) -> Format:
     """The format of this name, or of this hook. Raises KeyError, and what the import raises."""
-    found: Format = load_hook(name) if ":" in name else FORMATS[name]
+    found: Format = load_hook(name) if ":" in name else find_format(name)
     return found
 
 
 def _load_kind(kind: SharedFileKind) -> FileKind:
     return FileKind(kind.name, load_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
+
+
+def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
+    return lambda now, edits: changes
 
 
 def _join(apply: Callable[[Tx], None], numbers: tuple[int, ...]) -> Callable[[Tx], None]:

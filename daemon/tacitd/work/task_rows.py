@@ -40,9 +40,17 @@ WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT
   OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
 ORDER BY due, number
 """
-ASKED = ("decision", "command")
+ASKED = ("decision", "command", "undo")
 """Kinds of tasks that a person waits for: a pause does not hold them."""
-_RANKS = {"decision": -1, "command": -1, "session-started": 0, "committed": 1, "prompts": 2, "grew": 2}
+_RANKS = {
+    "decision": -1,
+    "command": -1,
+    "undo": -1,
+    "session-started": 0,
+    "committed": 1,
+    "prompts": 2,
+    "grew": 2,
+}
 """In a lane, what a person typed goes before what is made of it, such as a synthesis."""
 _LAST = 3
 _DATA = msgspec.json.Decoder(dict[str, Any])
