@@ -151,6 +151,7 @@ TaskKind = Literal[
     "decision",
     "command",
     "undo",
+    "purge",
     "grew",
     "committed",
 ]
@@ -158,7 +159,8 @@ TaskKind = Literal[
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
 watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
 person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
-`data` are the command's. undo: a person takes a change back; the engine does it. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
+`data` are the command's. undo: a person takes a change back; the engine does it.
+purge: an item of any plugin, `key`, was forgotten, and its words are about to be purged: files that follow it follow at once. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
 
 
 class Task(Struct, frozen=True):
@@ -240,6 +242,8 @@ class View(NamedTuple):
     now: Mapping[Leaf, str]
     edits: Edits
     exists: bool
+    doubt: Literal["", "cut", "missing", "removed once"] = ""
+    """Why nothing is concluded of what is not there."""
 
 
 Decide = Callable[[Mapping[Leaf, str], Edits], Mapping[Leaf, str | None]]
@@ -283,13 +287,18 @@ class Format(Protocol):
         """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone."""
         ...
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether tacitd alone makes such files: in one of which nothing is known, the lines that it would write are its own."""
+        ...
+
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""
         ...
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` is None for
-        a file that does not exist. Raises FileRefusedError."""
+        a file that does not exist. A file that is left without a byte is removed. Raises FileRefusedError."""
         ...
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:

@@ -24,7 +24,7 @@ from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
-from tacitd.files.row_history import find_row_change, require_undoable
+from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
 from tacitd.model.calls import allow_again
@@ -233,30 +233,13 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     id, dry_run = str(params["id"]), bool(params.get("dry_run"))
     change = find_row_change(app.store.rows, id)
     if change is not None:
-        return _undo_row(app, change, dry_run=dry_run)
+        undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
+        app.check_sources()
+        return undone
     done = app.history.undo_transaction(id, dry_run=dry_run)
     if not dry_run:
         app.check_sources()
     return describe_transaction(done)
-
-
-def _undo_row(app: App, change: dict[str, Any], *, dry_run: bool) -> dict[str, Any]:
-    rows = app.store.rows
-    require_undoable(rows, change)
-    if change["undone_by"]:
-        return find_row_change(rows, change["undone_by"]) or change
-    plugin = app.plugins.by_name.get(change["by"])
-    if plugin is None:
-        raise UnavailableError(f"the plugin {change['by']} does not run", "`tacitd status` says why")
-    if dry_run:
-        lines = [{**each, "added": each["removed"], "removed": each["added"]} for each in change["lines"]]
-        return {**change, "id": "", "undoes": change["id"], "what": "", "prompts": [], "lines": lines[::-1]}
-    ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
-    new = NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number})
-    _asked(app).run(plugin, new)
-    app.check_sources()
-    ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
-    return find_row_change(rows, made) or change
 
 
 def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -310,17 +293,11 @@ def _carry_out(app: App, plugin: Plugin, decision: Decision) -> Decided:
         done: Decided = load_hook(plugin.decide)(running.handler, app.tools[plugin.name], decision)
         return done
     items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
-    number = _number_project(app, decision.root)
-    return _asked(app).decide(app.plugins.by_name[plugin.name], decision, list(items), number)
+    return _asked(app).decide(app.plugins.by_name[plugin.name], decision, list(items))
 
 
 def _asked(app: App) -> AskedTasks:
     return AskedTasks(app.store, app.engine.runner, app.clock.now, app.engine.wake.set)
-
-
-def _number_project(app: App, root: Path | None) -> int | None:
-    found = app.store.rows("SELECT number FROM project WHERE root = ?", str(root)) if root is not None else []
-    return found[0][0] if found else None
 
 
 def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -354,6 +331,10 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     for plugin in app.found.plugins:
         if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
             purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
+    for one in app.plugins.by_name.values():
+        if "purge" in one.spec.events:
+            done = _asked(app).run(one, NewTask(one.name, "", "purge", id))
+            purged += [change.path for change in done.files]
     app.activities.blank_texts(texts)
     purged += purge_texts(app.paths.state_dir, texts, keep=keep)
     if app.store.purge_words([text for text in texts if text not in keep], keep):

@@ -75,7 +75,7 @@ class PluginSpec(Struct, frozen=True):
     """`(task: Task, tools: Tools) -> Outcome`: do a task. May block. Never twice at once for one project."""
     gather: Hook = ""
     """`(settings: Mapping[str, BaseModel]) -> GatherRule`. A plugin with this hook gets tasks of the kind `prompts`."""
-    events: frozenset[Literal["session-started", "session-ended", "compaction"]] = frozenset()
+    events: frozenset[Literal["session-started", "session-ended", "compaction", "purge"]] = frozenset()
     """Kinds of tasks that it wants besides. A session's end comes after all of its prompts are done or rejected."""
     jobs: Sequence[TimedJob] = ()
     files: Sequence[SharedFileKind] = ()
@@ -96,7 +96,9 @@ class PluginSpec(Struct, frozen=True):
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
-    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`."""
+    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`; and what it adds to parts
+    of the engine, with hooks of the same signatures as in `tacitd.handler.Plugin`: `person-rules`, `context-files`, `doctor`
+    (`findings`), `banner` (`banner_lines`, which gets `Tools`)."""
     mcp: Hook = ""
     """An `AgentInterface`: tools and resources for agents."""
     footprint: Hook = ""

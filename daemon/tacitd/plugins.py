@@ -53,7 +53,8 @@ class FoundPlugins(Struct, frozen=True):
         for one in self.plugins:
             for prompt, where in one.prompt_extensions.items():
                 found.setdefault(prompt, []).append(where)
-        return found
+        rules = list(self.collect_person_rules().values())
+        return found | ({"person-rules": rules} if rules else {})
 
     def collect_person_rules(self) -> dict[str, str]:
         """The hooks of person rules by plugin name, in the order of `Plugin.order`."""

@@ -201,6 +201,7 @@ CREATE TABLE plan(                      -- a change of a file that is decided an
   put TEXT,                             -- text: NULL: to be removed
   change INTEGER NOT NULL REFERENCES change,
   process TEXT NOT NULL,                -- pid and start of the process that swaps the file
+  place INTEGER NOT NULL,               -- its order in the decision
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
 

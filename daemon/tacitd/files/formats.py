@@ -13,7 +13,8 @@ from typing import Any
 from tacitd.contract import Format, Leaf
 from tacitd.errors import FileRefusedError
 from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
-from tacitd.text.markdown import lines_of, put_lines, swap_line, take_lines
+from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
+from tacitd.text.markdown_text import normalise_heading
 
 SEVERAL = 3
 """So many leaves must be missing before a file counts as cut."""
@@ -46,6 +47,7 @@ class Bullets:
         self.title = title
         self._first = first
         options = {key: value for key, value in (("title", title), ("first", first)) if value}
+        self.is_generated = bool(first)
         self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
@@ -54,6 +56,8 @@ class Bullets:
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`."""
+        if self.is_generated and (data or changes):
+            data = self._mend(data or b"", changes)
         now = self.read_leaves(data) if data else {}
         gone = [split_bullet(leaf) for leaf, value in changes.items() if value is None and leaf in now]
         new = [(split_bullet(leaf)[0], value) for leaf, value in changes.items() if value and leaf not in now]
@@ -63,10 +67,39 @@ class Bullets:
         if gone:
             data, _ = take_lines(data or b"", [text for _, text in gone], [heading for heading, _ in gone])
         if new:
-            if self._first and not data:
-                data = f"{self._first}\n\n# {self.title}\n".encode()
+            data = self._mend(data or b"", changes) if self.is_generated else data
             data, _ = put_lines(data, new, self.title)
-        return data or b""
+        if not self.is_generated:
+            return data or b""
+        data = arrange_lines(data or b"", [value for value in changes.values() if value])
+        return b"" if self._is_frame(data, changes) else data
+
+    def _mend(self, data: bytes, changes: Mapping[Leaf, str | None]) -> bytes:
+        """A generated file with its first line, and with the headings of what is put; without a last line that is the beginning of one
+        that is put, because the file was cut in it."""
+        text = _decode(data)
+        if not text.strip():
+            text = f"{self._first}\n\n# {self.title}\n"
+        elif self._first not in text.splitlines():
+            text = f"{self._first}\n{text}"
+        if not text.endswith("\n"):
+            kept, _, last = text.rpartition("\n")
+            torn = last and any(
+                value is not None and f"- {value}".startswith(last) for value in changes.values()
+            )
+            text = f"{kept}\n" if torn else f"{text}\n"
+        known = set(list_headings(text.encode()))
+        wanted = (split_bullet(leaf)[0] for leaf, value in changes.items() if value is not None)
+        for heading in dict.fromkeys(wanted):
+            if normalise_heading(heading) not in known:
+                text += f"\n## {heading}\n\n"
+        return text.encode()
+
+    def _is_frame(self, data: bytes, leaves: Iterable[Leaf]) -> bool:
+        """Whether nothing is left but what tacitd makes around these lines."""
+        lines = {line.rstrip() for line in _decode(data).splitlines()}
+        headings = {f"## {split_bullet(leaf)[0]}" for leaf in leaves}
+        return lines <= {"", self._first, f"# {self.title}"} | headings
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """See `Format`. A line with the same text under another heading was moved; otherwise, lines that are gone and lines that are
@@ -79,16 +112,23 @@ class Bullets:
         return pairs | _pair_by_place(left, fresh)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line."""
+        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line or ends in the beginning of
+        one of tacitd's."""
         lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
-        lacks = bool(self._first) and self._first not in lines
-        return lacks or _is_mostly_gone(base, self.read_leaves(data))
+        if not self.is_generated:
+            return _is_mostly_gone(base, self.read_leaves(data))
+        now = self.read_leaves(data)
+        gone = [value for leaf, value in base.items() if leaf not in now]
+        last = "" if data.endswith(b"\n") or not lines else lines[-1]
+        is_torn = bool(last) and any(f"- {value}".startswith(last) for value in gone)
+        return self._first not in lines or is_torn or (len(gone) > 1 and 2 * len(gone) > len(base))
 
 
 class Lines:
     """Text of lines: a leaf is a line; its value is the line. A line that is there twice is one leaf."""
 
     name = "lines"
+    is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`. Lines without text are no leaves."""
@@ -126,6 +166,7 @@ class JsonLeaves:
     its own, with the element as last member. Its value is JSON."""
 
     name = "json-leaves"
+    is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`."""

@@ -54,7 +54,9 @@ def find_key(rows: Rows, key: str) -> dict[str, Any] | None:
 def list_lines(rows: Rows, number: int) -> list[ChangedLine]:
     """What a change did, or is to do, leaf by leaf."""
     found = rows("SELECT path, leaf, taken, put FROM change_line WHERE change = ? ORDER BY number", number)
-    found = found or rows("SELECT path, leaf, expected, put FROM plan WHERE change = ?", number)
+    found = found or rows(
+        "SELECT path, leaf, expected, put FROM plan WHERE change = ? ORDER BY place", number
+    )
     return [ChangedLine(Path(path), leaf, taken, put) for path, leaf, taken, put in found]
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -26,6 +26,7 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.formats import FORMATS, find_format
+from tacitd.files.rename import remove_files
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
 
@@ -85,7 +86,9 @@ class SharedFiles:
 
     def look(self, path: Path, format: Format) -> View:
         """Read a file and say what a person changed. Nothing is stored. Raises FileBusyError, FileRefusedError, OSError."""
-        return self.take_look(path, format).view
+        look = self.take_look(path, format)
+        doubts: Mapping[str, Any] = {"cut": "cut", "missing": "missing", "removed once": "removed once"}
+        return look.view._replace(doubt=doubts.get(look.doubt or "", ""))
 
     def read_stamp(self, path: Path) -> str:
         """A text that differs when the file or what git has checked out is another one; "" if there is no file, or if it cannot be
@@ -127,10 +130,12 @@ class SharedFiles:
             leaf for (leaf,) in self._store.rows("SELECT leaf FROM shared_seen WHERE path = ?", str(path))
         }
         edits = find_edits(base, now, format, seen)
-        if not edits.removed:
+        if not edits.removed and not (base and format.is_generated):
             return Look(View(now, edits, exists=True), head, None, None)
         if format.is_cut(snapshot.data, base):
             return Look(View(now, edits._replace(removed=frozenset()), exists=True), head, "cut", None)
+        if not edits.removed:
+            return Look(View(now, edits, exists=True), head, None, None)
         removed = _digest(edits.removed)
         agrees = doubt_then == "removed once" and doubt_of == removed and head == head_then
         if agrees and self._clock.now() - (since or 0.0) >= TWO_LOOKS:
@@ -198,7 +203,17 @@ class SharedFiles:
         leaves = {
             leaf: (view.now.get(leaf), value) for leaf, value in wanted.items() if view.now.get(leaf) != value
         }
+        is_left = view.exists and not view.now and not any(wanted.values())
+        if change.format.is_generated and (
+            leaves or look.doubt == "cut" or is_left or not self._is_known(change.path)
+        ):
+            # All of it, in its order: what stands there already is tacitd's too.
+            leaves = {leaf: (view.now.get(leaf), value) for leaf, value in wanted.items()}
         return Planned(change, leaves, project, look)
+
+    def _is_known(self, path: Path) -> bool:
+        """Whether tacitd has written the file before, as far as the store knows."""
+        return bool(self._store.rows("SELECT 1 FROM change_line WHERE path = ? LIMIT 1", str(path)))
 
     def plan(self, tx: Tx, plugin: str, task: Task, done: Done) -> None:
         """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
@@ -215,10 +230,10 @@ class SharedFiles:
             raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
         number = self._store_change(tx, plugin, planned, cause)
         tx.executemany(
-            "INSERT INTO plan(path, leaf, format, expected, put, change, process) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO plan(path, leaf, format, expected, put, change, process, place) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (path, leaf, change.format.name, expected, put, number, self._process)
-                for leaf, (expected, put) in planned.leaves.items()
+                (path, leaf, change.format.name, expected, put, number, self._process, place)
+                for place, (leaf, (expected, put)) in enumerate(planned.leaves.items())
             ],
         )
         tx.execute(
@@ -298,37 +313,52 @@ class SharedFiles:
 
     def _finish_path(self, path: Path, *, must: bool) -> bool:
         rows = self._store.rows(
-            "SELECT leaf, format, expected, put, change FROM plan WHERE path = ?", str(path)
+            "SELECT p.leaf, p.format, p.expected, p.put, p.change, f.project FROM plan p "
+            "JOIN shared_file f ON f.path = p.path WHERE p.path = ? ORDER BY p.place",
+            str(path),
         )
         if not rows:
             return True
         format = find_format(rows[0][1], self._formats)
-        plan = {leaf: (expected, put) for leaf, _, expected, put, _ in rows}
+        plan = {leaf: (expected, put) for leaf, _, expected, put, *_ in rows}
         written: dict[Leaf, str | None] = {}
+        emptied = list[bytes]()
 
         def change(data: bytes | None) -> bytes | None:
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: put
                 for leaf, (expected, put) in plan.items()
-                if now.get(leaf) == expected and put != expected
+                if now.get(leaf) == expected and (put != expected or format.is_generated)
             }
             written.clear()
             written.update(changes)
             # After a crash between the swap and the commit, the leaf is there already.
             written.update({leaf: put for leaf, (_, put) in plan.items() if now.get(leaf) == put})
-            return format.splice(data, changes) if changes else data
+            after = format.splice(data, changes) if changes else data
+            emptied[:] = [data] if data and after == b"" else []
+            return after
 
         self._on_step("before swap")
         try:
-            edit_file(path, change, disk=self._disk, guards=self._guards)
+            new = 0o600 if rows[0][-1] is None and not self._disk.resolve(path).exists() else None
+            edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
+            if emptied:
+                self._remove_empty(path)
         except (FileBusyError, FileRefusedError, OSError):
             if must:
                 raise
             return False
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, {number for *_, number in rows})
+        self._commit_written(path, format, plan, written, {number for *_, number, _ in rows})
         return True
+
+    def _remove_empty(self, path: Path) -> None:
+        """Remove a file that the change left without a byte: nothing of a person is in it."""
+        target = self._disk.resolve(path)
+        snapshot = read_snapshot(target, self._disk)
+        if snapshot is not None and not snapshot.data:
+            remove_files([target], self._disk)
 
     def _commit_written(
         self,
@@ -358,6 +388,8 @@ class SharedFiles:
                         put,
                         places.get(named, len(places)),
                     )
+                if plan[leaf][0] == put:
+                    continue
                 heading = leaf.partition("\n")[0] if "\n" in leaf else ""
                 tx.execute(
                     "INSERT OR IGNORE INTO change_line(change, number, path, leaf, heading, taken, put) "

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextRequest, FailedCall
 
 Rows = Callable[..., list[Row]]
+PARTS = ("context-files", "doctor", "person-rules", "banner")
+"""What a plugin adds to parts of the engine."""
 TEXT_BUDGET = 3_000
 """Characters that a plugin's text for a session may have, if there is room for them."""
 
@@ -51,7 +53,11 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         explain=bind(spec.why, _explain),
         report=bind(spec.report, _report),
         items=bind(spec.items, _list_items),
-        prompt_extensions=spec.prompt_parts,
+        context_files=spec.prompt_parts.get("context-files", ""),
+        findings=spec.prompt_parts.get("doctor", ""),
+        person_rules=spec.prompt_parts.get("person-rules", ""),
+        banner_lines=spec.prompt_parts.get("banner", ""),
+        prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
         mcp=spec.mcp,
         spec=spec,
     )

@@ -168,9 +168,7 @@ class HandlerBench:
         root: Path | None = None,
     ) -> Decided:
         """A person decides about an item of a plugin of the second contract. Raises what its hook raises."""
-        return self._asked.decide(
-            self._running, Decision(id, choice, root, text), self.list_items(root), None
-        )
+        return self._asked.decide(self._running, Decision(id, choice, root, text), self.list_items(root))
 
     def run_command(self, key: str, data: Mapping[str, Any], cwd: Path | None = None) -> Done:
         """A person's command asks a plugin of the second contract to do something in a project. Raises what it raises."""
@@ -179,6 +177,10 @@ class HandlerBench:
             number = store_project(tx, project, self.clock.now())
         new = NewTask(self.plugin.name, str(project.root), "command", key, number, "", data)
         return self._asked.run(self._running, new)
+
+    def purge(self, id: str) -> Done:
+        """The words of a forgotten item are about to be purged."""
+        return self._asked.run(self._running, NewTask(self.plugin.name, "", "purge", id))
 
     @property
     def _asked(self) -> AskedTasks:

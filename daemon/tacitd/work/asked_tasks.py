@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tacitd.contract import Done
-from tacitd.errors import ParkedError, TacitdError
+from tacitd.errors import ParkedError, TacitdError, UnavailableError
+from tacitd.files.row_history import find_row_change, require_undoable
 from tacitd.handler import Decided, Decision, StoredItem
 from tacitd.store import Store
 from tacitd.work.running_plugin import RunningPlugin
@@ -69,9 +70,37 @@ class AskedTasks:
             "it is not done yet; the daemon goes on with it", "`tacitd status` shows what it does"
         )
 
-    def decide(
-        self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem], project: int | None
-    ) -> Decided:
+    def undo(
+        self, plugins: Mapping[str, RunningPlugin], change: dict[str, Any], *, dry_run: bool
+    ) -> dict[str, Any]:
+        """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it, and so
+        is the result; its `id` is "" in a dry run. Raises as `run`, UsageError, and UnavailableError if its plugin does not run."""
+        rows = self._store.rows
+        require_undoable(rows, change)
+        if change["undone_by"]:
+            return find_row_change(rows, change["undone_by"]) or change
+        plugin = plugins.get(change["by"])
+        if plugin is None:
+            raise UnavailableError(f"the plugin {change['by']} does not run", "`tacitd status` says why")
+        if dry_run:
+            lines = [{**each, "added": each["removed"], "removed": each["added"]} for each in change["lines"]]
+            return {
+                **change,
+                "id": "",
+                "undoes": change["id"],
+                "what": "",
+                "prompts": [],
+                "lines": lines[::-1],
+            }
+        ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
+        self.run(
+            plugin,
+            NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number}),
+        )
+        ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
+        return find_row_change(rows, made) or change
+
+    def decide(self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem]) -> Decided:
         """Have a person's decision carried out. `items`: those that the plugin lists. Raises as `run`."""
         root = str(decision.root or "")
         data: dict[str, Any] = {
@@ -80,7 +109,8 @@ class AskedTasks:
             "root": root,
             "text": decision.text,
         }
-        new = NewTask(plugin.name, root, "decision", decision.id, project, "", data)
+        known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
+        new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)
         done = self.run(plugin, new)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
         known = [one for one in items if one.id == decision.id]

@@ -40,12 +40,13 @@ WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT
   OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
 ORDER BY due, number
 """
-ASKED = ("decision", "command", "undo")
+ASKED = ("decision", "command", "undo", "purge")
 """Kinds of tasks that a person waits for: a pause does not hold them."""
 _RANKS = {
     "decision": -1,
     "command": -1,
     "undo": -1,
+    "purge": -1,
     "session-started": 0,
     "committed": 1,
     "prompts": 2,
