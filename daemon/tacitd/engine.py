@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
-from tacitd.errors import StoreLostError, TacitdError, UnwritableError
+from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.schedule import Schedule
@@ -29,7 +29,7 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints, make_growth_due
-from tacitd.work.engine_problems import list_problems
+from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
@@ -495,10 +495,3 @@ class Engine:
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""
         return list_problems(self, self._lookup.list_stuck())
-
-
-def find_fault(error: BaseException) -> tuple[str, str]:
-    """What a person is told about an error of the loop: what happened, and the hint."""
-    if isinstance(error, TacitdError):
-        return error.what, error.hint
-    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"
