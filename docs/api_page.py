@@ -9,6 +9,10 @@ from types import ModuleType
 
 MODULES = (
     "tacitd.handler",
+    "tacitd.plugin",
+    "tacitd.contract",
+    "tacitd.files.formats",
+    "tacitd.work.messages",
     "tacitd.events",
     "tacitd.errors",
     "tacitd.clock",

@@ -34,11 +34,13 @@ __all__ = [
     "FileChange",
     "Format",
     "Later",
+    "Leaf",
     "Outcome",
     "Part",
     "Priority",
     "Rejected",
     "Row",
+    "Rows",
     "StoredPrompt",
     "Task",
     "TaskKind",
@@ -51,6 +53,8 @@ __all__ = [
 Value = str | bytes | int | float | None
 """What a column holds."""
 Row = tuple[Any, ...]
+Rows = Callable[..., list[Row]]
+"""All rows of a SELECT: `rows(sql, *values)`."""
 Priority = Literal["live", "scan"]
 """Work that `scan` asked for gives way to what a person types now."""
 WriteMode = Literal["local", "shared", "off"]

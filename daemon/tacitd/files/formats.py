@@ -16,6 +16,8 @@ from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_
 from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
 from tacitd.text.markdown_text import normalise_heading
 
+__all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
+
 SEVERAL = 3
 """So many leaves must be missing before a file counts as cut."""
 

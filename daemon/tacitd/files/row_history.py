@@ -5,17 +5,16 @@ The older history is a log (`transaction.py`); commands list both. `rows` is any
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
 from tacitd.clock import utc_seconds
-from tacitd.contract import Leaf, Row
+from tacitd.contract import Leaf, Row, Rows
 from tacitd.errors import FileRefusedError, UsageError
 
-Rows = Callable[..., list[Row]]
 _CHANGES = """
 SELECT c.number, c.id, c.at, c.plugin, r.root, c.cause, c.session, c.state,
   (SELECT u.id FROM change u WHERE u.number = c.undoes), (SELECT max(u.id) FROM change u WHERE u.undoes = c.number)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tacitd.contract import Row
+from tacitd.contract import Rows
 from tacitd.errors import UnavailableError
 from tacitd.handler import Plugin, StoredItem, load_hook
 from tacitd.plugin import PluginSpec
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tacitd.report.sections import ReportScope, ReportSection
     from tacitd.session_context.context_request import ContextRequest, FailedCall
 
-Rows = Callable[..., list[Row]]
 PARTS = ("context-files", "doctor", "person-rules", "banner")
 """What a plugin adds to parts of the engine."""
 TEXT_BUDGET = 3_000

@@ -11,6 +11,8 @@ from tacitd.contract import Task, Tx
 from tacitd.events import Project
 from tacitd.work.task_rows import NewTask, insert_task
 
+__all__ = ["read_message", "send_message"]
+
 
 def send_message(
     tx: Tx, sender: str, to: str, key: str, about: Task, data: Mapping[str, Any], now: float

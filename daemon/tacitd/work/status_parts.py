@@ -91,8 +91,8 @@ class StatusParts:
         try:
             if isinstance(one, RunningPlugin):
                 part = make_json(dict(one.report_status()))
-                lines = part.pop("lines", None)
-                part |= {"says": [str(line) for line in lines]} if lines else {}
+                if "lines" in part:
+                    part["says"] = [str(line) for line in part.pop("lines")]
             else:
                 part = make_json(dict(one.handler.status()))
             if isinstance(one, AdaptedHandler) and one.plugin.status_lines:

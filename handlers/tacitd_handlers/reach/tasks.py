@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tacitd.clock import utc_seconds
-from tacitd.contract import Done, Outcome, Task, Tools
+from tacitd.contract import Done, Outcome, Rows, Task, Tools
 from tacitd.files.disk import RealDisk
 from tacitd.files.temporary import read_snapshot
 from tacitd.handler import Degradation, Footprint
@@ -14,9 +14,6 @@ from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.render import format_status_lines
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.user_rules import LIST, read_memory, update_rules
-
-if TYPE_CHECKING:
-    from tacitd.session_context.plugin_view import Rows
 
 JOB, CHECK = "user-rules", "reach-check"
 PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client", "reach.twice")

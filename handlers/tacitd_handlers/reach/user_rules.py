@@ -10,12 +10,11 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from loguru import logger
 from msgspec import Struct
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Tools, Tx
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Degradation
@@ -53,12 +52,12 @@ class RulesMemory(Struct, frozen=True):
     stamp: str = ""
 
 
-def list_paths(rows: Any, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
     """The person's file."""
     return [config_dir(environ) / USER_RULES] if root is None else []
 
 
-def read_memory(rows: Callable[..., list[Any]]) -> RulesMemory:
+def read_memory(rows: Rows) -> RulesMemory:
     """What is stored."""
     rules = {
         leaf: RuleLine(source, id, MARK + leaf.partition("\n")[2], bool(by_person))

@@ -156,7 +156,7 @@ def test_a_crash_between_file_and_memory_loses_nothing(
     reach.state(c="c")
     with monkeypatch.context() as patch:
         patch.setattr(SharedFiles, "_commit_written", die)
-        reach.wait(20)
+        reach.wait(MINUTE / 3)
     assert reach.bullets == ["b", "c"]
     reach.bench.restart(kill=True)
     reach.wait()
