@@ -141,7 +141,7 @@ def _check_declaration(one: Plugin) -> None:
 
 def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
     """The names of the plugins that have this job."""
-    return [one.name for one in plugins if any(each.name == job for each in one.jobs)]
+    return [one.name for one in plugins if any(each.name == job for each in (one.spec or one).jobs)]
 
 
 def collect_footprints(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:
