@@ -53,7 +53,8 @@ class SharedFileKind(Struct, frozen=True):
     person (None). They are compared every minute and after a change that was noticed. `Rows` is `Tools.rows`."""
     on_edits: Hook
     """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files.
-    Called by a worker in the lane of the project, once for each edit."""
+    Called by a worker in the lane of the project, once for each edit. What is `added` is the person's, also a line of the plugin's that
+    git took away and brought back: its removal is not reported any more, so it is not to be put again."""
 
 
 class PluginSpec(Struct, frozen=True):
