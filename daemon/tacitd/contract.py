@@ -35,6 +35,7 @@ __all__ = [
     "Format",
     "Later",
     "Leaf",
+    "NewLine",
     "Outcome",
     "Part",
     "Priority",
@@ -196,6 +197,8 @@ class Done(Struct, frozen=True):
     """Changes the plugin's rows. May run again after a failed commit, so it is keyed by what it stores."""
     files: Sequence[FileChange] = ()
     """Decided in order, written in order after the commit. A path occurs once."""
+    lines: Sequence[NewLine] = ()
+    """Appended after the files."""
     used: Sequence[int] | None = None
     """Numbers of the prompts that are done; None: all of the task. The others wait for the next task."""
     notices: Sequence[Notice] = ()
@@ -281,6 +284,18 @@ class FileChange(Struct, frozen=True):
     format: Format
     decide: Decide
     cause: Cause
+    theirs: bool = False
+    """Whether what is put is a person's own, such as a value that they set by a command: it is no part of the base, like an edit."""
+    unlisted: frozenset[Leaf] = frozenset()
+    """Leaves that are no part of the history and are not undone, such as the time of the last change."""
+
+
+class NewLine(NamedTuple):
+    """A line for a file that is only appended to. It is appended once: after a crash, it is not if it is among the last lines."""
+
+    path: Path
+    text: str
+    """Without a newline. UTF-8."""
 
 
 class Format(Protocol):

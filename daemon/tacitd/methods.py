@@ -329,7 +329,9 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
     for plugin in app.found.plugins:
-        if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
+        if plugin.spec is not None and plugin.spec.purge:
+            purged += load_hook(plugin.spec.purge)(app.environ, id, texts)
+        elif plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
             purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
     for one in app.plugins.by_name.values():
         if "purge" in one.spec.events:

@@ -58,7 +58,7 @@ class SharedFileKind(Struct, frozen=True):
 
 
 class PluginSpec(Struct, frozen=True):
-    """The declaration of a plugin: 18 optional fields by name."""
+    """The declaration of a plugin: its fields are optional but the name."""
 
     name: str
     """Lower case. Its tables begin with it."""
@@ -85,6 +85,10 @@ class PluginSpec(Struct, frozen=True):
     session_text: Hook = ""
     """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or a line for a failed
     call (`failure`). It reads `request.rows` and files and writes nothing. The same rows give the same text."""
+    person_rules: Hook = ""
+    """A module with `TITLE`, `list_files(environ) -> Sequence[Path]` and `list_rules(rows, environ, now) -> Iterable[PersonRule]`: lines
+    about the person for the file that every session loads, and the files that they are made from. A line that the person deletes
+    there is decided about with `drop`, by the id of an item."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
@@ -94,6 +98,9 @@ class PluginSpec(Struct, frozen=True):
     does not apply to it."""
     why: Hook = ""
     """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
+    purge: Hook = ""
+    """`(environ: Mapping[str, str], id: str, texts: Sequence[str]) -> list[Path]`: after `forget --purge` of an item, blank its texts in
+    files outside of the state directory; the files that changed."""
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)

@@ -175,7 +175,8 @@ CREATE TABLE shared_file(
   stamp TEXT NOT NULL DEFAULT '',       -- size, mtime, inode and HEAD before the last look whose edits were reported
   doubt TEXT CHECK(doubt IN ('busy', 'cut', 'missing', 'removed once')),
   doubt_of BLOB,                        -- digest of the leaves that are in doubt
-  doubt_since REAL
+  doubt_since REAL,
+  changes INTEGER NOT NULL DEFAULT 0     -- how many were planned: a change that was decided before another one is decided again
 ) WITHOUT ROWID;
 
 CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf: the base of a person's edits
@@ -202,8 +203,17 @@ CREATE TABLE plan(                      -- a change of a file that is decided an
   change INTEGER NOT NULL REFERENCES change,
   process TEXT NOT NULL,                -- pid and start of the process that swaps the file
   place INTEGER NOT NULL,               -- its order in the decision
+  theirs INTEGER NOT NULL DEFAULT 0,    -- whether it is a person's own then, and no part of the base
+  listed INTEGER NOT NULL DEFAULT 1,    -- whether it is a part of the history
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
+
+CREATE TABLE line_plan(                 -- a line that is to be appended and is not yet
+  number INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,
+  line TEXT NOT NULL,                   -- text
+  process TEXT NOT NULL
+);
 
 CREATE TABLE change(
   number INTEGER PRIMARY KEY,

@@ -76,7 +76,8 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
             found += [_check_reason(each) for each in explain(asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             failed.append((one.name, error))
-    found += _list_row_reasons(asked, cwd, {str(each["what"]) for each in found})
+    explained = {one.name for one in table.plugins if one.explain}
+    found += _list_row_reasons(asked, cwd, explained)
     first = failed[0] if failed and not found else None
     for name, wrong in failed[1:] if first else failed:
         echo_message(f"{name}: {describe_plugin_error(wrong)}")
@@ -87,7 +88,7 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
     raise TacitdError(f"{first[0]}: {describe_plugin_error(first[1])}", "update or remove this plugin")
 
 
-def _list_row_reasons(asked: str, cwd: Path, known: Collection[str]) -> list[dict[str, Any]]:
+def _list_row_reasons(asked: str, cwd: Path, known_by: Collection[str]) -> list[dict[str, Any]]:
     """Lines of the history in the store that no plugin explained."""
     from tacitd.files.git import find_project_root
     from tacitd.files.row_history import list_reasons
@@ -97,8 +98,7 @@ def _list_row_reasons(asked: str, cwd: Path, known: Collection[str]) -> list[dic
     if store is None:
         return []
     with store:
-        found = list_reasons(store.rows, asked, find_project_root(cwd))
-        return [each for each in found if each["what"] not in known]
+        return list(list_reasons(store.rows, asked, find_project_root(cwd), known_by))
 
 
 def _check_reason(one: Any) -> dict[str, Any]:

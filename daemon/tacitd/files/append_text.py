@@ -6,10 +6,12 @@ the last line is torn, the write begins with a newline. Formats do not belong he
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, is_regular, make_dirs, write_all
+from tacitd.files.json_document import read_tail
 
 
 def append_text(
@@ -38,6 +40,15 @@ def append_text(
         disk.close(fd)
     if new:
         disk.sync_dir(target.parent)
+
+
+def append_missing(path: Path, lines: Sequence[str], disk: Disk | None = None) -> None:
+    """Append the lines that are not among the last ones of the file. Raises OSError, FileRefusedError."""
+    disk = disk or RealDisk()
+    there = set(read_tail(disk.resolve(path), disk=disk).split(b"\n"))
+    new = [data for line in lines if (data := line.encode()) not in there]
+    if new:
+        append_text(path, b"".join(data + b"\n" for data in new), disk=disk)
 
 
 def _is_there(target: Path, disk: Disk) -> bool:

@@ -165,7 +165,7 @@ class Lines:
 
 class JsonLeaves:
     """A JSON object: a leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
-    its own, with the element as last member. Its value is JSON."""
+    its own, with the element in a list as last member. Its value is JSON."""
 
     name = "json-leaves"
     is_generated = False
@@ -200,7 +200,7 @@ def _collect(value: Any, path: list[Any], found: dict[Leaf, str]) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _collect(item, [*path, key], found)
-    elif isinstance(value, list) and all(not isinstance(item, dict | list) for item in value):
+    elif isinstance(value, list) and value and all(not isinstance(item, dict | list) for item in value):
         for item in value:
             found[json.dumps([*path, [item]], ensure_ascii=False)] = json.dumps(item, ensure_ascii=False)
     elif path:

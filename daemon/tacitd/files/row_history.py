@@ -5,7 +5,8 @@ The older history is a log (`transaction.py`); commands list both. `rows` is any
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ class ChangedLine(Struct, frozen=True):
 
 def list_row_changes(rows: Rows, root: Path | None = None) -> list[dict[str, Any]]:
     """The changes of a project's files and of the person's (None: of all), oldest first, in the form of
-    `change_view.describe_transaction`."""
+    `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
     found = [_describe(rows, row) for row in rows(f"{_CHANGES} ORDER BY c.number")]
-    return [one for one in found if root is None or one["root"] in ("", str(root))]
+    return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]
 
 
 def find_row_change(rows: Rows, id: str) -> dict[str, Any] | None:
@@ -73,8 +74,11 @@ def summarise_row(change: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def list_reasons(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str, Any]]:
-    """The written lines that contain a text, the newest of each, for `tacitd why`."""
+def list_reasons(
+    rows: Rows, text: str, root: Path | None, known_by: Collection[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """The written lines that contain a text, the newest of each, for `tacitd why`. `known_by`: plugins that explain
+    their lines themselves."""
     known = set[tuple[str, str]]()
     for number, path, put in rows(
         "SELECT change, path, put FROM change_line WHERE put IS NOT NULL AND instr(lower(put), lower(?)) ORDER BY change DESC",
@@ -82,7 +86,7 @@ def list_reasons(rows: Rows, text: str, root: Path | None) -> Iterator[dict[str,
     ):
         (row,) = rows(f"{_CHANGES} WHERE c.number = ?", number)
         change = _describe(rows, row)
-        if (path, put) in known or change["root"] not in ("", str(root)):
+        if (path, put) in known or change["by"] in known_by or change["root"] not in ("", str(root)):
             continue
         known.add((path, put))
         said = rows(
@@ -170,6 +174,10 @@ def _describe(rows: Rows, row: Row) -> dict[str, Any]:
 
 
 def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
+    value = _name_value(line.leaf)
+    if value:
+        put, taken = (f"{value}: {text}" if text is not None else "" for text in (line.put, line.taken))
+        return {"file": _shorten(line.path, root), "heading": "", "added": put, "removed": taken}
     heading, newline, _ = line.leaf.partition("\n")
     is_value = line.leaf not in (line.put, line.taken)
     return {
@@ -178,6 +186,15 @@ def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
         "added": line.put or "",
         "removed": line.taken or "",
     }
+
+
+def _name_value(leaf: Leaf) -> str:
+    """The dot path of a value in a JSON document; "" for the leaf of another format."""
+    try:
+        keys = json.loads(leaf) if leaf.startswith("[") else []
+    except ValueError:
+        return ""
+    return ".".join(str(key) for key in keys if not isinstance(key, list)) if isinstance(keys, list) else ""
 
 
 def _shorten(path: Path, root: str) -> str:

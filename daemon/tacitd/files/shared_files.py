@@ -26,6 +26,7 @@ from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files import git
 from tacitd.files.disk import Disk, RealDisk
 from tacitd.files.formats import FORMATS, find_format
+from tacitd.files.line_plans import finish_lines, is_alive, name_process, plan_lines
 from tacitd.files.rename import remove_files
 from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
@@ -43,6 +44,8 @@ class Planned(Struct, frozen=True):
     """By leaf: what was expected there, and what is put; None: absent."""
     project: int | None
     look: Look
+    changes: int = 0
+    """How many changes of the file were planned when this one was decided."""
 
 
 class Look(NamedTuple):
@@ -56,6 +59,15 @@ class Look(NamedTuple):
     doubt_of: bytes | None
     by_git: bool = False
     """Whether git may have changed the file since the base was noted: what is there becomes the base."""
+
+
+class PlannedLeaf(NamedTuple):
+    """A row of `plan`."""
+
+    expected: str | None
+    put: str | None
+    theirs: int
+    listed: int
 
 
 class SharedFiles:
@@ -77,7 +89,7 @@ class SharedFiles:
         self._disk = disk or RealDisk()
         self._guards = guards
         self._on_step = on_step
-        self._process = f"{os.getpid()} {_start_of(os.getpid())}"
+        self._process = name_process()
         self._decided: dict[tuple[str, int], list[Planned]] = {}
         self._lock = threading.Lock()
         self._swapping: dict[Path, threading.Lock] = {}
@@ -189,9 +201,10 @@ class SharedFiles:
         ]
 
     def _decide(self, plugin: str, change: FileChange, project: int | None) -> Planned:
+        changes = _count_changes(self._store, str(change.path))
         look = self.take_look(change.path, change.format)
         if self._store.rows("SELECT 1 FROM change WHERE key = ?", f"{change.cause.key} {change.path}"):
-            return Planned(change, {}, project, look)
+            return Planned(change, {}, project, look, changes)
         if look.doubt == "removed once":
             # Trigger: lines were just removed. Why: a change that is decided now may write them again. Outcome: it waits for the
             # second look.
@@ -201,7 +214,9 @@ class SharedFiles:
         view = look.view
         wanted = change.decide(view.now, view.edits)
         leaves = {
-            leaf: (view.now.get(leaf), value) for leaf, value in wanted.items() if view.now.get(leaf) != value
+            leaf: (view.now.get(leaf), value)
+            for leaf, value in wanted.items()
+            if view.now.get(leaf) != value or (change.theirs and value is not None)
         }
         is_left = view.exists and not view.now and not any(wanted.values())
         if change.format.is_generated and (
@@ -209,7 +224,7 @@ class SharedFiles:
         ):
             # All of it, in its order: what stands there already is tacitd's too.
             leaves = {leaf: (view.now.get(leaf), value) for leaf, value in wanted.items()}
-        return Planned(change, leaves, project, look)
+        return Planned(change, leaves, project, look, changes)
 
     def _is_known(self, path: Path) -> bool:
         """Whether tacitd has written the file before, as far as the store knows."""
@@ -219,6 +234,7 @@ class SharedFiles:
         """Store what was decided. Raises FileBusyError if another change of one of the paths is not finished."""
         for planned in self._decided.get((plugin, task.number), ()):
             self._plan(tx, plugin, planned)
+        plan_lines(tx, done.lines, self._process)
 
     def _plan(self, tx: Tx, plugin: str, planned: Planned) -> None:
         change, path = planned.change, str(planned.change.path)
@@ -228,11 +244,25 @@ class SharedFiles:
         for (process,) in tx.rows("SELECT DISTINCT process FROM plan WHERE path = ?", path):
             pid = process.partition(" ")[0]
             raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
+        if _count_changes(tx, path) != planned.changes:
+            raise FileBusyError(f"{path} was changed a moment ago", seconds=0.1)
         number = self._store_change(tx, plugin, planned, cause)
         tx.executemany(
-            "INSERT INTO plan(path, leaf, format, expected, put, change, process, place) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO plan(path, leaf, format, expected, put, change, process, place, theirs, listed) "
+            "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (path, leaf, change.format.name, expected, put, number, self._process, place)
+                (
+                    path,
+                    leaf,
+                    change.format.name,
+                    expected,
+                    put,
+                    number,
+                    self._process,
+                    place,
+                    change.theirs,
+                    leaf not in change.unlisted,
+                )
                 for place, (leaf, (expected, put)) in enumerate(planned.leaves.items())
             ],
         )
@@ -244,6 +274,7 @@ class SharedFiles:
             planned.project,
             planned.look.head,
         )
+        tx.execute("UPDATE shared_file SET changes = changes + 1 WHERE path = ?", path)
         if planned.look.by_git:
             _take_over(tx, change.path, planned.look.view.now)
             tx.execute("UPDATE shared_file SET head = ? WHERE path = ?", planned.look.head, path)
@@ -276,6 +307,11 @@ class SharedFiles:
         """Write what was planned for a task. What cannot be written now stays planned. Raises nothing but store errors."""
         for planned in self._decided.pop((plugin, task.number), ()):
             self.finish_path(planned.change.path)
+        self._finish_lines()
+
+    def _finish_lines(self) -> None:
+        with self._lock:
+            finish_lines(self._store, self._process, self._disk, self._on_step)
 
     def change_now(self, plugin: str, changes: Sequence[FileChange], project: int | None = None) -> None:
         """Change files for a command: decide, plan and swap. Raises FileBusyError, FileRefusedError, OSError, UnwritableError."""
@@ -291,12 +327,12 @@ class SharedFiles:
     def list_unfinished(self) -> list[Path]:
         """The paths with a plan of a process that is gone, or of this one."""
         found = self._store.rows("SELECT DISTINCT path, process FROM plan")
-        return [Path(path) for path, process in found if process == self._process or not _is_alive(process)]
+        return [Path(path) for path, process in found if process == self._process or not is_alive(process)]
 
     def settle(self, path: Path) -> None:
         """Finish what is planned for a path, if its process is gone or this one. Raises FileBusyError, FileRefusedError, OSError."""
         for (process,) in self._store.rows("SELECT DISTINCT process FROM plan WHERE path = ?", str(path)):
-            if process != self._process and _is_alive(process):
+            if process != self._process and is_alive(process):
                 pid = process.partition(" ")[0]
                 raise FileBusyError(f"{path} is being changed by the process {pid}", seconds=1.0)
             self.finish_path(path, must=True)
@@ -313,14 +349,17 @@ class SharedFiles:
 
     def _finish_path(self, path: Path, *, must: bool) -> bool:
         rows = self._store.rows(
-            "SELECT p.leaf, p.format, p.expected, p.put, p.change, f.project FROM plan p "
+            "SELECT p.leaf, p.format, p.expected, p.put, p.change, p.theirs, p.listed, f.project FROM plan p "
             "JOIN shared_file f ON f.path = p.path WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
             return True
         format = find_format(rows[0][1], self._formats)
-        plan = {leaf: (expected, put) for leaf, _, expected, put, *_ in rows}
+        plan = {
+            leaf: PlannedLeaf(expected, put, theirs, listed)
+            for leaf, _, expected, put, _, theirs, listed, _ in rows
+        }
         written: dict[Leaf, str | None] = {}
         emptied = list[bytes]()
 
@@ -328,13 +367,13 @@ class SharedFiles:
             now = format.read_leaves(data) if data else {}
             changes = {
                 leaf: put
-                for leaf, (expected, put) in plan.items()
+                for leaf, (expected, put, *_) in plan.items()
                 if now.get(leaf) == expected and (put != expected or format.is_generated)
             }
             written.clear()
             written.update(changes)
             # After a crash between the swap and the commit, the leaf is there already.
-            written.update({leaf: put for leaf, (_, put) in plan.items() if now.get(leaf) == put})
+            written.update({leaf: put for leaf, (_, put, *_) in plan.items() if now.get(leaf) == put})
             after = format.splice(data, changes) if changes else data
             emptied[:] = [data] if data and after == b"" else []
             return after
@@ -350,7 +389,7 @@ class SharedFiles:
                 raise
             return False
         self._on_step("swapped")
-        self._commit_written(path, format, plan, written, {number for *_, number, _ in rows})
+        self._commit_written(path, format, plan, written, {row[4] for row in rows})
         return True
 
     def _remove_empty(self, path: Path) -> None:
@@ -364,7 +403,7 @@ class SharedFiles:
         self,
         path: Path,
         format: Format,
-        plan: Mapping[Leaf, tuple[str | None, str | None]],
+        plan: Mapping[Leaf, PlannedLeaf],
         written: Mapping[Leaf, str | None],
         numbers: set[int],
     ) -> None:
@@ -380,7 +419,7 @@ class SharedFiles:
                 named = leaf if leaf in now else by_text.get(put or "")
                 if not undoes:
                     tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
-                if put is not None and named is not None and not undoes:
+                if put is not None and named is not None and not undoes and not plan[leaf].theirs:
                     tx.execute(
                         "INSERT OR REPLACE INTO shared_leaf VALUES(?, ?, ?, ?)",
                         str(path),
@@ -388,7 +427,7 @@ class SharedFiles:
                         put,
                         places.get(named, len(places)),
                     )
-                if plan[leaf][0] == put:
+                if not plan[leaf].listed or plan[leaf].expected == put:
                     continue
                 heading = leaf.partition("\n")[0] if "\n" in leaf else ""
                 tx.execute(
@@ -399,7 +438,7 @@ class SharedFiles:
                     str(path),
                     leaf,
                     heading,
-                    plan[leaf][0],
+                    plan[leaf].expected,
                     put,
                 )
             tx.execute("DELETE FROM plan WHERE path = ?", str(path))
@@ -407,7 +446,9 @@ class SharedFiles:
 
     def finish_all(self) -> list[Path]:
         """Finish what processes that are gone had planned; return the paths that cannot be changed now."""
-        return [path for path in self.list_unfinished() if not self.finish_path(path)]
+        left = [path for path in self.list_unfinished() if not self.finish_path(path)]
+        self._finish_lines()
+        return left
 
 
 def find_edits(
@@ -445,25 +486,10 @@ def _take_over(tx: Tx, path: Path, now: Mapping[Leaf, str]) -> None:
             tx.execute("DELETE FROM shared_leaf WHERE path = ? AND leaf = ?", str(path), leaf)
 
 
+def _count_changes(rows: Database | Tx, path: str) -> int:
+    found = rows.rows("SELECT changes FROM shared_file WHERE path = ?", path)
+    return int(found[0][0]) if found else 0
+
+
 def _digest(leaves: frozenset[Leaf]) -> bytes:
     return blake2b("\0".join(sorted(leaves)).encode(errors="replace"), digest_size=16).digest()
-
-
-def _start_of(pid: int) -> str:
-    """When a process began, in the system's ticks; "" where that is not known. A pid is used again, its start is not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def _is_alive(process: str) -> bool:
-    """Whether a process that planned a change still runs."""
-    pid, _, start = process.partition(" ")
-    try:
-        os.kill(int(pid), 0)
-    except (ValueError, ProcessLookupError):
-        return False
-    except PermissionError:
-        pass
-    return _start_of(int(pid)) == start

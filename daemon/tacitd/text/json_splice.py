@@ -205,15 +205,29 @@ def _render(text: str, value: Any, key: str | None, lead: str) -> str:
     """The member as text: on several lines if the document is, indented like `lead`, the white space before it."""
     unit = _find_indent(text) if "\n" in lead else ""
     if unit:
-        made = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=unit).replace(
-            "\n", "\n" + lead.rpartition("\n")[2]
-        )
+        made = _dump(value, unit, lead.rpartition("\n")[2])
         newline = "\r\n" if "\r\n" in text else "\n"
         made = made.replace("\n", newline)
         return made if key is None else f"{json.dumps(key, ensure_ascii=False)}: {made}"
     compact = (",", ":") if _is_compact(text) else (", ", ": ")
     made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=compact)
     return made if key is None else json.dumps(key, ensure_ascii=False) + compact[1] + made
+
+
+def _dump(value: Any, unit: str, indent: str) -> str:
+    """The value on several lines, but a list without objects and lists on one."""
+    inner = indent + unit
+    if isinstance(value, dict) and value:
+        rows = [
+            f"{json.dumps(key, ensure_ascii=False)}: {_dump(each, unit, inner)}"
+            for key, each in value.items()
+        ]
+    elif isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
+        rows = [_dump(each, unit, inner) for each in value]
+    else:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return "\n".join([opening, ",\n".join(inner + row for row in rows), indent + closing])
 
 
 def _is_compact(text: str) -> bool:

@@ -14,6 +14,7 @@ from tacitd.handler import Degradation, Tools
 from tacitd.model.budget import Budget
 from tacitd.state.layout import StateLayout
 from tacitd.work.handler_adapter import AdaptedHandler
+from tacitd.work.plugin_rules import bind_rules
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -53,7 +54,12 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=partial(app.activities.announce, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
-        person_rules=app.found.collect_person_rules(),
+        person_rules=app.found.collect_person_rules()
+        | {
+            name: bind_rules(one, app.store)
+            for name, one in app.plugins.by_name.items()
+            if one.spec.person_rules
+        },
         client_home=app.paths.config_dir,
         post=adapted.post,
     )

@@ -1,7 +1,7 @@
 """The profile's prompt extension: it adds a part to the prompt of Stage 1 and takes its part out of the answer.
 
 The answer's other lines are facts and are not changed. A line that cannot be parsed is an empty finding and not an
-error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `parse`.
+error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `finding`.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from tacitd_handlers.profile.fields import FIELDS
-from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.parse import NO_LONGER, as_partial, parse_finding
+from tacitd_handlers.profile.finding import NO_LONGER, Finding, as_json, parse_finding
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 
@@ -78,7 +77,7 @@ def ground_finding(found: Any, sources: Sources) -> GroundedFinding:
     gone = {path: judged(path, named) for path, named in what.gone.items()}
     # An empty tuple means the whole path, so one whose values were all refused must be dropped.
     gone = {path: named for path, named in gone.items() if named or not what.gone[path]}
-    return GroundedFinding(as_partial(PartialProfile(values, gone)) or None, tuple(refused))
+    return GroundedFinding(as_json(Finding(values, gone)) or None, tuple(refused))
 
 
 def _taken_out(text: str, begins: re.Pattern[str], *, marked: bool) -> tuple[Any | None, str]:
@@ -107,7 +106,7 @@ def _finding(text: str, match: re.Match[str], *, marked: bool) -> tuple[Any | No
         return None, _end_of(_BROKEN, text, match.end()) if said_nothing else match.start()
     if not marked and not (isinstance(value, dict) and set(value) <= _KEYS):
         return None, match.start()
-    return as_partial(parse_finding(value)) or None, _end_of(_CLOSE, text, end)
+    return as_json(parse_finding(value)) or None, _end_of(_CLOSE, text, end)
 
 
 def _end_of(pattern: re.Pattern[str], text: str, at: int) -> int:
