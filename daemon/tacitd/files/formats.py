@@ -18,6 +18,7 @@ from tacitd.text.markdown_text import normalise_heading
 
 __all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
 
+WIDTH = 70
 SEVERAL = 3
 """So many leaves must be missing before a file counts as cut."""
 
@@ -164,7 +165,7 @@ class Lines:
 
 
 class JsonLeaves:
-    """A JSON object: a leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
+    """A JSON object. A list of scalars that is new is on one line if it has at most WIDTH characters. A leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
     its own, with the element in a list as last member. Its value is JSON."""
 
     name = "json-leaves"
@@ -222,9 +223,9 @@ def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -
             return text if at is None else remove_json_value(text, [*keys, at])
         if at is not None:
             return text
-        return add_json_value(text, keys, json.loads(value))
+        return add_json_value(text, keys, json.loads(value), width=WIDTH)
     if value is not None:
-        return put_json_value(text, path, json.loads(value))
+        return put_json_value(text, path, json.loads(value), width=WIDTH)
     return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
 
 

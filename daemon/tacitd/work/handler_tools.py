@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tacitd.config.settings import Config
 from tacitd.contract import Task
 from tacitd.events import Project
-from tacitd.handler import Degradation, Tools
+from tacitd.handler import Degradation, Hook, Tools
 from tacitd.model.budget import Budget
 from tacitd.state.layout import StateLayout
 from tacitd.work.handler_adapter import AdaptedHandler
@@ -54,15 +54,22 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=partial(app.activities.announce, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
-        person_rules=app.found.collect_person_rules()
-        | {
-            name: bind_rules(one, app.store)
-            for name, one in app.plugins.by_name.items()
-            if one.spec.person_rules
-        },
+        person_rules=_collect_rules(app),
         client_home=app.paths.config_dir,
         post=adapted.post,
     )
+
+
+def _collect_rules(app: App) -> dict[str, Hook]:
+    """The hooks of plugins of both contracts that name lines about the person, in the order of the plugins."""
+    old, native = app.found.collect_person_rules(), app.plugins.by_name
+    found = dict[str, Hook]()
+    for one in sorted(app.found.plugins, key=lambda one: (one.order, one.name)):
+        if one.name in old:
+            found[one.name] = old[one.name]
+        elif one.name in native and native[one.name].spec.person_rules:
+            found[one.name] = bind_rules(native[one.name], app.store)
+    return found
 
 
 def list_directives(home: str | Path, config: Config) -> list[Path]:
