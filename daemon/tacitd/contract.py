@@ -286,6 +286,8 @@ class FileChange(Struct, frozen=True):
     cause: Cause
     theirs: bool = False
     """Whether what is put is a person's own, such as a value that they set by a command: it is no part of the base, like an edit."""
+    adopts: bool = False
+    """Whether a leaf that `decide` returns as it is counts as written: tacitd's, although it did not put it there."""
     unlisted: frozenset[Leaf] = frozenset()
     """Leaves that are no part of the history and are not undone, such as the time of the last change."""
 

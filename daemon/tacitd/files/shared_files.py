@@ -216,7 +216,7 @@ class SharedFiles:
         leaves = {
             leaf: (view.now.get(leaf), value)
             for leaf, value in wanted.items()
-            if view.now.get(leaf) != value or (change.theirs and value is not None)
+            if view.now.get(leaf) != value or (value is not None and (change.theirs or change.adopts))
         }
         is_left = view.exists and not view.now and not any(wanted.values())
         if change.format.is_generated and (

@@ -60,17 +60,21 @@ def make_changes(
 ) -> tuple[list[FileChange], list[NewLine]]:
     """What the engine writes of a plan: profile.json, profile-meta.json, changelog.jsonl, in this order."""
     files, lines = list[FileChange](), list[NewLine]()
+    there = state.on_disk[PROFILE]
+    adopted = {leaf: there[leaf] for leaf in state.adopted if not plan.given}
     if plan.entry is not None:
         made = check_document(plan.profile, UserProfile, PROFILE) | {"lastUpdated": utc_millis(now)}
-        there, after = state.on_disk[PROFILE], list_leaves(made)
-        put = _compare(there, after) | {leaf: after[leaf] for leaf in plan.given}
-        files.append(
-            FileChange(
-                state.directory / PROFILE, LEAVES, _decide(there, put), cause, bool(plan.given), STAMPS
-            )
-        )
+        after = list_leaves(made)
+        put = adopted | _compare(there, after) | {leaf: after[leaf] for leaf in plan.given}
         text = json.dumps(plan.entry, ensure_ascii=False, separators=(",", ":"))
         lines.append(NewLine(state.directory / CHANGELOG, text))
+    else:
+        put = adopted
+    if put:
+        theirs = bool(plan.given)
+        files.append(
+            FileChange(state.directory / PROFILE, LEAVES, _decide(there, put), cause, theirs, True, STAMPS)
+        )
     there = state.on_disk[META]
     if plan.meta != state.meta or (there and len(there) < len(META_LEAVES)):
         put = _compare(there, list_leaves(plan.meta))

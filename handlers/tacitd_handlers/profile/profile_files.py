@@ -43,6 +43,8 @@ class ProfileState(Struct, frozen=True):
     meta: Json
     learned: frozenset[Leaf]
     """The leaves of the profile that were learned; all others are the person's."""
+    adopted: frozenset[Leaf]
+    """Those of them that tacitd did not write here: the next change notes them."""
     on_disk: Mapping[str, Mapping[Leaf, str]]
     """By file name, the leaves that are in the file; none for one that does not exist."""
 
@@ -70,12 +72,13 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     found = read_checked(directory)
     profile = found[0] if found[0] is not None else _new_profile(env, now)
     meta = confidence.new_metadata(user_id(env), now) | (found[1] or {})
-    learned = _find_learned(rows, directory, profile, meta)
+    written = _read_base(rows, directory / PROFILE)
+    learned = frozenset(_find_learned(rows, directory, profile, meta, written))
     on_disk = {
         name: list_leaves(one) if one is not None else {}
         for name, one in zip((PROFILE, META), found, strict=True)
     }
-    return ProfileState(directory, profile, meta, frozenset(learned), on_disk)
+    return ProfileState(directory, profile, meta, learned, learned - written.keys(), on_disk)
 
 
 def read_checked(directory: Path, *, patient: bool = True) -> tuple[Json | None, Json | None]:
@@ -145,8 +148,9 @@ def _new_profile(env: Mapping[str, str], now: float) -> Json:
 # --- what was learned
 
 
-def _find_learned(rows: Rows, directory: Path, profile: Json, meta: Json) -> Iterable[Leaf]:
-    written = _read_base(rows, directory / PROFILE)
+def _find_learned(
+    rows: Rows, directory: Path, profile: Json, meta: Json, written: Mapping[Leaf, str]
+) -> Iterable[Leaf]:
     ours = _read_ours(_read_base(rows, directory / META))
     entries = confidence.read_confidences(meta)
     log: list[Json] | None = None

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.profile import profile_extension
+from tacitd_handlers.profile import prompt_part
 from tacitd_handlers.profile.fields import FIELDS, SAYABLE_FIELDS
-from tacitd_handlers.profile.parse import as_partial, parse_finding
+from tacitd_handlers.profile.finding import as_json, parse_finding
 
 HELIX = {"tools": {"editor": "helix"}}
 
@@ -40,12 +40,12 @@ SPLITS: list[tuple[str, Any, str]] = [
 @pytest.mark.parametrize(("answer", "found", "left"), SPLITS)
 def test_split(answer: str, found: Any, left: str) -> None:
     """`{}`, nothing and broken JSON are empty findings and not errors; fact lines stay."""
-    assert profile_extension.extract_finding(answer) == (found, left)
+    assert prompt_part.extract_finding(answer) == (found, left)
 
 
 def test_an_echo_of_what_was_asked_is_no_answer() -> None:
     """SPEC S-35: the prompt's own lines are neither facts nor a finding."""
-    assert profile_extension.extract_finding(profile_extension.render_addition() + "- a fact") == (
+    assert prompt_part.extract_finding(prompt_part.render_addition() + "- a fact") == (
         None,
         "- a fact",
     )
@@ -55,17 +55,17 @@ def test_an_echo_of_what_was_asked_is_no_answer() -> None:
 @given(st.text(max_size=200))
 def test_no_answer_breaks_it(answer: str) -> None:
     """DESIGN "Model": an answer is untrusted data; no text raises."""
-    profile_extension.extract_finding(answer)
-    profile_extension.extract_finding(f"PROFILE: {answer}")
+    prompt_part.extract_finding(answer)
+    prompt_part.extract_finding(f"PROFILE: {answer}")
 
 
 def test_all_that_is_asked_for_is_named() -> None:
     """SPEC P-05: the prompt names every field that is accepted, and no other."""
-    text = profile_extension.render_addition()
+    text = prompt_part.render_addition()
     for path in SAYABLE_FIELDS:
         assert f"`{path.split('.')[-1]}`" in text
     assert "`bio`" not in text
-    assert profile_extension.name == "profile"
+    assert prompt_part.name == "profile"
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_what_can_be_used_of_a_finding(given: Any, values: Any, gone: Any) -> No
     """SPEC P-05, P-06, S-67: leaves are judged one by one; a bad one does not lose the others."""
     what = parse_finding(given)
     assert (dict(what.values), dict(what.gone)) == (values, gone)
-    assert parse_finding(as_partial(what)) == what
+    assert parse_finding(as_json(what)) == what
 
 
 def test_the_fields_are_the_seeds() -> None:
