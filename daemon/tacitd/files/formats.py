@@ -203,9 +203,15 @@ def _collect(value: Any, path: list[Any], found: dict[Leaf, str]) -> None:
             _collect(item, [*path, key], found)
     elif isinstance(value, list) and value and all(not isinstance(item, dict | list) for item in value):
         for item in value:
-            found[json.dumps([*path, [item]], ensure_ascii=False)] = json.dumps(item, ensure_ascii=False)
+            found[write_json([*path, [item]])] = write_json(item)
     elif path:
-        found[json.dumps(path, ensure_ascii=False)] = json.dumps(value, ensure_ascii=False)
+        found[write_json(path)] = write_json(value)
+
+
+def write_json(value: Any) -> str:
+    """A leaf's name or value. Half of a surrogate pair, which nothing can store, is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
 
 
 def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -> str:

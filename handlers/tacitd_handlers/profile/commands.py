@@ -23,9 +23,10 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.program import OrderedGroup
 from tacitd.clock import SystemClock, local_minutes, parse_utc, utc_millis
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
+from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import confidence as confidences
@@ -58,9 +59,7 @@ def _read_state() -> tuple[ProfileState, str]:
     now = SystemClock().now()
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         found = read_state(rows or _no_rows, now=now)
-        # A person runs the command: what nothing touched for 400 days is no sign of a wrong clock.
-        doubt = find_clock_doubt(rows, found, now) if rows is not None else ""
-        return found, doubt
+        return found, find_clock_doubt(rows or _no_rows, found, now, by_person=True)
 
 
 def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -69,6 +68,8 @@ def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
     """Have the profile changed; return what was done."""
+    if value is not None and has_secret(f"{path}: {json.dumps(value, ensure_ascii=False)}"):
+        raise TacitdError("the value has what looks like a secret", "leave it out")
     data = {"do": do, "path": path, "value": value}
     if is_agent(os.environ):
         data |= {"agent": do in ("set", "add"), "session": os.environ.get("CLAUDE_CODE_SESSION_ID", "")}

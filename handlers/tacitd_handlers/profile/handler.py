@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from tacitd.contract import Cause, Done, Edits, Later, Outcome, Task, Tools, Tx, nothing
-from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError, UsageError
 from tacitd.handler import Degradation, Notice
 from tacitd.text.hashes import sha256
-from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import changelog, confidence, turn_counts
 from tacitd_handlers.profile.changes import (
@@ -141,11 +140,9 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
 
 
 def _do_command(task: Task, tools: Tools) -> Done:
-    """Change the profile for a person or an agent; the notice says what was done. Raises UsageError, TacitdError, OSError."""
+    """Change the profile for a person or an agent; the notice says what was done. Raises UsageError, FileRefusedError, OSError."""
     data, state, now = task.data, read_settled(tools), tools.clock.now()
     path, value = str(data.get("path", "")), data.get("value")
-    if value is not None and has_secret(f"{path}: {json.dumps(value, ensure_ascii=False)}"):
-        raise TacitdError("the value has what looks like a secret", "leave it out")
     if data.get("agent"):
         return _set_for_agent(task, tools, state, path, value)
     did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared", "decay": "faded"}[

@@ -22,7 +22,7 @@ from tacitd.clock_trust import doubt_clock, find_newest_record
 from tacitd.contract import Leaf, Row
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
-from tacitd.files.formats import JsonLeaves
+from tacitd.files.formats import JsonLeaves, write_json
 from tacitd_handlers.profile import changelog, confidence, dot_paths
 from tacitd_handlers.profile.document_check import ProfileMetadata, UserProfile, check_document
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
@@ -118,17 +118,13 @@ def list_values(document: Json, path: str) -> list[tuple[Leaf, Any]]:
     for key in place.keys:
         at = at[key]
     if isinstance(at, list) and place.element is not None:
-        return [(_name_leaf([*place.keys, [at[place.element]]]), at[place.element])]
+        return [(write_json([*place.keys, [at[place.element]]]), at[place.element])]
     if isinstance(at, list) and at and all(not isinstance(one, dict | list) for one in at):
-        return [(_name_leaf([*place.keys, [one]]), one) for one in at]
+        return [(write_json([*place.keys, [one]]), one) for one in at]
     if isinstance(at, dict):
         below = dot_paths.list_leaves(at)
         return [pair for one in below for pair in list_values(document, f"{path}.{one}")]
-    return [(_name_leaf(list(place.keys)), at)]
-
-
-def _name_leaf(keys: list[Any]) -> Leaf:
-    return json.dumps(keys, ensure_ascii=False)
+    return [(write_json(list(place.keys)), at)]
 
 
 def user_id(env: Mapping[str, str]) -> str:
@@ -155,12 +151,13 @@ def _find_learned(
     entries = confidence.read_confidences(meta)
     log: list[Json] | None = None
     for path, entry in entries.items():
+        place = dot_paths.find_target(profile, path)
         for leaf, value in list_values(profile, path):
             if leaf in written:
                 if json.loads(written[leaf]) == value:
                     yield leaf
             elif ours is None or entry.last_seen > ours.get(path, max(ours.values(), default=0.0)):
-                if not isinstance(json.loads(leaf)[-1], list):
+                if (place and place.element is not None) or not isinstance(json.loads(leaf)[-1], list):
                     yield leaf
                     continue
                 log = changelog.read_entries(directory / CHANGELOG) if log is None else log
@@ -202,9 +199,11 @@ def _is_same(one: Any, other: Any) -> bool:
     return one == other or fold_spelling(str(one)) == fold_spelling(str(other))
 
 
-def find_clock_doubt(rows: Rows, state: ProfileState, now: float) -> str:
-    """Why nothing fades now: the clock is not believed; "" if it is."""
-    return doubt_clock(now, _find_known_time(rows, state, now))
+def find_clock_doubt(rows: Rows, state: ProfileState, now: float, *, by_person: bool = False) -> str:
+    """Why nothing fades now: the clock is not believed; "" if it is. `by_person`: a person runs a command, so that nothing was touched
+    for 400 days is no doubt."""
+    known = _find_known_time(rows, state, now)
+    return doubt_clock(now, None if by_person and known is not None and now > known else known)
 
 
 def choose_time(rows: Rows, state: ProfileState, now: float) -> float:
