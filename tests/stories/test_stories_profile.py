@@ -323,8 +323,8 @@ def test_a_change_can_be_undone(begin: Begin) -> None:
             {
                 "file": change["lines"][0]["file"],
                 "heading": "",
-                "added": 'tools.editor: "helix"',
-                "removed": 'tools.editor: "neovim"',
+                "added": "tools.editor: helix",
+                "removed": "tools.editor: neovim",
             }
         ]
         assert world.run("undo", change["id"]).code == 0

@@ -176,7 +176,7 @@ def _describe(rows: Rows, row: Row) -> dict[str, Any]:
 def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
     value = _name_value(line.leaf)
     if value:
-        put, taken = (f"{value}: {text}" if text is not None else "" for text in (line.put, line.taken))
+        put, taken = (_describe_value(value, text) for text in (line.put, line.taken))
         return {"file": _shorten(line.path, root), "heading": "", "added": put, "removed": taken}
     heading, newline, _ = line.leaf.partition("\n")
     is_value = line.leaf not in (line.put, line.taken)
@@ -186,6 +186,13 @@ def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
         "added": line.put or "",
         "removed": line.taken or "",
     }
+
+
+def _describe_value(path: str, text: str | None) -> str:
+    if text is None:
+        return ""
+    found = json.loads(text)
+    return f"{path}: {found if isinstance(found, str) else text}"
 
 
 def _name_value(leaf: Leaf) -> str:

@@ -82,13 +82,13 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
             continue
         leaves = [leaf for leaf, _ in list_values(state.profile, path)]
         found = rows(
-            "SELECT c.at, c.by, c.cause, c.session FROM change_line l JOIN change c ON c.number = l.change "
+            "SELECT c.at, c.by, c.session FROM change_line l JOIN change c ON c.number = l.change "
             f"WHERE l.path = ? AND l.put IS NOT NULL AND l.leaf IN ({', '.join('?' * len(leaves))}) ORDER BY c.number DESC LIMIT 1",
             str(state.directory / PROFILE),
             *leaves,
         )
-        at, by, tool, session = found[0] if found else (None, "", "", "")
-        who = f"an agent set it with {tool}: you did not type it" if by == "agent" else "learned"
+        at, by, session = found[0] if found else (None, "", "")
+        who = "an agent set it: you did not type it" if by == "agent" else "learned"
         yield {
             "id": path,
             "what": text,

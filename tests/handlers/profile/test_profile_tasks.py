@@ -107,7 +107,7 @@ def test_history_names_paths_and_hides_bookkeeping(box: Box) -> None:
     box.learn(tools__editor="vi")
     box.learn(tools__editor="vi")
     (change,) = list_row_changes(box.bench.rows)
-    assert [line["added"] for line in change["lines"]] == ['tools.editor: "vi"']
+    assert [line["added"] for line in change["lines"]] == ["tools.editor: vi"]
 
 
 # --- other programs and machines
