@@ -222,7 +222,7 @@ class Tools(Struct, frozen=True):
     """Publish a notice of something that was made and is durable. Thread-safe."""
     prompt_extensions: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The hooks of all plugins' `prompt_extensions`, by the prompt's name."""
-    person_rules: Mapping[str, Hook] = field(default_factory=dict)
+    person_rules: Mapping[str, str] = field(default_factory=dict)
     """The hooks `person_rules` of all plugins, by plugin name, in the order of `Plugin.order`."""
     client_home: Path | None = None
     """The client's own directory, such as `~/.claude`; None: unknown."""

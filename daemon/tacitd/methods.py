@@ -329,14 +329,13 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
     for plugin in app.found.plugins:
-        if plugin.spec is not None and plugin.spec.purge:
-            purged += load_hook(plugin.spec.purge)(app.environ, id, texts)
-        elif plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
+        if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
             purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
     for one in app.plugins.by_name.values():
         if "purge" in one.spec.events:
-            done = _asked(app).run(one, NewTask(one.name, "", "purge", id))
+            done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
             purged += [change.path for change in done.files]
+            purged += [Path(each.text) for each in done.notices if each.did == "purged"]
     app.activities.blank_texts(texts)
     purged += purge_texts(app.paths.state_dir, texts, keep=keep)
     if app.store.purge_words([text for text in texts if text not in keep], keep):

@@ -72,6 +72,8 @@ class PluginSpec(Struct, frozen=True):
     observe: Hook = ""
     """`(batch: Batch, tx: Tx) -> None`: fold new records into the plugin's tables. It reads no file, clock or model. If it
     raises, its own changes are rolled back, and the same records come again."""
+    one_lane: bool = False
+    """Whether its tasks run one at a time for all projects, and not for each: its files are the person's."""
     run: Hook = ""
     """`(task: Task, tools: Tools) -> Outcome`: do a task. May block. Never twice at once for one project."""
     gather: Hook = ""
@@ -85,10 +87,6 @@ class PluginSpec(Struct, frozen=True):
     session_text: Hook = ""
     """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or a line for a failed
     call (`failure`). It reads `request.rows` and files and writes nothing. The same rows give the same text."""
-    person_rules: Hook = ""
-    """A module with `TITLE`, `list_files(environ) -> Sequence[Path]` and `list_rules(rows, environ, now) -> Iterable[PersonRule]`: lines
-    about the person for the file that every session loads, and the files that they are made from. A line that the person deletes
-    there is decided about with `drop`, by the id of an item."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
@@ -98,9 +96,6 @@ class PluginSpec(Struct, frozen=True):
     does not apply to it."""
     why: Hook = ""
     """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
-    purge: Hook = ""
-    """`(environ: Mapping[str, str], id: str, texts: Sequence[str]) -> list[Path]`: after `forget --purge` of an item, blank its texts in
-    files outside of the state directory; the files that changed."""
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)

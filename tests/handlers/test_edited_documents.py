@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from tacitd_handlers.profile.merge import PartialProfile
+from tacitd_handlers.profile.store import ProfileStore
 
 from support_continuity import World
 from support_editor_marks import open_in_editor
@@ -17,8 +19,6 @@ from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.practice_record import LearnerStore
-from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.store import ProfileStore
 
 
 def guards(clock: FakeClock) -> tuple[LateWrites, EditGuards]:

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from tacitd.config.settings import Config
 from tacitd.contract import Task
 from tacitd.events import Project
-from tacitd.handler import Degradation, Hook, Tools
+from tacitd.handler import Degradation, Tools
 from tacitd.model.budget import Budget
 from tacitd.state.layout import StateLayout
 from tacitd.work.handler_adapter import AdaptedHandler
-from tacitd.work.plugin_rules import bind_rules
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -54,22 +53,10 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         read_tool_answers=app.engine.source.read_tool_answers,
         announce=partial(app.activities.announce, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
-        person_rules=_collect_rules(app),
+        person_rules=app.found.collect_person_rules(),
         client_home=app.paths.config_dir,
         post=adapted.post,
     )
-
-
-def _collect_rules(app: App) -> dict[str, Hook]:
-    """The hooks of plugins of both contracts that name lines about the person, in the order of the plugins."""
-    old, native = app.found.collect_person_rules(), app.plugins.by_name
-    found = dict[str, Hook]()
-    for one in sorted(app.found.plugins, key=lambda one: (one.order, one.name)):
-        if one.name in old:
-            found[one.name] = old[one.name]
-        elif one.name in native and native[one.name].spec.person_rules:
-            found[one.name] = bind_rules(native[one.name], app.store)
-    return found
 
 
 def list_directives(home: str | Path, config: Config) -> list[Path]:

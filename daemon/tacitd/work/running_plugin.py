@@ -95,7 +95,9 @@ class RunningPlugin:
     @property
     def runnable(self) -> Runnable:
         """What the workers need."""
-        return Runnable(self.run, self.make_tools, self.rule, committed=self.committed)
+        return Runnable(
+            self.run, self.make_tools, self.rule, has_one_lane=self.spec.one_lane, committed=self.committed
+        )
 
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""

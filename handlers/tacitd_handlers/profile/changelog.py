@@ -16,7 +16,6 @@ from tacitd.files.log import BLANK
 from tacitd.files.purge import blank_value
 from tacitd.files.replaced import edit_file
 from tacitd_handlers.profile import dot_paths
-from tacitd_handlers.shared.user_memory import memory_dir
 
 MAX_ENTRIES = 1000
 MAX_AGE_DAYS = 90
@@ -65,14 +64,14 @@ def _is_young(entry: Mapping[str, Any], now: float) -> bool:
     return (parse_utc(entry.get("timestamp")) or now) >= now - MAX_AGE_DAYS * DAY
 
 
-def purge_words(environ: Mapping[str, str], id: str, texts: Sequence[str]) -> list[Path]:
-    """Blank these texts, and the values of the path `id`, in the changelog; return the files that changed: the hook `purge`.
+def purge_words(directory: Path, id: str, texts: Sequence[str]) -> list[Path]:
+    """Blank these texts, and the values of the path `id`, in the changelog; return the files that changed.
 
     The values that profile.json has now stay: they are other values, or the person's. Raises OSError, FileRefusedError.
     """
     changed = list[Path]()
     for name in ("changelog.jsonl", QUARANTINE):
-        path = memory_dir(environ) / name
+        path = directory / name
 
         def change(data: bytes | None) -> bytes | None:
             lines = (data or b"").split(b"\n")

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
-from tacitd.errors import FileBusyError
 from tacitd_handlers.profile import confidence, dot_paths
 from tacitd_handlers.profile.document_check import UserProfile, check_document
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
@@ -61,15 +60,13 @@ def make_changes(
     """What the engine writes of a plan: profile.json, profile-meta.json, changelog.jsonl, in this order."""
     files, lines = list[FileChange](), list[NewLine]()
     there = state.on_disk[PROFILE]
-    adopted = {leaf: there[leaf] for leaf in state.adopted if not plan.given}
+    put: dict[Leaf, str | None] = {leaf: there[leaf] for leaf in state.adopted if not plan.given}
     if plan.entry is not None:
         made = check_document(plan.profile, UserProfile, PROFILE) | {"lastUpdated": utc_millis(now)}
         after = list_leaves(made)
-        put = adopted | _compare(there, after) | {leaf: after[leaf] for leaf in plan.given}
+        put |= _compare(there, after) | {leaf: after[leaf] for leaf in plan.given}
         text = json.dumps(plan.entry, ensure_ascii=False, separators=(",", ":"))
         lines.append(NewLine(state.directory / CHANGELOG, text))
-    else:
-        put = adopted
     if put:
         theirs = bool(plan.given)
         files.append(
@@ -93,10 +90,12 @@ def _compare(before: Mapping[Leaf, str], after: Mapping[Leaf, str]) -> dict[Leaf
 def _decide(
     before: Mapping[Leaf, str], put: Mapping[Leaf, str | None]
 ) -> Callable[[Mapping[Leaf, str], Edits], Mapping[Leaf, str | None]]:
+    """A leaf that somebody changed since is theirs. Not so the stamp, which is the newest one's."""
+
     def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-        if dict(now) != before:
-            raise FileBusyError("the profile was changed a moment ago", seconds=1.0)
-        return put
+        return {
+            leaf: value for leaf, value in put.items() if leaf in STAMPS or now.get(leaf) == before.get(leaf)
+        }
 
     return decide
 

@@ -74,6 +74,10 @@ def _do(task: Task, tools: Tools) -> Done:
         case "job", "changelog":
             if not find_clock_doubt(tools.rows, read_settled(tools), tools.clock.now()):
                 changelog.prune_changelog(directory / CHANGELOG, tools.clock.now())
+        case "purge", _:
+            texts = [str(text) for text in task.data.get("texts", ())]
+            changed = changelog.purge_words(directory, task.key, texts)
+            return Done(notices=[Notice("purged", str(path)) for path in changed])
         case _:
             pass
     turn_counts.publish_counts(tools.rows, directory)

@@ -16,16 +16,17 @@ from tacitd.contract import Row
 from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.person_rules import PersonRule
+from tacitd.state.paths import state_dir
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
+    from tacitd.clock import Clock
+    from tacitd.contract import Tx
     from tacitd_handlers.profile.dot_paths import Json
     from tacitd_handlers.profile.profile_files import ProfileState
 
 LINES, LONGEST = 12, 1_200
 HEADING = "## The person you work with"
-TITLE = "Preferences"
-"""The heading of the lines in the rules file."""
 LEAST = 0.3
 """The confidence from which on a learned value is loaded into sessions."""
 BIOGRAPHY = "bio"
@@ -74,30 +75,53 @@ def _leave_out(state: ProfileState, paths: Collection[str]) -> Json:
     return profile
 
 
-# --- the rules file: the hook `person_rules`
+# --- the rules file
 
 
-def list_files(environ: Mapping[str, str]) -> Sequence[Path]:
-    """The files that the lines are made from."""
-    return [memory_dir(environ) / name for name in ("profile.json", "profile-meta.json")]
+class ProfileRules:
+    """The profile's lines for the rules file that every session loads: the part `person-rules`. A rule's id is the dot path."""
 
+    title = "Preferences"
 
-def list_rules(rows: Rows, environ: Mapping[str, str], now: float) -> list[PersonRule]:
-    """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Its id is the dot
-    path. Raises OSError, NotUnderstoodError."""
-    from tacitd_handlers.profile import dot_paths
-    from tacitd_handlers.profile.fields import LABELS
-    from tacitd_handlers.profile.profile_files import read_state
-    from tacitd_handlers.profile.render import format_value
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        self._environ = environ
+        self._clock = clock
 
-    state = read_state(rows, environ, now)
-    leaves = dot_paths.list_leaves(_leave_out(state, _list_below(state, rows, now, LEAST)))
-    order = [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]
-    return [
-        PersonRule(path, f"{LABELS.get(path, path)}: {words}", state.is_own(path))
-        for path in order
-        if path.split(".")[0] != BIOGRAPHY and (words := format_value(leaves[path]))
-    ]
+    def list_files(self) -> Sequence[Path]:
+        """The profile and its confidences."""
+        return [memory_dir(self._environ) / name for name in ("profile.json", "profile-meta.json")]
+
+    def list_rules(self) -> list[PersonRule]:
+        """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Raises OSError,
+        NotUnderstoodError."""
+        from tacitd.session_context.plugin_view import open_rows
+        from tacitd_handlers.profile import dot_paths, make_plugin
+        from tacitd_handlers.profile.fields import LABELS
+        from tacitd_handlers.profile.profile_files import read_state
+        from tacitd_handlers.profile.render import format_value
+
+        now = self._clock.now()
+        with open_rows(make_plugin(), state_dir(self._environ)) as rows:
+            if rows is None:
+                return []
+            state = read_state(rows, self._environ, now)
+            profile = _leave_out(state, _list_below(state, rows, now, LEAST))
+        leaves = dot_paths.list_leaves(profile)
+        order = [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]
+        return [
+            PersonRule(path, f"{LABELS.get(path, path)}: {words}", state.is_own(path))
+            for path in order
+            if path.split(".")[0] != BIOGRAPHY and (words := format_value(leaves[path]))
+        ]
+
+    def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
+        """Have the path removed from the profile, by a task of its own."""
+        from tacitd.work.task_rows import NewTask, insert_task
+
+        data = {"id": id, "choice": "drop", "root": "", "text": ""}
+        return lambda tx: insert_task(
+            tx, NewTask("profile", "", "decision", id, None, "", data), self._clock.now()
+        )
 
 
 # --- status

@@ -230,20 +230,24 @@ def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     memory, sources = read_memory(tools.rows), load_sources(tools)
     moved = {leaf for leaf, (other, _) in edits.changed.items() if _words(other) == _words(leaf)}
     gone = [leaf for leaf in (*edits.removed, *edits.changed) if leaf in memory.rules]
+    withdrawn = list[Callable[[Tx], None]]()
     for leaf in gone:
         line = memory.rules[leaf]
         if leaf not in moved and line.plugin in sources:
             logger.info("a deleted line of {} is withdrawn: {} {}", path, *line.key)
-            sources[line.plugin].withdraw_rule(line.id)
+            later = sources[line.plugin].withdraw_rule(line.id)
+            withdrawn += [later] if later is not None else []
     files = list[FileChange]()
     if gone and memory.rules.keys() <= set(gone):
         # What is left of a file without a line of anybody's is removed.
         cause = Cause(f"user-rules left {tools.clock.now():.3f}", "person", "the last line was deleted")
         files.append(FileChange(path, LIST, lambda now, edits: dict.fromkeys(gone), cause))
-    return Done(lambda tx: _forget(tx, gone), files)
+    return Done(lambda tx: _forget(tx, gone, withdrawn), files)
 
 
-def _forget(tx: Tx, leaves: Collection[Leaf]) -> None:
+def _forget(tx: Tx, leaves: Collection[Leaf], withdrawn: Sequence[Callable[[Tx], None]]) -> None:
+    for withdraw in withdrawn:
+        withdraw(tx)
     tx.executemany("DELETE FROM reach_rule WHERE leaf = ?", [(leaf,) for leaf in leaves])
     tx.execute("UPDATE reach_file SET stamp = ''")
 
