@@ -45,7 +45,7 @@ def finish_lines(store: Database, process: str, disk: Disk, on_step: Callable[[s
 
 def name_process() -> str:
     """This process, as plans name it."""
-    return f"{os.getpid()} {_start_of(os.getpid())}"
+    return f"{os.getpid()} {start_of(os.getpid())}"
 
 
 def is_alive(process: str) -> bool:
@@ -57,10 +57,10 @@ def is_alive(process: str) -> bool:
         return False
     except PermissionError:
         pass
-    return _start_of(int(pid)) == start
+    return start_of(int(pid)) == start
 
 
-def _start_of(pid: int) -> str:
+def start_of(pid: int) -> str:
     """When a process began, in the system's ticks; "" where that is not known. A pid is used again, its start is not."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[19]

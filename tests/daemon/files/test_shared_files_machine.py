@@ -21,7 +21,8 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tx
 from tacitd.errors import FileBusyError
 from tacitd.events import NoProject
 from tacitd.files.formats import Bullets, bullet, split_bullet
-from tacitd.files.shared_files import SharedFiles, _start_of
+from tacitd.files.line_plans import start_of
+from tacitd.files.shared_files import SharedFiles
 from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.shared_edits import find_new_edits, store_look
@@ -408,7 +409,7 @@ class SharedFile(RuleBasedStateMachine):
         self.run(lambda: self.learn_lines([]), 0)
         other = SharedFiles(self.store, self.clock)
         if not dead:
-            other._process = f"{os.getppid()} {_start_of(os.getppid())}"
+            other._process = f"{os.getppid()} {start_of(os.getppid())}"
         else:
             other._process = "999999999 1"
         self.number += 1
