@@ -30,7 +30,7 @@ def make_plugin() -> PluginSpec:
         events=frozenset({"session-ended", "purge"}),
         jobs=(TimedJob("fade", 3600.0), TimedJob("changelog", 86_400.0), TimedJob("turns", 600.0)),
         files=(SharedFileKind("profile", "json-leaves", *edits),),
-        commands={"profile": (f"{here}.commands:profile", about, "Looking")},
+        commands={"profile": (f"{here}.cli:profile", about, "Looking")},
         session_text=f"{here}.session_text:make_text",
         status=f"{here}.session_text:report_status",
         items=f"{here}.items",

@@ -13,11 +13,10 @@ from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.contract import Cause, Edits, FileChange, Leaf, NewLine
-from tacitd_handlers.profile import confidence, dot_paths
+from tacitd_handlers.profile import dot_paths, profile_confidence
 from tacitd_handlers.profile.document_check import UserProfile, check_document
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
 from tacitd_handlers.profile.fields import HEAD_FIELDS
-from tacitd_handlers.profile.finding import Finding
 from tacitd_handlers.profile.profile_files import (
     AGENT,
     CHANGELOG,
@@ -30,6 +29,7 @@ from tacitd_handlers.profile.profile_files import (
     list_leaves,
     list_values,
 )
+from tacitd_handlers.profile.profile_finding import Finding
 
 STAMPS = frozenset(json.dumps([key]) for key in HEAD_FIELDS)
 """The leaves of the head: no part of the history."""
@@ -142,7 +142,7 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
                 profile = dot_paths.put_value(profile, path, [*before, *new])
                 added[path] = [*added.get(path, ()), *new]
     removed = [path for path in removed if path not in added]
-    meta = confidence.add_sightings(_tidy(state, profile, gone=removed), seen, at)
+    meta = profile_confidence.add_sightings(_tidy(state, profile, gone=removed), seen, at)
     if not added and not removed:
         return ProfilePlan(profile, meta)
     action = "update" if source == AGENT else "extract"
@@ -152,8 +152,8 @@ def plan_learning(state: ProfileState, said: Finding, session: str, at: float, s
 
 def plan_decay(state: ProfileState, at: float) -> ProfilePlan:
     """Return the plan that lets confidences fade to `at`, and removes the learned values of those under 0.1 (SPEC P-13, P-14)."""
-    done = confidence.decay_metadata(_tidy(state, state.profile), at)
-    profile, kept = state.profile, confidence.read_confidences(done.meta)
+    done = profile_confidence.decay_metadata(_tidy(state, state.profile), at)
+    profile, kept = state.profile, profile_confidence.read_confidences(done.meta)
     for path in done.forgotten:
         # An element with an entry of its own does not fade with its list.
         stay = [one for name in kept if name.startswith(f"{path}.") for one in state.list_learned(name)]
@@ -238,15 +238,15 @@ def _tidy(state: ProfileState, after: Json, given: Collection[Leaf] = (), gone: 
     learned = state.learned.difference(given)
     empty = {
         path
-        for path in confidence.read_confidences(state.meta)
+        for path in profile_confidence.read_confidences(state.meta)
         if path in gone or not any(leaf in learned for leaf, _ in list_values(after, path))
     }
-    return confidence.remove_paths(state.meta, empty) if empty else state.meta
+    return profile_confidence.remove_paths(state.meta, empty) if empty else state.meta
 
 
 def _list_element_entries(state: ProfileState, path: str) -> list[str]:
     """The entries of single elements of a list, as other programs wrote them."""
-    return [name for name in confidence.read_confidences(state.meta) if name.startswith(f"{path}.")]
+    return [name for name in profile_confidence.read_confidences(state.meta) if name.startswith(f"{path}.")]
 
 
 def take_values(document: Json, path: str, values: Sequence[Any]) -> Json:

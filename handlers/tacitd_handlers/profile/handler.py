@@ -18,7 +18,7 @@ from tacitd.errors import FileBusyError, FileRefusedError, UsageError
 from tacitd.handler import Degradation, Notice
 from tacitd.text.hashes import sha256
 from tacitd.text.sanitize import sanitize_line
-from tacitd_handlers.profile import changelog, confidence, turn_counts
+from tacitd_handlers.profile import changelog, profile_confidence, turn_counts
 from tacitd_handlers.profile.changes import (
     ProfilePlan,
     make_changes,
@@ -31,7 +31,6 @@ from tacitd_handlers.profile.changes import (
     plan_update,
 )
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
-from tacitd_handlers.profile.finding import Finding, parse_finding
 from tacitd_handlers.profile.profile_files import (
     AGENT,
     CHANGELOG,
@@ -43,6 +42,7 @@ from tacitd_handlers.profile.profile_files import (
     read_state,
     require_settled,
 )
+from tacitd_handlers.profile.profile_finding import Finding, parse_finding
 from tacitd_handlers.shared.agent_checks import find_agent_fault
 from tacitd_handlers.shared.user_memory import memory_dir
 
@@ -108,6 +108,10 @@ def write_plan(
 
 def _learn(task: Task, tools: Tools) -> Done:
     """Only the path is announced: the value is private, and others may read the log."""
+    if "withdraw" in task.data:
+        state, now = read_settled(tools), tools.clock.now()
+        plan = plan_removal(state, str(task.data["withdraw"]), None, now)
+        return write_plan(state, plan, Cause(f"{task.key} {now}", "person", "deleted rule"), tools)
     said = parse_finding(task.data)
     if not said:
         return Done()
@@ -127,7 +131,7 @@ def _fade(task: Task, tools: Tools) -> Done:
         return Done()
     tools.clear(CLOCK)
     plan = plan_decay(state, now)
-    if not state.meta["preferences"] or not (plan.removed or confidence.is_due(state.meta, now)):
+    if not state.meta["preferences"] or not (plan.removed or profile_confidence.is_due(state.meta, now)):
         plan = plan_tidying(state)
     return write_plan(state, plan, Cause(f"fade {now}", "tacitd", "decay"), tools)
 

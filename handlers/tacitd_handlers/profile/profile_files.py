@@ -17,13 +17,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from tacitd.clock import parse_utc, utc_millis
-from tacitd.clock_trust import doubt_clock, find_newest_record
+from tacitd.clock import doubt_clock, parse_utc, utc_millis
 from tacitd.contract import Leaf, Row
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
-from tacitd_handlers.profile import changelog, confidence, dot_paths
+from tacitd_handlers.profile import changelog, dot_paths, profile_confidence
 from tacitd_handlers.profile.document_check import ProfileMetadata, UserProfile, check_document
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
 from tacitd_handlers.shared.user_memory import memory_dir
@@ -32,6 +31,7 @@ PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl
 LEAVES = JsonLeaves()
 COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "system"
 """The sources of the changelog (SPEC P-19): a person's command, an agent, a finding, decay."""
+DAY = 86_400.0
 Rows = Callable[..., list[Row]]
 
 
@@ -71,7 +71,7 @@ def read_state(rows: Rows, env: Mapping[str, str] | None = None, now: float = 0.
     directory = memory_dir(env)
     found = read_checked(directory)
     profile = found[0] if found[0] is not None else _new_profile(env, now)
-    meta = confidence.new_metadata(user_id(env), now) | (found[1] or {})
+    meta = profile_confidence.new_metadata(user_id(env), now) | (found[1] or {})
     written = _read_base(rows, directory / PROFILE)
     learned = frozenset(_find_learned(rows, directory, profile, meta, written))
     on_disk = {
@@ -148,7 +148,7 @@ def _find_learned(
     rows: Rows, directory: Path, profile: Json, meta: Json, written: Mapping[Leaf, str]
 ) -> Iterable[Leaf]:
     ours = _read_ours(_read_base(rows, directory / META))
-    entries = confidence.read_confidences(meta)
+    entries = profile_confidence.read_confidences(meta)
     log: list[Json] | None = None
     for path, entry in entries.items():
         place = dot_paths.find_target(profile, path)
@@ -174,7 +174,7 @@ def _read_ours(base: Mapping[Leaf, str]) -> dict[str, float] | None:
     if not base:
         return None
     found = {json.loads(leaf)[0]: json.loads(value) for leaf, value in base.items()}
-    seen = {path: one.last_seen for path, one in confidence.read_confidences(found).items()}
+    seen = {path: one.last_seen for path, one in profile_confidence.read_confidences(found).items()}
     return seen | {"": parse_utc(found.get("lastDecay")) or 0.0}
 
 
@@ -213,5 +213,6 @@ def choose_time(rows: Rows, state: ProfileState, now: float) -> float:
 
 
 def _find_known_time(rows: Rows, state: ProfileState, now: float) -> float | None:
-    newest = find_newest_record(rows, now)
-    return confidence.newest_moment(state.meta) if newest is None and state.on_disk[META] else newest
+    # The newest record of a transcript; one from the future confirms no clock.
+    newest: float | None = rows("SELECT max(last) FROM session WHERE last <= ?", now + DAY)[0][0]
+    return profile_confidence.newest_moment(state.meta) if newest is None and state.on_disk[META] else newest

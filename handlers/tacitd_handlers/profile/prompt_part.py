@@ -1,7 +1,7 @@
 """The profile's prompt extension: it adds a part to the prompt of Stage 1 and takes its part out of the answer.
 
 The answer's other lines are facts and are not changed. A line that cannot be parsed is an empty finding and not an
-error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `finding`.
+error, which would lose the facts of the same answer. Which values of a finding are valid belongs to `profile_finding`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from tacitd_handlers.profile.fields import FIELDS
-from tacitd_handlers.profile.finding import NO_LONGER, Finding, as_json, parse_finding
+from tacitd_handlers.profile.profile_finding import NO_LONGER, Finding, as_json, parse_finding
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
 from tacitd_handlers.shared.words import Sources, find_unknown_names, word_value
 

@@ -57,11 +57,11 @@ def make_text(request: ContextRequest) -> str:
 
 def _list_below(state: ProfileState, rows: Rows, now: float, least: float) -> list[str]:
     """The paths whose confidence is less. While the clock is not believed, nothing fades, and it is the stored one."""
-    from tacitd_handlers.profile import confidence
+    from tacitd_handlers.profile import profile_confidence
     from tacitd_handlers.profile.profile_files import find_clock_doubt
 
     doubted = find_clock_doubt(rows, state, now)
-    found = confidence.read_confidences(state.meta).values()
+    found = profile_confidence.read_confidences(state.meta).values()
     return [one.path for one in found if (one.confidence if doubted else one.confidence_at(now)) < least]
 
 
@@ -88,7 +88,7 @@ class ProfileRules:
         self._clock = clock
 
     def list_files(self) -> Sequence[Path]:
-        """The profile and its confidences."""
+        """The profile and its metas."""
         return [memory_dir(self._environ) / name for name in ("profile.json", "profile-meta.json")]
 
     def list_rules(self) -> list[PersonRule]:
@@ -115,12 +115,14 @@ class ProfileRules:
         ]
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
-        """Have the path removed from the profile, by a task of its own."""
-        from tacitd.work.task_rows import NewTask, insert_task
+        """Have the path removed from the profile, by a message to it."""
+        from tacitd.contract import Task
+        from tacitd.events import NoProject
+        from tacitd.work.messages import send_message
 
-        data = {"id": id, "choice": "drop", "root": "", "text": ""}
-        return lambda tx: insert_task(
-            tx, NewTask("profile", "", "decision", id, None, "", data), self._clock.now()
+        about = Task(0, "message", id, NoProject("", "it is the person's"), None)
+        return lambda tx: send_message(
+            tx, "profile", "profile", f"withdraw {id}", about, {"withdraw": id}, self._clock.now()
         )
 
 
@@ -133,7 +135,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the days until then;
     `suspended` says why nothing fades. Paths only, because values are private. An unreadable profile has `unreadable` instead.
     """
-    from tacitd_handlers.profile import confidence, dot_paths
+    from tacitd_handlers.profile import dot_paths, profile_confidence
     from tacitd_handlers.profile.profile_files import find_clock_doubt, read_state
 
     made: dict[str, Any] = {"directory": str(memory_dir(os.environ))}
@@ -143,7 +145,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
         return made | {"unreadable": str(error), "lines": [f"! profile: {error}"]}
     paths = dot_paths.list_leaves(state.profile)
     own = sorted(path for path in paths if state.is_own(path) or state.list_own(path))
-    found = confidence.read_confidences(state.meta).values()
+    found = profile_confidence.read_confidences(state.meta).values()
     ends = sorted((one.days_left(now), one.path) for one in found if not state.is_own(one.path))
     following = {"path": ends[0][1], "days": round(ends[0][0], 2)} if ends else None
     suspended = find_clock_doubt(rows, state, now)

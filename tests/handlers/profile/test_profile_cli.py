@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd_handlers.profile import commands
+from tacitd_handlers.profile import cli
 from tacitd_handlers.profile.render import format_bar
 
 Run = Callable[..., Result]
@@ -31,12 +31,12 @@ def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
 
         yield ask
 
-    monkeypatch.setattr(commands, "connect_or_run", connect)
-    monkeypatch.setattr(commands, "SystemClock", lambda: box.clock)
+    monkeypatch.setattr(cli, "connect_or_run", connect)
+    monkeypatch.setattr(cli, "SystemClock", lambda: box.clock)
 
     def call(*arguments: str) -> Result:
         result = CliRunner().invoke(
-            commands.profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
+            cli.profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
         )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception

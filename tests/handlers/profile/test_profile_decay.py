@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_profile import DAY, Box
-from tacitd.clock import utc_millis
-from tacitd.clock_trust import doubt_clock
+from tacitd.clock import doubt_clock, utc_millis
 from tacitd.testing import START
-from tacitd_handlers.profile import confidence as metas
+from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.dot_paths import Json
 from tacitd_handlers.shared import decay
 

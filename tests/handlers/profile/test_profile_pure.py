@@ -13,8 +13,8 @@ RULES = {
     "profile": (
         "fields",
         "dot_paths",
-        "finding",
-        "confidence",
+        "profile_finding",
+        "profile_confidence",
         "render",
     ),
     "continuity": (

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_profile import DAY, Box
 from tacitd.testing import START, FakeClock
-from tacitd_handlers.profile import confidence
+from tacitd_handlers.profile import profile_confidence
 
 YEARS = 20 * 365
 EDGE = 30 * math.log2(10)
@@ -36,19 +36,19 @@ def expect(said: list[float], at: float) -> float:
 )
 def test_decay_depends_on_the_time_that_passed(days: list[int], every: int) -> None:
     """P-13: run daily, monthly or once a year, the result is that of the closed formula."""
-    meta = confidence.new_metadata("u", START)
+    meta = profile_confidence.new_metadata("u", START)
     said: list[float] = []
     for day in range(1, YEARS + 1):
         now = START + day * DAY
         if day in days:
             # A value that went is a new one: the job runs before the value is needed.
-            meta = confidence.decay_metadata(meta, now).meta
+            meta = profile_confidence.decay_metadata(meta, now).meta
             said.append(now)
-            meta = confidence.add_sightings(meta, ["tools.editor"], now)
+            meta = profile_confidence.add_sightings(meta, ["tools.editor"], now)
         elif day % every == 0:
-            meta = confidence.decay_metadata(meta, now).meta
+            meta = profile_confidence.decay_metadata(meta, now).meta
         if said and day % 30 == 0:
-            found = confidence.read_confidences(meta).get("tools.editor")
+            found = profile_confidence.read_confidences(meta).get("tools.editor")
             wanted = expect(said, now)
             assert (found.confidence_at(now) if found else 0.0) == pytest.approx(
                 wanted if found else 0.0, rel=1e-9
@@ -76,7 +76,7 @@ def test_twenty_years_in_the_engine(tmp_path: Path) -> None:
             box.wait(3600.0)
             now = box.clock.now()
             for name, moments in said.items():
-                entry = confidence.read_confidences(box.read("profile-meta.json")).get(name)
+                entry = profile_confidence.read_confidences(box.read("profile-meta.json")).get(name)
                 wanted = expect(moments, now)
                 assert (entry is not None) == (wanted >= 0.1)
                 if entry is not None:

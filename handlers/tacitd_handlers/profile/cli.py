@@ -29,9 +29,9 @@ from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import changelog as changelogs
-from tacitd_handlers.profile import confidence as confidences
 from tacitd_handlers.profile import dot_paths as dots
 from tacitd_handlers.profile import make_plugin, render
+from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.changes import plan_decay
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_files import CHANGELOG, ProfileState, find_clock_doubt, read_state
@@ -231,7 +231,7 @@ def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
     `own`: the value is the person's; `ownElements`: the person's elements of a learned list. `confidence` is
     as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
     """
-    found = confidences.read_confidences(state.meta)
+    found = metas.read_confidences(state.meta)
     leaves = dots.list_leaves(state.profile)
     elements = [path for path in found if path not in leaves and dots.find_target(state.profile, path)]
     rows: list[dict[str, Any]] = []
