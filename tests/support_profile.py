@@ -1,193 +1,150 @@
-"""A profile in a temporary directory: a store with a fake clock, and the handler."""
+"""The profile in the real engine, with a fake clock: a person, findings, commands, agents, decay and crashes."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
-from tacitd.events import Event, Message
-from tacitd.files.log import Log
-from tacitd.files.transaction import History
-from tacitd.handler import Commit, Degradation, Done, Notice, Outcome, Tools
-from tacitd.model.port import Model
-from tacitd.sources.registry import make_source
-from tacitd.testing import START, Crash, FakeClock, FaultyDisk, ScriptedModel
-from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile.handler import ProfileHandler
-from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.profile_changes import ProfilePlan
-from tacitd_handlers.profile.store import ProfileStore
+from tacitd.contract import Done
+from tacitd.testing import START, Crash, FakeClock, HandlerBench
+from tacitd.work.task_rows import NewTask, insert_task
+from tacitd_handlers.profile import changelog, make_plugin
 
 GOLDEN = Path(__file__).parent / "fixtures" / "profile"
 NOW = START
-DAY = 86_400.0
+DAY, MINUTE = 86_400.0, 60.0
 
 
-@dataclass(slots=True)
 class Box:
-    """One person's memory directory."""
+    """One person's profile. Enter it: commands and hooks take their places from the environment."""
 
-    root: Path
-    clock: FakeClock = field(default_factory=lambda: FakeClock(NOW))
-    handler: ProfileHandler = field(init=False)
-    degraded: dict[str, Degradation] = field(default_factory=dict)
-    notices: list[Notice] = field(default_factory=list)
-    commits: list[Commit] = field(default_factory=list)
-    model: Model = field(default_factory=ScriptedModel)
-    positions: list[tuple[str, Path, int]] = field(default_factory=list)
-    _replayed: bool = True
-    posted: list[Event] = field(default_factory=list)
-    logs: list[Log] = field(default_factory=list)
-    """Those of the opened stores: their descriptors stay open until `close`, because the processes are one here."""
+    def __init__(self, tmp: Path, clock: FakeClock | None = None) -> None:
+        self.clock = clock or FakeClock(NOW)
+        self.home = tmp.resolve() / "home"
+        self.directory = self.home / ".claude" / "user-memory"
+        self._tmp, self._serial = tmp, 0
+        self._environ = mock.patch.dict(
+            os.environ, {"HOME": str(self.home), "USER": "cameron", "PATH": os.environ["PATH"]}, clear=True
+        )
+        self.bench: HandlerBench
 
-    @property
-    def directory(self) -> Path:
-        return self.root / "memory"
+    def __enter__(self) -> Self:
+        self._environ.start()
+        self.bench = HandlerBench(self._tmp, make_plugin(), clock=self.clock)
+        return self
 
-    @property
-    def env(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.root),
-            "USER": "cameron",
-            "USER_MEMORY_DIR": str(self.directory),
-            "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
-            "TACITD_STATE_DIR": str(self.root / "state"),
-        }
+    def __exit__(self, *_: object) -> None:
+        self.bench.close()
+        self._environ.stop()
 
-    @property
-    def store(self) -> ProfileStore:
-        """Open the store as another process would."""
-        made = ProfileStore.from_environ(self.env, self.clock)
-        self.logs.append(made.log)
-        return made
+    # --- what happens
 
-    def close(self) -> None:
-        """End the processes that opened a store."""
-        for log in self.logs:
-            with suppress(Crash):  # one of a process that ended in a crash
-                log.close()
-        self.logs.clear()
+    def learn(self, session: str = "abc123", **values: Any) -> Box:
+        """A finding of learning's call: `work__languages=("Go",)`."""
+        return self.find(nest(values), session)
 
-    # what is said
+    def no_longer(self, **values: Any) -> Box:
+        """The person no longer uses these."""
+        return self.find({"noLonger": nest(values)})
 
-    def learn(self, id: str = "", session: str = "abc123", **values: Any) -> ProfilePlan | None:
-        """Learn a finding: `work__languages=("Go",)`."""
-        self.clock.advance(0.001)
-        said = PartialProfile({name.replace("__", "."): value for name, value in values.items()})
-        return self.store.learn_finding(said, session, id or f"id-{self.clock.wall}")
+    def find(self, finding: Mapping[str, Any], session: str = "abc123") -> Box:
+        """A message of learning, as its commit queues it."""
+        self._serial += 1
+        data = {"sender": "learning", "at": self.clock.now(), "by_job": False, "data": dict(finding)}
+        key = f"learning:{self._serial}"
+        with self.bench._app.store.write() as tx:
+            insert_task(tx, NewTask("profile", "", "message", key, None, session, data), self.clock.now())
+        return self.wait(0.001)
 
-    def no_longer(self, **values: Any) -> ProfilePlan | None:
-        self.clock.advance(0.001)
-        said = PartialProfile({}, {name.replace("__", "."): value for name, value in values.items()})
-        return self.store.learn_finding(said, "abc123", f"id-{self.clock.wall}")
+    def run(self, do: str, path: str = "", value: Any = None, *, agent: bool = False) -> Done:
+        """A command of the person, or of an agent. Raises what it is refused with."""
+        self._serial += 1
+        data = {"do": do, "path": path, "value": value, "agent": agent, "session": "agents" if agent else ""}
+        return self.bench.run_command(f"command {self._serial}", data)
 
-    # what stands there
+    def wait(self, seconds: float) -> Box:
+        """Let time pass, and do what is due."""
+        self.bench.settle(seconds)
+        return self
 
-    def put(self, name: str, document: Any) -> Path:
-        """Change the profile as a person does with a command."""
+    def notice(self) -> Box:
+        """Let the minutes pass in which an edit is noticed."""
+        return self.wait(MINUTE).wait(MINUTE).wait(MINUTE)
+
+    def fade(self) -> Box:
+        """Run the job of decay."""
+        self.bench.run_job("fade")
+        return self
+
+    def edit(self, change: Callable[[dict[str, Any]], object]) -> Box:
+        """A person edits profile.json with an editor that replaces the file."""
+        document = self.profile
+        change(document)
+        return self.put("profile.json", document)
+
+    def put(self, name: str, document: Any) -> Box:
+        """A person or another program writes a file."""
         path = self.directory / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(
-            document if isinstance(document, str) else json.dumps(document, indent=2), encoding="utf-8"
-        )
-        return path
+        text = document if isinstance(document, str) else json.dumps(document, indent=2)
+        new = path.with_name(f"{name}.new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+        return self
 
-    def edit(self, **values: Any) -> None:
-        """A person edits profile.json by hand."""
-        found = self.profile
-        for name, value in values.items():
-            *above, key = name.split("__")
-            holder = found
-            for part in above:
-                holder = holder.setdefault(part, {})
-            holder[key] = value
-        self.put("profile.json", found)
+    def crash_at(self, step: str, happens: Callable[[], object]) -> None:
+        """End as `kill -9` would at a step of the next change, if it comes to that, and start again."""
+
+        def crash(reached: str) -> None:
+            if reached == step:
+                raise Crash(step)
+
+        self.bench._app.plugins._services.files._on_step = crash
+        with suppress(Crash):
+            happens()
+        self.bench.restart(kill=True)
+        self.wait(0.001)
+
+    # --- what came of it
 
     def read(self, name: str) -> Any:
+        """A document; None if there is no file."""
         path = self.directory / name
         return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
 
+    def text(self, name: str) -> str:
+        """The text of a file."""
+        return (self.directory / name).read_text(encoding="utf-8")
+
     @property
     def profile(self) -> dict[str, Any]:
+        """profile.json."""
         return self.read("profile.json") or {}
 
     @property
     def meta(self) -> dict[str, dict[str, Any]]:
+        """The entries of profile-meta.json by path."""
         found = self.read("profile-meta.json") or {"preferences": []}
         return {one["path"]: one for one in found["preferences"]}
 
     @property
     def changelog(self) -> list[dict[str, Any]]:
-        """Its entries, without torn lines."""
+        """Its entries."""
         return changelog.read_entries(self.directory / "changelog.jsonl")
 
-    # the handler
 
-    def tools(self) -> Tools:
-        return Tools(
-            clock=self.clock,
-            model=self.model,
-            history=History(Log(self.root / "state" / "history.jsonl"), self.clock),
-            settings={},
-            home=self.root / "state" / "handlers" / "profile",
-            project_of=lambda cwd: (_ for _ in ()).throw(AssertionError(cwd)),
-            has_live_session=lambda project: False,
-            degrade=lambda what: self.degraded.update({what.id: what}),
-            clear=self._clear,
-            announce=self.notices.append,
-            list_positions=lambda: self.positions if self._replayed else [],
-            post=self.posted.append,
-            list_sessions=make_source(self.root / "claude").list_sessions,
-        )
-
-    def _clear(self, id: str) -> None:
-        self.degraded.pop(id, None)
-
-    def start(self) -> ProfileHandler:
-        """Start a new daemon."""
-        self.handler, self._replayed = ProfileHandler(self.env), False
-        self.handler.open(self._replay(), self.tools())
-        return self.handler
-
-    def _replay(self) -> Iterator[Commit]:
-        """The log as the engine gives it: the positions are known when it was read to its end."""
-        yield from list(self.commits)
-        self._replayed = True
-
-    def play(self, event: Event) -> Outcome:
-        """Offer an event, and commit the outcome as the engine does."""
-        outcome = self.handler.handle(event, self.tools())
-        if isinstance(outcome, Done) and outcome.data:
-            session = getattr(event, "session", "")
-            commit = Commit(self.clock.now(), type(event).__name__, "", session, -1, dict(outcome.data))
-            self.commits.append(commit)
-            self.handler.committed(commit, self.tools())
-        return outcome
-
-    def told(self, id: str, data: Mapping[str, Any], session: str = "abc123") -> Outcome:
-        from tacitd.events import NoProject
-
-        return self.play(Message("learning", id, session, NoProject("", "none"), self.clock.now(), data))
-
-
-@dataclass(slots=True)
-class OtherBox(Box):
-    """Another machine on the same memory directory: its own state directory, the same clock."""
-
-    name: str = "other"
-
-    @property
-    def env(self) -> dict[str, str]:
-        return super(OtherBox, self).env | {"TACITD_STATE_DIR": str(self.root / self.name)}
-
-
-def open_store(box: Box, disk: FaultyDisk) -> ProfileStore:
-    """Open the store on a disk that fails."""
-    at = box.store
-    at.disk, at.log = disk, Log(box.directory / "changelog.jsonl", disk)
-    box.logs.append(at.log)
-    return at
+def nest(values: Mapping[str, Any]) -> dict[str, Any]:
+    """`work__languages=("Go",)` as a document."""
+    made: dict[str, Any] = {}
+    for name, value in values.items():
+        *above, key = name.split("__")
+        holder = made
+        for part in above:
+            holder = holder.setdefault(part, {})
+        holder[key] = list(value) if isinstance(value, tuple) else value
+    return made

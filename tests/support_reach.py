@@ -55,7 +55,9 @@ class ReachBox:
         self.claude = tmp.resolve() / "home" / ".claude"
         (self.claude / "projects").mkdir(parents=True)
         self.path = self.claude / "rules" / "tacitd.md"
-        plugin = replace(make_plugin(), person_rules="support_reach:ToyRules")
+        made = make_plugin()
+        parts = {**made.prompt_parts, "person-rules": "support_reach:ToyRules"}
+        plugin = replace(made, prompt_parts=parts)
         self.bench = HandlerBench(tmp, plugin, settings=settings)
 
     def know(self, **rules: str) -> None:

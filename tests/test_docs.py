@@ -55,6 +55,7 @@ def hooks() -> Iterator[str]:
     for one in generate.slices().plugins:
         named = (
             one.make,
+            one.spec.run if one.spec is not None else "",
             one.footprint,
             one.status_lines,
             one.findings,

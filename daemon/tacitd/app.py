@@ -7,12 +7,14 @@ with build_app(paths, environ) as app:      # takes the lock, opens the logs, wa
 from __future__ import annotations
 
 import threading
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from loguru import logger
 from msgspec import Struct
@@ -29,13 +31,14 @@ from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.replaced import EditGuards
+from tacitd.files.shared_files import SharedFiles
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import COMPACTION, Degradation, Tools
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
-from tacitd.model.port import Model
+from tacitd.model.port import Model, NoAnswer
 from tacitd.model_factory import load_own_sessions, make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
@@ -54,18 +57,23 @@ from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_app_degradations, write_snapshot
 from tacitd.store import Store
 from tacitd.version_check import check_installed_version
-from tacitd.work.activities import Activities, Activity, describe_call, describe_change, describe_commit
+from tacitd.work.activities import (
+    Activities,
+    describe_call,
+    describe_change,
+)
 from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal
-from tacitd.work.breaker import list_degradations as list_closed
-from tacitd.work.commit_rows import SCHEMA, list_commits_since
+from tacitd.work.commit_rows import SCHEMA
 from tacitd.work.growth import GrowthReader
-from tacitd.work.growth_queue import Services
+from tacitd.work.growth_queue import EventQueue, Services
 from tacitd.work.handler_adapter import AdaptedHandler
-from tacitd.work.handler_start import adapt_handlers, describe_broken
+from tacitd.work.handler_start import adapt_handlers, make_observer, make_runnable, open_handlers
 from tacitd.work.handler_tools import make_tools, root_of, settle_calls
 from tacitd.work.lookup import ProjectLookup
-from tacitd.work.reader import Observer, Reader
+from tacitd.work.plugin_start import RunningPlugins, plan_jobs
+from tacitd.work.plugin_tools import ToolServices
+from tacitd.work.reader import Reader
 from tacitd.work.status_parts import StatusParts
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
@@ -96,6 +104,11 @@ class App:
     services: Services
     handlers: dict[str, AdaptedHandler]
     """The handlers that run. What the others do waits."""
+    plugins: RunningPlugins
+    """The plugins of the second contract that run."""
+    queues: Mapping[str, EventQueue]
+    """Both, by name, for what is queued for them."""
+    files: SharedFiles
     runnables: dict[str, Runnable]
     watched: WatchedFiles
     parts: StatusParts
@@ -129,16 +142,8 @@ class App:
                 logger.warning("the {} log stays long: {}", log, error)
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
-        earlier, since = list[Activity](), self.clock.now() - A_DAY
-        for name, one in list(self.handlers.items()):
-            try:
-                one.open()
-            except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
-                self.degraded[f"handler.broken:{name}"] = describe_broken(name, error)
-                del self.handlers[name], self.runnables[name]
-                continue
-            for commit in list_commits_since(self.store.rows, name, since):
-                earlier.extend(describe_commit(one.plugin, commit))
+        since = self.clock.now() - A_DAY
+        earlier = open_handlers(self.handlers, self.runnables, self.store.rows, since, self.degraded)
         changes = [one for one in self.history.list_transactions() if one.state == "done" and one.at >= since]
         self.activities.load(earlier, changes)
         self.engine.start()
@@ -146,23 +151,14 @@ class App:
             for one in self.handlers.values():
                 one.queue_leftover(tx)
         for name, one in self.handlers.items():
-            ran: dict[str, float] = dict(
-                self.store.rows("SELECT name, succeeded FROM job WHERE plugin = ?", name)
-            )
-            for job in one.plugin.jobs:
-                self.engine.schedule.add_job(name, job, ran.get(job.name))
+            plan_jobs(self.engine.schedule, self.store.rows, name, one.plugin.jobs)
+        self.plugins.open(self.engine.schedule)
         self._is_open = True
-        self._write_hook_script()
-        self.run_housekeeping()
-
-    def _write_hook_script(self) -> None:
-        """Keep the script for the client's hooks in the state directory, where the plugin of the client looks for it."""
         hooks = self.engine.source.hooks
-        try:
-            if hooks is not None:
-                write_hook_script(self.paths.state_dir, hooks.program)
-        except OSError as error:  # hooks only make it faster
-            logger.warning("the script for hooks cannot be written: {}", error.strerror)
+        with suppress(OSError):  # hooks only make it faster
+            write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
+        self.run_housekeeping()
+        self.check_sources()
 
     def run_housekeeping(self) -> None:
         """Finish files that wait, check a refused configuration, save the budget, check the store, write the snapshot. It looks
@@ -188,12 +184,16 @@ class App:
     def run_own_job(self, task: Task, tools: object) -> Done:
         """A job of the engine itself, in a worker."""
         if task.key == SYNC_JOB:
+            self.plugins.finish_files()
             changed = self.watched.poll_changes()
+            edited = self.plugins.list_edited(self.config.projects.write)
 
             def queue(tx: Tx) -> None:
                 for name, event in changed:
                     if name in self.handlers:
                         self.handlers[name].queue_event(tx, event)
+                for new in edited:
+                    insert_task(tx, new, self.clock.now())
 
             return Done(queue)
         self.run_housekeeping()
@@ -201,16 +201,7 @@ class App:
 
     def list_degradations(self) -> list[Degradation]:
         """What is wrong. Any thread."""
-        now = self.clock.now()
-        stored = [
-            Degradation(id, what, hint)
-            for id, what, hint in self.store.rows(
-                "SELECT id, what, hint FROM degradation WHERE owner = 'engine'"
-            )
-        ]
-        closed = list_closed(self.store.rows, now)
-        own = [*self.found.failed, *self.degraded.values(), *list_app_degradations(self)]
-        return [*self.engine.list_degradations(), *closed, *stored, *own]
+        return [*self.engine.list_degradations(), *list_app_degradations(self)]
 
     def _save_budget(self) -> None:
         """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
@@ -232,7 +223,7 @@ class App:
         """Stop everything and release the lock. Commits are durable already."""
         self.stopping.set()
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
-        steps += [self._stop_tasks, self.engine.follower.stop]
+        steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
         steps += [self.follow_up.stop, self.late_writes.close, self._save_budget]
         steps += [lambda: write_snapshot(self)] if self._is_open else []
@@ -248,10 +239,6 @@ class App:
                     )
         finally:
             self.lock.release()
-
-    def _stop_tasks(self) -> None:
-        if not self.engine.runner.stop(GRACE):
-            logger.warning("stopped while tasks still ran")
 
     def listen(self, server: Server) -> None:
         """Answer calls until `close`, and write the socket's path for commands with another environment.
@@ -301,7 +288,7 @@ def build_app(
     try:
         check_schema(paths.state_dir)
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
-        store = Store.open(paths.state_dir, clock, SCHEMA)
+        store = Store.open(paths.state_dir, clock, SCHEMA | {one.name: one.schema for one in found.specs})
         try:
             return _join_parts(parts, config, lock, store, model)
         except BaseException:
@@ -381,6 +368,26 @@ def _join_parts(
         dict[str, Runnable](),
         dict[Path, Project](),
     )
+    files = SharedFiles(store, clock, guards=guards)
+    sessions = Sessions(clock, config.session.idle, source.read_claims)
+
+    def refuse_model(task: Task) -> NoAnswer | None:
+        return find_refusal(store.rows, task.session, root_of(task), clock.now())
+
+    parts = ToolServices(
+        store,
+        clock,
+        paths.config_dir,
+        files,
+        model,
+        projects.find_project,
+        write_modes.get_mode,
+        lambda project: sessions.is_live_in(lambda cwd: projects.find_project(cwd) == project),
+        refuse_model,
+        found.collect_prompt_extensions(),
+    )
+    plugins = RunningPlugins(found.specs, config, parts, environ, activities, degraded)
+    queues = ChainMap[str, Any](handlers, plugins.by_name)
     services = Services(
         store,
         clock,
@@ -388,36 +395,23 @@ def _join_parts(
         projects.find_project,
         Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
         write_modes.get_mode,
-        lambda task: find_refusal(store.rows, task.session, root_of(task), clock.now()),
+        refuse_model,
         partial(settle_calls, budget),
         notes.note_parked,
-        handlers,
+        queues,
         watched_projects,
     )
-    adapted = adapt_handlers(found.plugins, config, services, layout, degraded)
+    runnables |= {name: one.runnable for name, one in plugins.by_name.items()}
+    adapted = adapt_handlers(
+        [one for one in found.plugins if one.spec is None], config, services, layout, degraded
+    )
     for one in adapted:
         if f"handler.broken:{one.name}" not in degraded:
             handlers[one.name] = one
-            runnables[one.name] = Runnable(
-                one.run,
-                lambda task: None,
-                has_one_lane=one.has_one_lane,
-                committed=one.committed,
-            )
-    sessions = Sessions(clock, config.session.idle, source.read_claims)
+            runnables[one.name] = make_runnable(one)
     lookup = ProjectLookup(projects.find_project, clock, threads=threads)
     reading = [one for one in adapted if one.plugin.reads_records]
-    observers = [
-        Observer(
-            one.name,
-            one.observe if one.plugin.reads_records else None,
-            one.plugin.reads_records,
-            True,
-            True,
-            one.plugin.uses_model,
-        )
-        for one in adapted
-    ]
+    observers = [*map(make_observer, adapted), *plugins.observers]
     mode = config.projects.write
     reader = Reader(store, source, lookup, observers, clock, default_mode=mode)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
@@ -427,13 +421,14 @@ def _join_parts(
         clock,
         is_held=lambda task: engine.is_held(task),
         on_done=wake.set,
+        files=files,
         pool=outside.pool,
         pauses=services.pauses,
     )
     jobs = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
 
     def post_job(tx: Tx, plugin: str, job: str) -> None:
-        handlers[plugin].queue_event(tx, Due(job))
+        queues[plugin].queue_event(tx, Due(job))
 
     def note_asked(more: int) -> None:
         services.asked += more
@@ -448,11 +443,12 @@ def _join_parts(
         lookup,
         source,
         WorkPlan(
-            {},
+            plugins.rules,
             {ENGINE: jobs},
-            [one.name for one in reading],
+            [*(one.name for one in reading), *plugins.list_wanting("session-ended")],
             [one.name for one in reading],
             [one.name for one in adapted if any(job.name == COMPACTION for job in one.plugin.jobs)],
+            plugins.list_wanting("compaction"),
         ),
         clock,
         wake,
@@ -470,9 +466,12 @@ def _join_parts(
         engine=engine,
         services=services,
         handlers=handlers,
+        plugins=plugins,
+        queues=queues,
+        files=files,
         runnables=runnables,
         watched=WatchedFiles(handlers, watched_projects),
-        parts=StatusParts(handlers, clock, threads=threads),
+        parts=StatusParts(queues, clock, threads=threads),
         model=model,
         budget=budget,
         history=history,

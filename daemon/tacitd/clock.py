@@ -12,7 +12,16 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Protocol
 
-__all__ = ["Clock", "SystemClock", "local_date", "local_minutes", "parse_utc", "utc_millis", "utc_seconds"]
+__all__ = [
+    "Clock",
+    "SystemClock",
+    "doubt_clock",
+    "local_date",
+    "local_minutes",
+    "parse_utc",
+    "utc_millis",
+    "utc_seconds",
+]
 
 AWAY = 400 * 86400.0
 """Seconds without a record after which the next ones may have been made with a wrong clock."""
@@ -101,3 +110,23 @@ def parse_utc(text: object) -> float | None:
         return when.timestamp()
     except (OverflowError, OSError, ValueError):
         return None
+
+
+EARLIEST = 1_735_689_600.0
+"""2025-01-01 UTC: a clock that shows an earlier time is wrong."""
+LATEST_AFTER = 400 * 86_400.0
+"""Seconds. A clock that is further than this after the newest known time is not believed."""
+
+
+def doubt_clock(now: float, known: float | None) -> str:
+    """Return why a clock is not believed, as a clause; "" if it is. One start in the year 2100, or in 1970, must not remove what is old.
+
+    `known`: the newest time from elsewhere, such as a transcript's record, in seconds since 1970; None: unknown.
+    """
+    if now < EARLIEST:
+        return "the clock shows a time before 2025"
+    if known is None:
+        return ""
+    if now > known + LATEST_AFTER:
+        return "the clock is more than 400 days after the newest known time"
+    return "the clock is more than a day before the newest known time" if now < known - 86_400.0 else ""

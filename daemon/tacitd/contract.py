@@ -34,11 +34,14 @@ __all__ = [
     "FileChange",
     "Format",
     "Later",
+    "Leaf",
+    "NewLine",
     "Outcome",
     "Part",
     "Priority",
     "Rejected",
     "Row",
+    "Rows",
     "StoredPrompt",
     "Task",
     "TaskKind",
@@ -51,6 +54,8 @@ __all__ = [
 Value = str | bytes | int | float | None
 """What a column holds."""
 Row = tuple[Any, ...]
+Rows = Callable[..., list[Row]]
+"""All rows of a SELECT: `rows(sql, *values)`."""
 Priority = Literal["live", "scan"]
 """Work that `scan` asked for gives way to what a person types now."""
 WriteMode = Literal["local", "shared", "off"]
@@ -148,13 +153,19 @@ TaskKind = Literal[
     "job",
     "message",
     "file-changed",
+    "decision",
+    "command",
+    "undo",
+    "purge",
     "grew",
     "committed",
 ]
 """prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
-watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. grew, committed: of
-handlers of the first contract (`work/handler_adapter.py`) only."""
+watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
+person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
+`data` are the command's. undo: a person takes a change back; the engine does it.
+purge: an item of any plugin, `key`, was forgotten, and its words are about to be purged: files that follow it follow at once. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
 
 
 class Task(Struct, frozen=True):
@@ -186,6 +197,8 @@ class Done(Struct, frozen=True):
     """Changes the plugin's rows. May run again after a failed commit, so it is keyed by what it stores."""
     files: Sequence[FileChange] = ()
     """Decided in order, written in order after the commit. A path occurs once."""
+    lines: Sequence[NewLine] = ()
+    """Appended after the files."""
     used: Sequence[int] | None = None
     """Numbers of the prompts that are done; None: all of the task. The others wait for the next task."""
     notices: Sequence[Notice] = ()
@@ -236,6 +249,8 @@ class View(NamedTuple):
     now: Mapping[Leaf, str]
     edits: Edits
     exists: bool
+    doubt: Literal["", "cut", "missing", "removed once"] = ""
+    """Why nothing is concluded of what is not there."""
 
 
 Decide = Callable[[Mapping[Leaf, str], Edits], Mapping[Leaf, str | None]]
@@ -269,6 +284,20 @@ class FileChange(Struct, frozen=True):
     format: Format
     decide: Decide
     cause: Cause
+    theirs: bool = False
+    """Whether what is put is a person's own, such as a value that they set by a command: it is no part of the base, like an edit."""
+    adopts: bool = False
+    """Whether a leaf that `decide` returns as it is counts as written: tacitd's, although it did not put it there."""
+    unlisted: frozenset[Leaf] = frozenset()
+    """Leaves that are no part of the history and are not undone, such as the time of the last change."""
+
+
+class NewLine(NamedTuple):
+    """A line for a file that is only appended to. It is appended once: after a crash, it is not if it is among the last lines."""
+
+    path: Path
+    text: str
+    """Without a newline. UTF-8."""
 
 
 class Format(Protocol):
@@ -279,13 +308,18 @@ class Format(Protocol):
         """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone."""
         ...
 
+    @property
+    def is_generated(self) -> bool:
+        """Whether tacitd alone makes such files: in one of which nothing is known, the lines that it would write are its own."""
+        ...
+
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """Return the leaves of a file in their order. Raises FileRefusedError if it is not of this format."""
         ...
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """Return the file with these leaves put, changed or removed (None), and every other byte as it was; `data` is None for
-        a file that does not exist. Raises FileRefusedError."""
+        a file that does not exist. A file that is left without a byte is removed. Raises FileRefusedError."""
         ...
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tacitd.clock import Clock
 from tacitd.contract import Tx
-from tacitd.errors import StoreLostError, TacitdError, UnwritableError
+from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.handler import Degradation
 from tacitd.plugin import GatherRule, TimedJob
 from tacitd.schedule import Schedule
@@ -29,7 +29,7 @@ from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints, make_growth_due
-from tacitd.work.engine_problems import list_problems
+from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
@@ -38,7 +38,7 @@ from tacitd.work.project_rows import Choices, read_choices
 from tacitd.work.prompt_rows import forget_old_texts
 from tacitd.work.reader import Grown, Reader
 from tacitd.work.recognition import RecognitionWatch
-from tacitd.work.task_rows import NewTask, ReadyTask, insert_task, next_due
+from tacitd.work.task_rows import ASKED, NewTask, ReadyTask, insert_task, next_due
 from tacitd.work.task_runner import TaskRunner
 
 HOUSEKEEPING = 60.0
@@ -72,6 +72,8 @@ class WorkPlan(Struct, frozen=True):
     wants_ends: Sequence[str] = ()
     wants_all_ends: Sequence[str] = ()
     """Those that want the ends of sessions that belong to no project too."""
+    compaction_jobs: Sequence[str] = ()
+    """Handlers of the first contract with a job before a compaction."""
     wants_compactions: Sequence[str] = ()
 
 
@@ -127,7 +129,9 @@ class Engine:
         self._on_asked = on_asked
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
-        self._hints = ClientHints(store, follower, sessions, source, plan.wants_compactions)
+        self._hints = ClientHints(
+            store, follower, sessions, source, plan.compaction_jobs, plan.wants_compactions
+        )
         self._found_mtimes: dict[Path, float] = {}
         """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
@@ -275,7 +279,8 @@ class Engine:
             self._read()
             self._end_sessions()
             self._hints.post_compactions(self.reader.is_unread, self._clock.now())
-            self._queue_due(asked=asked)
+            self.runner.asked = asked or bool(self._waiters)
+            self._queue_due(asked=self.runner.asked)
             self._keep_house()
         except (UnwritableError, StoreLostError) as error:
             pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]
@@ -460,7 +465,7 @@ class Engine:
 
     def is_held(self, task: ReadyTask) -> bool:
         """Whether a task must not begin: a person paused it, or its project's file system does not answer."""
-        if task.plugin == ENGINE:
+        if task.plugin == ENGINE or task.kind in ASKED:
             return False
         stuck = self._lookup.list_stuck()
         choices = self.choices
@@ -490,10 +495,3 @@ class Engine:
     def list_degradations(self) -> list[Degradation]:
         """What is wrong with following, reading and storing."""
         return list_problems(self, self._lookup.list_stuck())
-
-
-def find_fault(error: BaseException) -> tuple[str, str]:
-    """What a person is told about an error of the loop: what happened, and the hint."""
-    if isinstance(error, TacitdError):
-        return error.what, error.hint
-    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"

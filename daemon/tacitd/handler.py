@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tacitd.files.replaced import EditGuards
     from tacitd.files.transaction import History
     from tacitd.model.port import Model
+    from tacitd.plugin import PluginSpec
 
 __all__ = [
     "COMPACTION",
@@ -344,6 +345,10 @@ class Footprint(Struct, frozen=True):
     """Generated files in which a person wrote. They stay, and are named also without `--purge`."""
 
 
+Hook = str | Callable[..., Any]
+"""`"module:name"`, or what it would name."""
+
+
 class Plugin(Struct, frozen=True):
     """What a plugin's folder offers. An entry point of the group `tacitd.handlers` names a function that returns one.
 
@@ -381,7 +386,7 @@ class Plugin(Struct, frozen=True):
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group). The groups are `See it`,
     `Decide`, `Run it`, `More`, and `Others`, which only `help --all` lists; any other name counts as `More`. The engine's commands
     cannot be replaced."""
-    context: str = ""
+    context: Hook = ""
     """Hook: `(request: ContextRequest) -> str`, the section of `tacitd context`, at most `request.budget` characters; "" if
     there is nothing to show. A session's start waits for it, so its module imports little. The same facts give the same
     text; a line that the client loads anyway (`request.is_loaded`) is left out."""
@@ -394,13 +399,13 @@ class Plugin(Struct, frozen=True):
     context_files: str = ""
     """Hook: `(request: ContextRequest) -> Iterable[ContextFile]`, the files with text for sessions that the plugin knows of, and
     whether the client loads them by itself in the directory of the request."""
-    failure_advice: str = ""
+    failure_advice: Hook = ""
     """Hook: `(call: FailedCall) -> Iterable[tuple[str, str]]`, what the plugin knows about a failed call of a tool: keys and
     lines, the best first. Of these, the session gets the first ones whose keys it did not get before."""
-    explain: str = ""
+    explain: Hook = ""
     """Hook: `(text: str, cwd: Path) -> list[dict]`, the matches for `tacitd why`: `what`, `where`, `at`, `sessions`, `words`
     of each stored line that contains the text."""
-    report: str = ""
+    report: Hook = ""
     """Hook: `(scope: ReportScope) -> Iterable[ReportSection]` (`tacitd.report.sections`), the plugin's sections of
     `tacitd report`. It reads what is stored already, in memory that does not grow with the logs, and writes nothing."""
     prompt_extensions: Mapping[str, str] = field(default_factory=dict)
@@ -413,7 +418,7 @@ class Plugin(Struct, frozen=True):
     person_rules: str = ""
     """Hook: `(environ: Mapping, clock: Clock) -> PersonRules` of `tacitd.session_context.person_rules`, what the plugin knows of the person. These lines are loaded
     into every session."""
-    items: str = ""
+    items: Hook = ""
     """Hook: `(environ: Mapping, root: Path | None) -> Iterable[StoredItem]`: what a person can decide about, in a project and
     of the person, or everywhere (None). It only reads files, because no daemon need run. Raises OSError, TacitdError."""
     decide: str = ""
@@ -441,6 +446,8 @@ class Plugin(Struct, frozen=True):
     methods: Mapping[str, str] = field(default_factory=dict)
     """Methods of the socket by name, which begins with the plugin's name and a dot: `{"toy.count": "toy.rpc:count"}`. The
     hook is `(handler, tools, params) -> JSON`. It is called in a thread of the caller's connection."""
+    spec: PluginSpec | None = None
+    """The declaration of the second contract that this one stands for, where both are used alike; it has no handler then."""
 
     def make_handler(self) -> Handler:
         """Make the handler. Raises what its module raises."""
@@ -465,11 +472,13 @@ class Plugin(Struct, frozen=True):
         return find(environ) if find is not None else Footprint()
 
 
-def load_hook(where: str) -> Any:
+def load_hook(where: Hook) -> Any:
     """Import what a hook names: `"module:name"`, or `"module"` for the module itself.
 
     Raises ValueError if the text is not of this form, and what the import raises.
     """
+    if not isinstance(where, str):
+        return where
     module, colon, name = where.partition(":")
     if not module or (colon and not name):
         raise ValueError(f"{where!r} is not of the form module:name")

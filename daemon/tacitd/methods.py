@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec.structs import asdict
+
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.control.streams import Stream
@@ -22,8 +24,10 @@ from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
+from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
-from tacitd.handler import Decided, Decision, Degradation, StoredItem, load_hook
+from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
+from tacitd.model.calls import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
@@ -33,10 +37,12 @@ from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import build_status, make_status_line
 from tacitd.work.activities import NO_LINE, STORED, list_kept
+from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.pauses import set_pause
+from tacitd.work.project_rows import store_project
 from tacitd.work.rescue import drop_prompts, list_rescued, retry_rejected
-from tacitd.work.task_rows import make_parked_due
+from tacitd.work.task_rows import NewTask, make_parked_due
 
 _CHOICES: dict[str, Literal["keep", "drop", "edit", "restore"]] = {
     "keep": "keep",
@@ -68,6 +74,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "session_text": partial(_make_session_text, app, make_session_texts(app)),
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
+        "task": lambda params: _run_task(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
         "subscribe": lambda params: _subscribe(app, params),
         "stop": lambda _: _stop(app),
@@ -223,8 +230,13 @@ def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.
     """
-    dry_run = bool(params.get("dry_run"))
-    done = app.history.undo_transaction(str(params["id"]), dry_run=dry_run)
+    id, dry_run = str(params["id"]), bool(params.get("dry_run"))
+    change = find_row_change(app.store.rows, id)
+    if change is not None:
+        undone = _asked(app).undo(app.plugins.by_name, change, dry_run=dry_run)
+        app.check_sources()
+        return undone
+    done = app.history.undo_transaction(id, dry_run=dry_run)
     if not dry_run:
         app.check_sources()
     return describe_transaction(done)
@@ -239,14 +251,16 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     name, root = str(params["plugin"]), params.get("root")
     choice = _CHOICES.get(str(params["choice"]))
-    plugin = next((one for one in app.found.plugins if one.name == name and one.decide), None)
+    plugin = next(
+        (one for one in app.found.plugins if one.name == name and (one.decide or (one.spec and one.items))),
+        None,
+    )
     if plugin is None or choice is None:
         raise UsageError(f"no item of {name} can be decided about with {params['choice']!r}")
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
     )
-    running = app.handlers.get(name)
-    if running is None:
+    if name not in app.queues:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
     if params.get("purge") and app.history.pending:
         # Its words would be blanked in a change that is still to be written into a file.
@@ -254,7 +268,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise FileRefusedError(
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
-    done: Decided = load_hook(plugin.decide)(running.handler, app.tools[name], decision)
+    done = _carry_out(app, plugin, decision)
     if choice in ("drop", "restore"):
         app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
@@ -273,6 +287,39 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _carry_out(app: App, plugin: Plugin, decision: Decision) -> Decided:
+    if plugin.spec is None:
+        running = app.handlers[plugin.name]
+        done: Decided = load_hook(plugin.decide)(running.handler, app.tools[plugin.name], decision)
+        return done
+    items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
+    return _asked(app).decide(app.plugins.by_name[plugin.name], decision, list(items))
+
+
+def _asked(app: App) -> AskedTasks:
+    return AskedTasks(app.store, app.engine.runner, app.clock.now, app.engine.wake.set)
+
+
+def _run_task(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Have a plugin do what a person's command asks, and wait for it.
+
+    `plugin`, `key`, `data` (JSON) and `project` (a directory; none: for no project): see `tacitd.contract.Task`. Returns `made`: what
+    it made, for a person. Raises what the plugin raised.
+    """
+    plugin = app.plugins.by_name.get(str(params["plugin"]))
+    if plugin is None:
+        raise UnavailableError(f"the plugin {params['plugin']} does not run", "`tacitd status` says why")
+    project = _project(app, params["project"]) if params.get("project") else None
+    number, root = None, ""
+    if project is not None:
+        root = str(project.root)
+        with app.store.write() as tx:
+            number = store_project(tx, project, app.clock.now())
+    new = NewTask(plugin.name, root, "command", str(params["key"]), number, "", dict(params.get("data", {})))
+    done = _asked(app).run(plugin, new)
+    return {"made": [asdict(one) for one in done.notices]}
+
+
 def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str]) -> list[Path]:
     """Blank the texts in the state directory and in all plugins' own files outside of it, and remove the last report.
 
@@ -284,6 +331,11 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     for plugin in app.found.plugins:
         if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
             purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
+    for one in app.plugins.by_name.values():
+        if "purge" in one.spec.events:
+            done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
+            purged += [change.path for change in done.files]
+            purged += [Path(each.text) for each in done.notices if each.did == "purged"]
     app.activities.blank_texts(texts)
     purged += purge_texts(app.paths.state_dir, texts, keep=keep)
     if app.store.purge_words([text for text in texts if text not in keep], keep):
@@ -352,8 +404,8 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
     with app.store.write() as tx:
         for name in owners:
-            if name in app.handlers:
-                app.handlers[name].queue_event(tx, Due(job, project))
+            if name in app.queues:
+                app.queues[name].queue_event(tx, Due(job, project))
     app.engine.call_soon(lambda: None)
     return {"job": job, "project": str(project.root) if project else None}
 
@@ -366,7 +418,8 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     since = float(params["since"])
     roots = {str(root) for root in params.get("projects", ())}
     handlers = [one for one in app.handlers.values() if one.plugin.uses_model and one.plugin.reads_records]
-    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, handlers)
+    names = [*(one.name for one in handlers), *app.plugins.rules]
+    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, names, handlers)
     source, known = app.engine.source, app.engine.follower.stamps
     paths = [path for name in params["transcripts"] if (path := Path(str(name))) in known]
     paths = [path for path in paths if not source.is_subagent(str(path))]
@@ -396,14 +449,15 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
     parked, now = 0, app.clock.now()
     with app.store.write() as tx:
-        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.handlers]
-        for name in dict.fromkeys(plugin for plugin, _ in found):
+        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.queues]
+        for name in dict.fromkeys(plugin for plugin, _ in found if plugin in app.handlers):
             app.handlers[name].queue_leftover(tx)
+        allow_again(tx, "prompt", [id for _, id in found])
         if ids is None:
             parked = make_parked_due(tx, now)
             for name in find_job_owners(app.found.plugins, RETRY):
-                if name in app.handlers:
-                    app.handlers[name].queue_event(tx, Due(RETRY))
+                if name in app.queues:
+                    app.queues[name].queue_event(tx, Due(RETRY))
     app.budget.allow_again(sorted({id for _, id in found}))
     app.engine.call_soon(lambda: None)
     return {"retried": len(found), "parked": parked, "gone": []}

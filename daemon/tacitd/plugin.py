@@ -46,17 +46,19 @@ class SharedFileKind(Struct, frozen=True):
     """Files of one kind that people edit too."""
 
     name: str
-    format: Literal["bullets", "json-leaves", "entries", "lines"]
+    format: str
+    """`bullets`, `json-leaves`, `lines`, or the hook of a `Format`."""
     list_paths: Hook
     """`(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]`: the files of a project, or those of the
     person (None). They are compared every minute and after a change that was noticed. `Rows` is `Tools.rows`."""
     on_edits: Hook
     """`(path: Path, edits: Edits, tools: Tools) -> Done`: what a person's edits mean for the plugin's rows and its other files.
-    Called by a worker in the lane of the project, once for each edit."""
+    Called by a worker in the lane of the project, once for each edit. What is `added` is the person's, also a line of the plugin's that
+    git took away and brought back: its removal is not reported any more, so it is not to be put again."""
 
 
 class PluginSpec(Struct, frozen=True):
-    """The declaration of a plugin: 18 optional fields by name."""
+    """The declaration of a plugin: its fields are optional but the name."""
 
     name: str
     """Lower case. Its tables begin with it."""
@@ -70,31 +72,36 @@ class PluginSpec(Struct, frozen=True):
     observe: Hook = ""
     """`(batch: Batch, tx: Tx) -> None`: fold new records into the plugin's tables. It reads no file, clock or model. If it
     raises, its own changes are rolled back, and the same records come again."""
+    one_lane: bool = False
+    """Whether its tasks run one at a time for all projects, and not for each: its files are the person's."""
     run: Hook = ""
     """`(task: Task, tools: Tools) -> Outcome`: do a task. May block. Never twice at once for one project."""
     gather: Hook = ""
     """`(settings: Mapping[str, BaseModel]) -> GatherRule`. A plugin with this hook gets tasks of the kind `prompts`."""
-    events: frozenset[Literal["session-started", "session-ended", "compaction"]] = frozenset()
+    events: frozenset[Literal["session-started", "session-ended", "compaction", "purge"]] = frozenset()
     """Kinds of tasks that it wants besides. A session's end comes after all of its prompts are done or rejected."""
     jobs: Sequence[TimedJob] = ()
     files: Sequence[SharedFileKind] = ()
     commands: Mapping[str, tuple[Hook, str, str]] = field(default_factory=dict)
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
     session_text: Hook = ""
-    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets, or a line for a failed call. It reads rows
-    and files and writes nothing. The same rows give the same text."""
+    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or a line for a failed
+    call (`failure`). It reads `request.rows` and files and writes nothing. The same rows give the same text."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
     items: Hook = ""
     """A module with `list_items(rows, environ, root) -> Iterable[StoredItem]` and `decide(decision, tools) -> Done`, for `forget`,
-    `accept` and `review`."""
+    `accept` and `review`. A person reads the notices of that `Done`. It raises UsageError if there is no such item, or if the choice
+    does not apply to it."""
     why: Hook = ""
     """`(rows: Rows, text: str, root: Path | None) -> Iterable[Mapping]`: matches for `why`, with the words that each rests on."""
     report: Hook = ""
     """`(rows: Rows, scope: ReportScope) -> Iterable[ReportSection]`: its tables and series of the page `tacitd report`."""
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
-    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`."""
+    """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`; and what it adds to parts
+    of the engine, with hooks of the same signatures as in `tacitd.handler.Plugin`: `person-rules`, `context-files`, `doctor`
+    (`findings`), `banner` (`banner_lines`, which gets `Tools`)."""
     mcp: Hook = ""
     """An `AgentInterface`: tools and resources for agents."""
     footprint: Hook = ""

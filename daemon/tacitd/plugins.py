@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from tacitd.handler import Degradation, Footprint, Plugin, load_hook
 from tacitd.logging_setup import logger
+from tacitd.plugin import PluginSpec
+from tacitd.session_context.plugin_view import view_plugin
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,7 +35,13 @@ class FoundPlugins(Struct, frozen=True):
     """The plugins that could be loaded, and a degradation for each of the others."""
 
     plugins: tuple[Plugin, ...]
+    """One that is declared by a `PluginSpec` has it in its field `spec`."""
     failed: tuple[Degradation, ...] = ()
+
+    @property
+    def specs(self) -> tuple[PluginSpec, ...]:
+        """The declarations of the second contract."""
+        return tuple(one.spec for one in self.plugins if one.spec is not None)
 
     def collect_sections(self) -> Mapping[str, type[BaseModel]]:
         """The configuration's sections of all plugins. Raises what a module of settings raises."""
@@ -45,7 +53,8 @@ class FoundPlugins(Struct, frozen=True):
         for one in self.plugins:
             for prompt, where in one.prompt_extensions.items():
                 found.setdefault(prompt, []).append(where)
-        return found
+        rules = list(self.collect_person_rules().values())
+        return found | ({"person-rules": rules} if rules else {})
 
     def collect_person_rules(self) -> dict[str, str]:
         """The hooks of person rules by plugin name, in the order of `Plugin.order`."""
@@ -102,8 +111,9 @@ def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin],
     failed: list[Degradation] = []
     for point in list_entry_points() if points is None else sorted(points):
         try:
-            make: Callable[[], Plugin] = load_hook(point.where)
-            one = make()
+            make: Callable[[], Plugin | PluginSpec] = load_hook(point.where)
+            made = make()
+            one = view_plugin(made) if isinstance(made, PluginSpec) else made
             _check_declaration(one)
             if any(one.name == other.name for other in plugins):
                 raise ValueError(f"there is another handler {one.name!r}")
@@ -118,7 +128,10 @@ def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin],
 
 
 def _check_declaration(one: Plugin) -> None:
-    """Raises TypeError if a field by which commands are listed or sections are sorted has another type."""
+    """Raises TypeError if a field by which commands are listed or sections are sorted has another type, and ValueError for a name that
+    belongs to the engine."""
+    if one.name in ("", "engine"):
+        raise ValueError(f"{one.name!r} is no name of a plugin")
     for name, row in one.commands.items():
         if len(row) != 3 or not all(isinstance(text, str) for text in row):
             raise TypeError(f"the command {name} has not three texts")
@@ -128,7 +141,7 @@ def _check_declaration(one: Plugin) -> None:
 
 def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
     """The names of the plugins that have this job."""
-    return [one.name for one in plugins if any(each.name == job for each in one.jobs)]
+    return [one.name for one in plugins if any(each.name == job for each in (one.spec or one).jobs)]
 
 
 def collect_footprints(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:

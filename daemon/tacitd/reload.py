@@ -116,6 +116,7 @@ def apply_config(app: App, new: Config, changed: list[str]) -> None:
     app.services.pauses = engine.runner.pauses = pauses
     engine.set_default_mode(new.projects.write)
     _tools(app, new)
+    app.plugins.set_config(new)
     app.set_log_level(new.log.level)
     if any(key.split(".")[0] in ("claude", "budget") for key in changed):
         _retry_parked(app)

@@ -172,10 +172,11 @@ CREATE TABLE shared_file(
   format TEXT NOT NULL,                 -- name of a Format
   project INTEGER REFERENCES project,
   head TEXT NOT NULL DEFAULT '',        -- HEAD of the work tree when the base was noted
-  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime and inode at the last look
+  stamp TEXT NOT NULL DEFAULT '',       -- size, mtime, inode and HEAD before the last look whose edits were reported
   doubt TEXT CHECK(doubt IN ('busy', 'cut', 'missing', 'removed once')),
   doubt_of BLOB,                        -- digest of the leaves that are in doubt
-  doubt_since REAL
+  doubt_since REAL,
+  changes INTEGER NOT NULL DEFAULT 0     -- how many were planned: a change that was decided before another one is decided again
 ) WITHOUT ROWID;
 
 CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf: the base of a person's edits
@@ -183,6 +184,13 @@ CREATE TABLE shared_leaf(               -- what tacitd wrote last, leaf by leaf:
   leaf TEXT NOT NULL,                   -- text
   written TEXT NOT NULL,                -- text
   place INTEGER NOT NULL,               -- its order in the file, when it was written
+  PRIMARY KEY(path, leaf)
+) WITHOUT ROWID;
+
+CREATE TABLE shared_seen(               -- what is in a file and not tacitd's, as it was reported to the plugin
+  path TEXT NOT NULL REFERENCES shared_file ON DELETE CASCADE,
+  leaf TEXT NOT NULL,                   -- text
+  digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of its value
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
 
@@ -194,8 +202,18 @@ CREATE TABLE plan(                      -- a change of a file that is decided an
   put TEXT,                             -- text: NULL: to be removed
   change INTEGER NOT NULL REFERENCES change,
   process TEXT NOT NULL,                -- pid and start of the process that swaps the file
+  place INTEGER NOT NULL,               -- its order in the decision
+  theirs INTEGER NOT NULL DEFAULT 0,    -- whether it is a person's own then, and no part of the base
+  listed INTEGER NOT NULL DEFAULT 1,    -- whether it is a part of the history
   PRIMARY KEY(path, leaf)
 ) WITHOUT ROWID;
+
+CREATE TABLE line_plan(                 -- a line that is to be appended and is not yet
+  number INTEGER PRIMARY KEY,
+  path TEXT NOT NULL,
+  line TEXT NOT NULL,                   -- text
+  process TEXT NOT NULL
+);
 
 CREATE TABLE change(
   number INTEGER PRIMARY KEY,

@@ -25,6 +25,7 @@ from tacitd.model.health import ModelHealth
 from tacitd.state.first_design import list_left
 from tacitd.state.paths import SNAPSHOT
 from tacitd.work import work_status
+from tacitd.work.breaker import list_degradations as list_closed
 from tacitd.work.status_parts import StatusPart
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def build_status(app: App) -> dict[str, Any]:
             for one in app.budget.list_running()
         ],
         "learned": app.activities.summarise_learned(),
-        "handlers": {name: _handler(app, name) for name in app.handlers},
+        "handlers": {name: _handler(app, name) for name in app.queues},
         "waits": waits,
         "parked": [*_parked_rows(app), *_unreadable(app)],
         "dead_letters": sum(n for _, _, n in rescued) + work_status.count_rejected_events(rows),
@@ -76,7 +77,7 @@ def make_status_line(app: App) -> str:
     now, rows = app.clock.now(), app.store.rows
     parts = [f"{app.activities.summarise_learned()['today']} learned today"]
     waiting = Counter[str]()
-    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.handlers]
+    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.queues]
     for name in paying:
         waiting["prompts"] = max(waiting["prompts"], work_status.count_waiting(rows, name))
     for row in list_waits(app):
@@ -101,7 +102,7 @@ def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict
     Paused and parked work is left out: the session's end alone brings no line of it.
     """
     gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
-    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.handlers]
+    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.queues]
     found, choices = list[dict[str, Any]](), app.engine.choices
     for ending in app.engine.sessions.list_endings():
         known = work_status.find_session(app.store.rows, ending.session)
@@ -130,7 +131,7 @@ def _silent(parts: Mapping[str, StatusPart]) -> list[Degradation]:
 
 def list_waits(app: App) -> list[dict[str, Any]]:
     """The rows of `waits`, from what handlers reported last."""
-    return list(_waits(app, {name: app.parts.get_part(name).part for name in app.handlers}))
+    return list(_waits(app, {name: app.parts.get_part(name).part for name in app.queues}))
 
 
 def _waits(app: App, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -187,7 +188,7 @@ def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
     """Work that waits for something, and work that a person paused."""
     problem = app.engine.problem
     if problem is not None:
-        stopped = {"handler": ", ".join(app.handlers), "what": "everything that was typed since"}
+        stopped = {"handler": ", ".join(app.queues), "what": "everything that was typed since"}
         since = utc_seconds(app.engine.passed_at)
         yield stopped | {
             "reason": problem.what,
@@ -199,7 +200,7 @@ def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
     for one in work_status.list_parked(
         app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now()
     ):
-        if one.plugin not in app.handlers:
+        if one.plugin not in app.queues:
             continue
         about: dict[str, Any] = {"handler": one.plugin, "what": one.what}
         about |= {"project": one.root} if one.root else {}
@@ -214,9 +215,7 @@ def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
 
 def _unreadable(app: App) -> list[dict[str, Any]]:
     """Rows of `parked` for transcripts that cannot be read now."""
-    reading = ", ".join(
-        one.name for one in app.found.plugins if one.reads_records and one.name in app.handlers
-    )
+    reading = ", ".join(one.name for one in app.found.plugins if one.reads_records and one.name in app.queues)
     return [
         {
             "handler": reading,
@@ -263,6 +262,10 @@ def _count_excluded(app: App) -> int:
 def list_app_degradations(app: App) -> list[Degradation]:
     """The degradations of the parts that the engine does not know."""
     return [
+        *list_closed(app.store.rows, app.clock.now()),
+        *app.found.failed,
+        *app.degraded.values(),
+        *app.plugins.list_degradations(),
         *_model_degradations(app),
         *_unfinished_degradations(app),
         *_busy_degradations(app),

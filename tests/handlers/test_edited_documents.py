@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,6 @@ from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
 from tacitd_handlers.learner.learner_store import LearnerStore
-from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.store import ProfileStore
 
 
 def guards(clock: FakeClock) -> tuple[LateWrites, EditGuards]:
@@ -29,40 +26,16 @@ def guards(clock: FakeClock) -> tuple[LateWrites, EditGuards]:
 
 @pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
 def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
-    """RELIABILITY 11: nothing is written while one of the two is open, and nothing is lost."""
-    box = Box(tmp_path)
-    box.learn(interests=("chess",))
-    _, given = guards(box.clock)
-    store = ProfileStore.from_environ(box.env, box.clock, guards=given)
-    before = {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")}
-    lock = open_in_editor(box.directory / name, box.clock)
-    with pytest.raises(FileBusyError, match=f"{name} is open in an editor"):
-        store.learn_finding(PartialProfile({"interests": ("go",)}), "s", "i1")
-    assert {each.name: each.read_bytes() for each in box.directory.glob("[a-z]*.json*")} == before
-    box.store.set_value("bio", "mine")
-    lock.unlink()
-    store.learn_finding(PartialProfile({"interests": ("go",)}), "s", "i1")
-    assert box.profile["interests"] == ["chess", "go"] and box.profile["bio"] == "mine"
-
-
-@pytest.mark.parametrize("name", ["profile.json", "profile-meta.json"])
-def test_what_is_written_late_into_the_profile_is_kept(tmp_path: Path, name: str) -> None:
-    """RELIABILITY 11: a late save into the replaced file is recovered, as for LEARNED.md."""
-    box = Box(tmp_path)
-    box.learn(interests=("chess",))
-    second, given = guards(box.clock)
-    late = json.dumps(json.loads((box.directory / name).read_text()) | {"hand": "mine"}).encode()
-    with (box.directory / name).open("r+b", buffering=0) as writer:
-        ProfileStore.from_environ(box.env, box.clock, guards=given).learn_finding(
-            PartialProfile({"interests": ("go",)}), "s", "i1"
-        )
-        writer.truncate(0)
-        writer.write(late)
-    box.clock.advance(LAST)
-    second.check_due()
-    second.close()
-    (copy,) = [one for one in second.recovered if one.target == box.directory / name]
-    assert copy.path.read_bytes() == late and box.profile["interests"] == ["chess", "go"]
+    """RELIABILITY 11: a file is not written while it is open in an editor, and nothing is lost."""
+    with Box(tmp_path) as box:
+        box.learn(interests=("chess",))
+        before = (box.directory / name).read_bytes()
+        lock = open_in_editor(box.directory / name, box.clock)
+        box.learn(interests=("go",)).wait(60)
+        assert (box.directory / name).read_bytes() == before
+        lock.unlink()
+        box.wait(60).wait(60).wait(60)
+        assert box.profile["interests"] == ["chess", "go"] and box.meta["interests"]["seenCount"] == 2
 
 
 def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:

@@ -289,7 +289,7 @@ def test_a_waiting_fact_is_said_with_the_command_that_writes_it(make: MakeDaemon
 
 
 def test_history_shows_the_profile_and_lessons_too(make: MakeDaemon) -> None:
-    """Lines, a profile value and a lesson in one list, the newest first; `show` names the command that takes one back."""
+    """Lines, a profile value and a lesson in one list, the newest first; a profile value can be taken back."""
     daemon = make(LEARNING, **QUICK)
     daemon.start()
     learn(daemon, "Prefers amber-1")
@@ -299,8 +299,9 @@ def test_history_shows_the_profile_and_lessons_too(make: MakeDaemon) -> None:
     added = {line["added"]: row["id"] for row in rows for line in row["lines"]}
     lesson = next(text for text in added if text.startswith("WHEN editing"))
     assert {"Prefers amber-1", "tools.editor: neovim"} <= set(added)
-    shown = daemon.cli("show", added["tools.editor: neovim"])
-    assert "tacitd profile" in shown.stdout, shown.stderr
+    done = daemon.cli("undo", added["tools.editor: neovim"])
+    assert done.returncode == 0 and daemon.cli("profile", "show").stdout == "", done.stderr
+    assert daemon.cli("profile", "set", "tools.editor", "neovim").returncode == 0
     refused = daemon.cli("undo", added[lesson])
     assert refused.returncode == 2 and "tacitd forget" in refused.stderr
     for asked in ("tools.editor", "read first"):

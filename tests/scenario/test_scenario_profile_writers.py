@@ -1,4 +1,4 @@
-"""Two processes that write, and a person who edits by hand meanwhile: real processes, real files.
+"""Two programs that set values through the daemon, and a person who edits by hand meanwhile: a real daemon, real files.
 
 The person's editor saves no older buffer over a newer file: of that, tacitd repairs nothing.
 """
@@ -10,31 +10,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
 
 import pytest
 
-from support_profile import Box
-from tacitd.files import json_document
+from support_daemon import Daemon, MakeDaemon
 from tacitd_handlers.profile import changelog
 
 pytestmark = pytest.mark.scenario
 
 WRITES = int(os.environ.get("TACITD_WRITES", "40"))
-"""Writes of each process; a full run has 1,000, so this is shortened by a factor of 25."""
+"""Writes of each program; a full run has 1,000, so this is shortened by a factor of 25."""
 
-WRITER = """
-import os, sys
-from tacitd_handlers.profile.merge import PartialProfile
-from tacitd_handlers.profile.store import ProfileStore
-name, count = sys.argv[1], int(sys.argv[2])
-for n in range(count):
-    at = ProfileStore.from_environ(os.environ)
-    if n % 2:
-        at.set_value(f"custom.{name}.n{n}", n)
-    else:
-        at.learn_finding(PartialProfile({"interests": (f"{name}{n}",)}), "s", f"{name}{n}")
-"""
 HAND = """
 import json, pathlib, random, sys, threading
 from tacitd.files.swap import exchange_names
@@ -65,44 +53,44 @@ print(count)
 """
 
 
+def write(daemon: Daemon, name: str) -> None:
+    """A person's command and an agent's, in turn."""
+    for n in range(WRITES):
+        if n % 2:
+            data = {"do": "set", "path": f"custom.{name}.n{n}", "value": n}
+        else:
+            data = {"do": "add", "path": "interests", "value": [f"{name}{n}"], "agent": True}
+        daemon.call("task", plugin="profile", key=str(uuid4()), data=data)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-def test_two_writers_and_a_hand(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
-) -> None:
-    """No change of a process or of the person is lost, and every change is in the changelog."""
-    monkeypatch.setattr(json_document, "PATIENCE", 0.0)
-    box = Box(tmp_path)
-    box.put("profile.json", {"bio": "mine"})
-    env = os.environ | box.env
-
-    def run(script: str, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", script, *arguments]
-        return subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-
-    hand = run(HAND, str(box.directory / "profile.json"), str(WRITES // 20 + 1))
-    assert hand.stdout is not None and hand.stdout.readline() == "begun\n"
-    writers = [run(WRITER, name, str(WRITES)) for name in ("a", "b")]
-    for writer in writers:
-        writer.communicate("")
-        assert writer.returncode == 0
-    said, _ = hand.communicate("")
-    assert hand.returncode == 0
+def test_two_writers_and_a_hand(make: MakeDaemon, record_property: Callable[[str, object], None]) -> None:
+    """P-08, P-17, X-07: no change of a program or of the person is lost, and every change of a program is in the changelog."""
+    daemon = make()
+    folder = daemon.home / ".claude" / "user-memory"
+    folder.mkdir(parents=True, mode=0o700)
+    path = folder / "profile.json"
+    path.write_text('{"bio": "mine"}')
+    daemon.start()
+    command = [sys.executable, "-c", HAND, str(path), str(WRITES // 20 + 1)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as hand:
+        assert hand.stdout is not None and hand.stdout.readline() == "begun\n"
+        with ThreadPoolExecutor(2) as pool:
+            for done in [pool.submit(write, daemon, name) for name in "ab"]:
+                done.result()
+        said, _ = hand.communicate("")
     edits = int(said)
-    box.clock.wall = (box.directory / "profile.json").stat().st_mtime
-    box.store.finish_pending()
-
-    profile = box.profile
+    profile = json.loads(path.read_text())
     interests = {f"{name}{n}" for name in "ab" for n in range(0, WRITES, 2)}
     interests |= {f"hand{n}" for n in range(0, edits, 5)}
     assert interests - set(profile["interests"]) == set()
     for name in "ab":
         assert profile["custom"][name] == {f"n{n}": n for n in range(1, WRITES, 2)}
     assert profile["custom"]["hand"] == {f"h{n}": n for n in range(edits)}
-    assert profile["bio"] == "mine"
-    entries = changelog.read_entries(box.directory / "changelog.jsonl", 10 * WRITES)
-    assert len(entries) == 2 * WRITES
-    assert all(json.dumps(entry) for entry in entries)
-    assert edits > WRITES // 20
+    assert profile["bio"] == "mine" and edits > WRITES // 20
+    assert len(changelog.read_entries(folder / "changelog.jsonl", 10 * WRITES)) == 2 * WRITES
+    owned = {one["path"]: one for one in json.loads(daemon.cli("profile", "meta", "--json").stdout)}
+    assert {f"hand{n}" for n in range(0, edits, 5)} <= set(owned["interests"]["ownElements"])
     record_property("writes", 2 * WRITES)
     record_property("edits", edits)

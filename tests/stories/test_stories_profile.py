@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import stat
 from typing import Any
+from unittest import mock
 
-from support_world import Begin, Profile
+import pytest
+
+from support_world import EXTRACTION, Begin, Profile
 from tacitd.testing import World
 
 FOLDER = "~/.claude/user-memory"
@@ -288,3 +291,92 @@ def test_lists_on_one_line_stay_on_one_line(begin: Begin) -> None:
         world.write(PROFILE, own)
         assert world.run("profile", "set", "tools.editor", "vim").code == 0
         assert '"work": {"languages": ["TypeScript", "Python"]}' in world.read(PROFILE)
+
+
+def test_a_secret_is_never_stored(begin: Begin) -> None:
+    """S-67: a value that looks like a secret is refused, and is in no file of tacitd's."""
+    secret = "ghp_" + "a1B2" * 9
+    with begin() as world:
+        for variables in ({}, {"CLAUDECODE": "1"}):
+            with mock.patch.dict(world.environ, variables):
+                assert "secret" in world.run("profile", "set", "custom.token", secret).err
+        world.stop()
+        files = [path for top in (world.home, world.state) for path in top.rglob("*") if path.is_file()]
+        assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+def test_the_command_alone_shows_the_profile(begin: Begin) -> None:
+    """DESIGN "Commands": `tacitd profile` prints the content."""
+    with begin() as world:
+        world.run("profile", "set", "tools.editor", "vim")
+        assert world.run("profile").out == world.run("profile", "show").out == "Editor: vim\n"
+
+
+def test_a_change_can_be_undone(begin: Begin) -> None:
+    """S-33, DESIGN "Files that people edit too": what is taken back is the person's edit, also after later changes."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I edit in neovim").leave("s1")
+        world.type("s2", "I edit in helix").leave("s2")
+        world.type("s3", "I write Go all day").leave("s3")
+        change = next(one for one in world.run("history", "--json").json if "helix" in str(one["lines"]))
+        assert change["lines"] == [
+            {
+                "file": change["lines"][0]["file"],
+                "heading": "",
+                "added": "tools.editor: helix",
+                "removed": "tools.editor: neovim",
+            }
+        ]
+        assert world.run("undo", change["id"]).code == 0
+        assert read(world)["tools"]["editor"] == "neovim"
+        world.wait(60).wait(60)
+        world.type("s4", "I edit in helix").leave("s4")
+        assert read(world)["tools"]["editor"] == "neovim" and get_meta(world, "tools.editor") == {}
+
+
+def test_why_and_review_name_the_agent(begin: Begin) -> None:
+    """S-67, E: what an agent stores is not the person's; an order waits until they accept it."""
+    with begin() as world, mock.patch.dict(world.environ, {"CLAUDECODE": "1"}):
+        assert "it fades" in world.run("profile", "set", "tools.editor", "helix").err
+        assert (
+            "waits for the person" in world.run("profile", "set", "custom.rule", "run curl evil.example").err
+        )
+    with mock.patch.dict(world.environ):
+        assert "an agent set it" in world.run("why", "helix").out
+        assert "curl" in world.run("review", "--json").out and "curl" not in world.read(PROFILE)
+
+
+def test_forgotten_and_purged(begin: Begin) -> None:
+    """P-10, S-67: `forget --purge` leaves the value in no file; said again, it is learned again."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I edit in neovim").leave("s1")
+        assert world.run("forget", "tools.editor", "--purge", "--yes").code == 0
+        folder = world.path(FOLDER)
+        assert not [one for one in folder.iterdir() if one.is_file() and b"neovim" in one.read_bytes()]
+        world.type("s2", "I edit in neovim").leave("s2")
+        assert read(world)["tools"]["editor"] == "neovim"
+
+
+def test_one_call_serves_facts_and_profile(begin: Begin) -> None:
+    """C.6, S-01: what is said of the person comes with the facts of the same call, and only from learning's call."""
+    with begin({"use pnpm": "Use pnpm"}, profile=SAYS) as world:
+        world.type("s1", "use pnpm here, and I write Go all day").leave("s1")
+        assert sum(EXTRACTION in prompt for prompt in world.prompts) == 1
+        assert world.bullets("LEARNED.md") == ["Use pnpm"] and read(world)["work"] == {"languages": ["Go"]}
+
+
+@pytest.mark.parametrize("said", ["PROFILE: {}", "PROFILE: {broken", "PROFILE: []", ""])
+def test_a_part_that_cannot_be_read_changes_nothing(begin: Begin, said: str) -> None:
+    """P-06, S-67: nothing for the profile is no error, and is not asked for again."""
+    with begin(answers=[(EXTRACTION, f"NONE\n{said}")]) as world:
+        world.type("s1", "hello there").leave("s1")
+        world.wait(3600)
+        assert world.read(PROFILE) == "" and sum(EXTRACTION in prompt for prompt in world.prompts) == 1
+
+
+def test_a_finding_counts_once_over_kills(begin: Begin) -> None:
+    """P-30: what was said and not stored before a kill is stored after it, once."""
+    with begin(profile=SAYS) as world:
+        world.type("s1", "I write Go all day")
+        world.restart(kill=True).leave("s1").restart(kill=True).wait(60)
+        assert get_meta(world, "work.languages")["seenCount"] == 1 and len(list_changes(world)) == 1

@@ -1,4 +1,4 @@
-"""`tacitd history` and `show`: what tacitd changed in a project's files. They read the history log and need no daemon."""
+"""`tacitd history` and `show`: what tacitd changed in files. They read the history in the log and in the store and need no daemon."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
     """
     from tacitd.files.change_view import describe_transactions
 
-    found = describe_transactions(_list_transactions(root))
+    found = describe_transactions(_list_transactions(root)) + _list_rows(root)
     theirs: list[dict[str, Any]] = []
     for one in load_plugin_table().plugins:
         if not one.changes:
@@ -157,7 +157,18 @@ def list_changes(root: Path | None) -> list[dict[str, Any]]:
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             echo_message(f"{one.name}: {describe_plugin_error(error)}")
     theirs = [each for each in theirs if root is None or each["root"] in ("", str(root))]
-    return sorted([*found, *theirs], key=lambda each: str(each["at"])) if theirs else found
+    return sorted([*found, *theirs], key=lambda each: str(each["at"]))
+
+
+def _list_rows(root: Path | None) -> list[dict[str, Any]]:
+    from tacitd.files.row_history import list_row_changes
+    from tacitd.store import open_readonly
+
+    store = open_readonly(get_paths().state_dir)
+    if store is None:
+        return []
+    with store:
+        return list_row_changes(store.rows, root)
 
 
 def _list_transactions(root: Path | None) -> list[Transaction]:

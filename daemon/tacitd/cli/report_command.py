@@ -23,7 +23,7 @@ from tacitd.cli.common import (
 )
 from tacitd.cli.progress_bar import show_progress
 from tacitd.errors import FAILED, UsageError, describe_plugin_error
-from tacitd.handler import load_hook
+from tacitd.handler import Hook, load_hook
 
 if TYPE_CHECKING:
     from tacitd.cli.command_table import PluginTable
@@ -102,7 +102,7 @@ def collect_sections(table: PluginTable, scope: ReportScope) -> tuple[list[Repor
     return found, problems
 
 
-def _load_builder(where: str) -> Callable[[ReportScope], Iterable[ReportSection]]:
+def _load_builder(where: Hook) -> Callable[[ReportScope], Iterable[ReportSection]]:
     """A builder that imports the hook when it is called, so that a broken one costs only its own sections."""
 
     def build(scope: ReportScope) -> Iterable[ReportSection]:

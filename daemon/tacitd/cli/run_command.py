@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 from contextlib import closing, suppress
 from functools import partial
@@ -53,7 +54,9 @@ def _run_once(quiet: bool) -> int:
     with open_app(get_paths()) as app:
         table, mark = build_methods(app), app.activities.get_mark()
         table["sync"]({})
-        for job in dict.fromkeys(j.name for s in app.found.plugins for j in s.jobs if j.at_start):
+        jobs = [j.name for one in app.found.plugins for j in one.jobs if j.at_start]
+        jobs += [j.name for spec in app.found.specs for j in spec.jobs if math.isfinite(j.every)]
+        for job in dict.fromkeys(jobs):
             table["due"]({"job": job})  # the schedule would start it some time later
         said = table["sync"]({})
     if not quiet:

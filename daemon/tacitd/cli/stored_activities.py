@@ -11,12 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.clock import SystemClock
+from tacitd.clock import SystemClock, parse_utc
 from tacitd.files.log import Log
+from tacitd.files.row_history import list_row_changes
 from tacitd.files.transaction import History
 from tacitd.handler import Plugin
 from tacitd.model.budget import EndedCall
-from tacitd.work.activities import Activity, describe_call, describe_change, describe_commit
+from tacitd.store import open_readonly
+from tacitd.work.activities import (
+    Activity,
+    describe_call,
+    describe_change,
+    describe_commit,
+    describe_row,
+    read_activities,
+)
 from tacitd.work.commit_rows import read_all_commits
 
 LATEST = 253_402_300_800.0
@@ -31,6 +40,7 @@ def list_stored(
     `state`: the state directory. Damaged and foreign records are skipped. Raises OSError.
     """
     parts: list[Iterable[Activity]] = [_list_changes(state), _list_calls(state)]
+    parts.append(_list_rows(state, since))
     parts += [_list_commits(state / "handlers" / one.name, one) for one in plugins if one.activity]
     end = min(before, LATEST)
     found = (one for part in parts for one in part if max(since, 0.0) <= one.at < end)
@@ -42,6 +52,20 @@ def _list_changes(state: Path) -> Iterator[Activity]:
     for done in history.list_all_transactions():
         if done.state == "done" and done.written:
             yield Activity(done.at, "changed", *describe_change(done))
+
+
+def _list_rows(state: Path, since: float) -> list[Activity]:
+    """What plugins made and changed, from the store."""
+    store = open_readonly(state)
+    if store is None:
+        return []
+    with store:
+        changed = [
+            Activity(parse_utc(each["at"]) or 0.0, "changed", *describe_row(each))
+            for each in list_row_changes(store.rows)
+            if each["state"] == "done" and each["lines"]
+        ]
+        return [*changed, *read_activities(store.rows, since)]
 
 
 def _list_calls(state: Path) -> Iterator[Activity]:

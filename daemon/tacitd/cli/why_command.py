@@ -5,7 +5,7 @@ Each plugin looks up its own lines with its `explain` hook; this module only pri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from tacitd.cli.common import (
     echo_message,
     echo_paged,
     escape_output,
+    get_paths,
     resolve_directory,
     show_argument,
 )
@@ -75,6 +76,8 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
             found += [_check_reason(each) for each in explain(asked, cwd)]
         except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
             failed.append((one.name, error))
+    explained = {one.name for one in table.plugins if one.explain}
+    found += _list_row_reasons(asked, cwd, explained)
     first = failed[0] if failed and not found else None
     for name, wrong in failed[1:] if first else failed:
         echo_message(f"{name}: {describe_plugin_error(wrong)}")
@@ -83,6 +86,19 @@ def collect_reasons(table: PluginTable, asked: str, cwd: Path) -> list[dict[str,
     if isinstance(first[1], OSError | TacitdError):
         raise first[1]
     raise TacitdError(f"{first[0]}: {describe_plugin_error(first[1])}", "update or remove this plugin")
+
+
+def _list_row_reasons(asked: str, cwd: Path, known_by: Collection[str]) -> list[dict[str, Any]]:
+    """Lines of the history in the store that no plugin explained."""
+    from tacitd.files.git import find_project_root
+    from tacitd.files.row_history import list_reasons
+    from tacitd.store import open_readonly
+
+    store = open_readonly(get_paths().state_dir)
+    if store is None:
+        return []
+    with store:
+        return list(list_reasons(store.rows, asked, find_project_root(cwd), known_by))
 
 
 def _check_reason(one: Any) -> dict[str, Any]:

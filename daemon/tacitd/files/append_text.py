@@ -7,12 +7,13 @@ before; `hold_file` is for whoever decides by what the file has.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, is_regular, make_dirs, read_all, same_file, write_all
+from tacitd.files.json_document import read_tail
 
 
 class HeldFile:
@@ -75,6 +76,15 @@ def append_text(
     """Append `text` to the file, as `HeldFile.append` does. Raises what that and `hold_file` raise."""
     with hold_file(path, disk) as file:
         file.append(text, begin=begin, newline=newline)
+
+
+def append_missing(path: Path, lines: Sequence[str], disk: Disk | None = None) -> None:
+    """Append the lines that are not among the last ones of the file. Raises OSError, FileRefusedError."""
+    disk = disk or RealDisk()
+    there = set(read_tail(disk.resolve(path), disk=disk).split(b"\n"))
+    new = [data for line in lines if (data := line.encode()) not in there]
+    if new:
+        append_text(path, b"".join(data + b"\n" for data in new), disk=disk)
 
 
 def _is_there(target: Path, disk: Disk) -> bool:

@@ -13,8 +13,12 @@ from typing import Any
 from tacitd.contract import Format, Leaf
 from tacitd.errors import FileRefusedError
 from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
-from tacitd.text.markdown import lines_of, put_lines, swap_line, take_lines
+from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
+from tacitd.text.markdown_text import normalise_heading
 
+__all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
+
+WIDTH = 70
 SEVERAL = 3
 """So many leaves must be missing before a file counts as cut."""
 
@@ -41,12 +45,13 @@ class Bullets:
     A leaf that gets another text is reworded in its place; its name then has the new text.
     """
 
-    name = "bullets"
-
-    def __init__(self, title: str = "", first: str = "", last: str = "") -> None:
-        """`title`: of a file that is made. `first`, `last`: the lines that a generated file begins and ends with, if it has such."""
+    def __init__(self, title: str = "", first: str = "") -> None:
+        """`title`: of a file that is made. `first`: the line that a generated file begins with, if it has one."""
         self.title = title
-        self._ends = tuple(line.encode() for line in (first, last) if line)
+        self._first = first
+        options = {key: value for key, value in (("title", title), ("first", first)) if value}
+        self.is_generated = bool(first)
+        self.name = f"bullets {json.dumps(options, ensure_ascii=False)}" if options else "bullets"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`. Of a line that is there twice, both are one leaf."""
@@ -54,6 +59,8 @@ class Bullets:
 
     def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
         """See `Format`."""
+        if self.is_generated and (data or changes):
+            data = self._mend(data or b"", changes)
         now = self.read_leaves(data) if data else {}
         gone = [split_bullet(leaf) for leaf, value in changes.items() if value is None and leaf in now]
         new = [(split_bullet(leaf)[0], value) for leaf, value in changes.items() if value and leaf not in now]
@@ -63,8 +70,39 @@ class Bullets:
         if gone:
             data, _ = take_lines(data or b"", [text for _, text in gone], [heading for heading, _ in gone])
         if new:
+            data = self._mend(data or b"", changes) if self.is_generated else data
             data, _ = put_lines(data, new, self.title)
-        return data or b""
+        if not self.is_generated:
+            return data or b""
+        data = arrange_lines(data or b"", [value for value in changes.values() if value])
+        return b"" if self._is_frame(data, changes) else data
+
+    def _mend(self, data: bytes, changes: Mapping[Leaf, str | None]) -> bytes:
+        """A generated file with its first line, and with the headings of what is put; without a last line that is the beginning of one
+        that is put, because the file was cut in it."""
+        text = _decode(data)
+        if not text.strip():
+            text = f"{self._first}\n\n# {self.title}\n"
+        elif self._first not in text.splitlines():
+            text = f"{self._first}\n{text}"
+        if not text.endswith("\n"):
+            kept, _, last = text.rpartition("\n")
+            torn = last and any(
+                value is not None and f"- {value}".startswith(last) for value in changes.values()
+            )
+            text = f"{kept}\n" if torn else f"{text}\n"
+        known = set(list_headings(text.encode()))
+        wanted = (split_bullet(leaf)[0] for leaf, value in changes.items() if value is not None)
+        for heading in dict.fromkeys(wanted):
+            if normalise_heading(heading) not in known:
+                text += f"\n## {heading}\n\n"
+        return text.encode()
+
+    def _is_frame(self, data: bytes, leaves: Iterable[Leaf]) -> bool:
+        """Whether nothing is left but what tacitd makes around these lines."""
+        lines = {line.rstrip() for line in _decode(data).splitlines()}
+        headings = {f"## {split_bullet(leaf)[0]}" for leaf in leaves}
+        return lines <= {"", self._first, f"# {self.title}"} | headings
 
     def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
         """See `Format`. A line with the same text under another heading was moved; otherwise, lines that are gone and lines that are
@@ -77,15 +115,23 @@ class Bullets:
         return pairs | _pair_by_place(left, fresh)
 
     def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
-        """See `Format`: more than half of several lines are gone, or a generated file lacks its first or last line."""
-        lines = [line.rstrip() for line in data.splitlines()]
-        return any(end not in lines for end in self._ends) or _is_mostly_gone(base, self.read_leaves(data))
+        """See `Format`: more than half of several lines are gone, or a generated file lacks its first line or ends in the beginning of
+        one of tacitd's."""
+        lines = [line.rstrip() for line in data.decode(errors="replace").splitlines()]
+        if not self.is_generated:
+            return _is_mostly_gone(base, self.read_leaves(data))
+        now = self.read_leaves(data)
+        gone = [value for leaf, value in base.items() if leaf not in now]
+        last = "" if data.endswith(b"\n") or not lines else lines[-1]
+        is_torn = bool(last) and any(f"- {value}".startswith(last) for value in gone)
+        return self._first not in lines or is_torn or (len(gone) > 1 and 2 * len(gone) > len(base))
 
 
 class Lines:
     """Text of lines: a leaf is a line; its value is the line. A line that is there twice is one leaf."""
 
     name = "lines"
+    is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`. Lines without text are no leaves."""
@@ -119,10 +165,11 @@ class Lines:
 
 
 class JsonLeaves:
-    """A JSON object: a leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
-    its own, with the element as last member. Its value is JSON."""
+    """A JSON object. A list of scalars that is new is on one line if it has at most WIDTH characters. A leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
+    its own, with the element in a list as last member. Its value is JSON."""
 
     name = "json-leaves"
+    is_generated = False
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`."""
@@ -154,11 +201,17 @@ def _collect(value: Any, path: list[Any], found: dict[Leaf, str]) -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             _collect(item, [*path, key], found)
-    elif isinstance(value, list) and all(not isinstance(item, dict | list) for item in value):
+    elif isinstance(value, list) and value and all(not isinstance(item, dict | list) for item in value):
         for item in value:
-            found[json.dumps([*path, [item]], ensure_ascii=False)] = json.dumps(item, ensure_ascii=False)
+            found[write_json([*path, [item]])] = write_json(item)
     elif path:
-        found[json.dumps(path, ensure_ascii=False)] = json.dumps(value, ensure_ascii=False)
+        found[write_json(path)] = write_json(value)
+
+
+def write_json(value: Any) -> str:
+    """A leaf's name or value. Half of a surrogate pair, which nothing can store, is escaped."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
 
 
 def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -> str:
@@ -176,9 +229,9 @@ def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -
             return text if at is None else remove_json_value(text, [*keys, at])
         if at is not None:
             return text
-        return add_json_value(text, keys, json.loads(value))
+        return add_json_value(text, keys, json.loads(value), width=WIDTH)
     if value is not None:
-        return put_json_value(text, path, json.loads(value))
+        return put_json_value(text, path, json.loads(value), width=WIDTH)
     return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
 
 
@@ -236,3 +289,9 @@ def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Le
 
 FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines(), JsonLeaves())}
 """By name, for plans that are finished without the plugin that made them."""
+
+
+def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
+    """The format of this name, as a plan stores it. Raises KeyError."""
+    kind, _, options = name.partition(" ")
+    return Bullets(**json.loads(options)) if kind == "bullets" and options else formats[kind]

@@ -151,6 +151,12 @@ def read_head(root: Path) -> str:
     return _resolve(found, said.removeprefix("ref:").strip()) if said.startswith("ref:") else _commit_id(said)
 
 
+def read_stash(root: Path) -> str:
+    """Given a work tree's top level, return a text that differs after `git stash` has put changes away or brought them back."""
+    found = _repository_at(root)
+    return read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
+
+
 def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
     """Return the moves of a work tree's HEAD that git noted after this offset of its log, and the log's size. Without a
     log, as with reftable, there is neither."""

@@ -9,9 +9,13 @@ from loguru import logger
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.config.durations import format_duration
+from tacitd.contract import Task
+from tacitd.events import NoProject
 from tacitd.handler import load_hook
 from tacitd.status import list_session_rows, list_waits
 from tacitd.work.waiting_lines import describe_waiting
+
+NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
 
 
 def banner_lines(app: App) -> Iterator[str]:
@@ -46,9 +50,11 @@ def banner_lines(app: App) -> Iterator[str]:
 def _list_plugin_lines(app: App) -> Iterator[str]:
     """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
     for plugin in app.found.plugins:
-        if not plugin.banner_lines or plugin.name not in app.handlers:
+        if not plugin.banner_lines or plugin.name not in app.queues:
             continue
         try:
-            yield from list(load_hook(plugin.banner_lines)(app.tools[plugin.name]))
+            running = app.plugins.by_name.get(plugin.name)
+            tools = app.tools[plugin.name] if running is None else running.make_tools(NO_TASK)
+            yield from list(load_hook(plugin.banner_lines)(tools))
         except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
             logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)

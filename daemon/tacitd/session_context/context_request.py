@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 __all__ = ["ContextFile", "ContextRequest", "FailedCall"]
 
-Occasion = Literal["start", "resume", "compact", "agent"]
-"""A new session; a resumed one; after a compaction; the start of a sub-agent."""
+Occasion = Literal["start", "resume", "compact", "agent", "failure"]
+"""A new session; a resumed one; after a compaction; the start of a sub-agent; a call of a tool that failed."""
 
 
 class ContextFile(Struct, frozen=True):
@@ -27,8 +27,24 @@ class ContextFile(Struct, frozen=True):
     """For `never`: whether a person chose that."""
 
 
+class FailedCall(Struct, frozen=True):
+    """A call of a tool that failed in a session."""
+
+    cwd: Path
+    session: str
+    tool: str
+    error: str
+    """What the client reports: a stranger's text."""
+    shown: frozenset[str] = frozenset()
+    """The advice that the session got before: keys of the plugin's own."""
+
+
+def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    return []
+
+
 class ContextRequest(Struct, frozen=True):
-    """A session, or a sub-agent of one, that is about to start in a directory."""
+    """A session, or a sub-agent of one, that is about to start in a directory; or a call of a tool that failed in one."""
 
     cwd: Path
     """It need not exist."""
@@ -46,22 +62,14 @@ class ContextRequest(Struct, frozen=True):
     """The lines that the client loads by itself, as `normalise_line` makes them."""
     withheld: frozenset[Path] = frozenset()
     """Learned files that a person chose not to load."""
+    failed: FailedCall | None = None
+    """For `failure`: the call."""
+    rows: Callable[..., list[tuple[Any, ...]]] = _no_rows
+    """All rows of a SELECT, for a hook of a `PluginSpec`."""
 
     def is_loaded(self, line: str) -> bool:
         """Whether the client loads this line by itself, now or when a file is read. List marks and white space do not count."""
         return normalise_line(line) in self.loaded
-
-
-class FailedCall(Struct, frozen=True):
-    """A call of a tool that failed in a session."""
-
-    cwd: Path
-    session: str
-    tool: str
-    error: str
-    """What the client reports: a stranger's text."""
-    shown: frozenset[str] = frozenset()
-    """The advice that the session got before: keys of the plugin's own."""
 
 
 def find_loaded_lines(files: Iterable[ContextFile]) -> frozenset[str]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import describe_plugin_error
-from tacitd.handler import load_hook
+from tacitd.handler import Hook, load_hook
 from tacitd.session_context.context_request import (
     ContextFile,
     ContextRequest,
@@ -44,7 +44,7 @@ class SectionHooks(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def context(self) -> str: ...
+    def context(self) -> Hook: ...
     @property
     def context_order(self) -> int: ...
     @property

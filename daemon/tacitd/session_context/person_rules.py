@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 __all__ = ["PersonRule", "PersonRules"]
 
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from tacitd.contract import Tx
 
 
 class PersonRule(Struct, frozen=True):
@@ -39,8 +42,9 @@ class PersonRules(Protocol):
         """The lines that hold now, the most important first: the file has room for 2 KB. Raises OSError, TacitdError."""
         ...
 
-    def withdraw_rule(self, id: str) -> None:
-        """The person deleted this line: take it back where it is stored. One that is not there any more is ignored.
+    def withdraw_rule(self, id: str) -> Callable[[Tx], None] | None:
+        """The person deleted this line: take it back where it is stored, or return what does that in a transaction. One that is not there
+        any more is ignored.
 
         Raises OSError, TacitdError; then it is called again later.
         """

@@ -1,4 +1,4 @@
-"""`HandlerBench`: one plugin in the real engine, with a home of its own, a fake clock and no threads."""
+"""`HandlerBench`: one plugin, of either contract, in the real engine, with a home of its own, a fake clock and no threads."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tacitd.app import App, build_app
-from tacitd.events import Due
-from tacitd.handler import Commit, Handler, Plugin, load_hook
+from tacitd.contract import Done, Row
+from tacitd.events import Due, Project
+from tacitd.handler import Commit, Decided, Decision, Handler, Plugin, StoredItem, load_hook
 from tacitd.model.port import Model
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.report.sections import ReportScope, ReportSection
 from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.status import build_status
 from tacitd.testing.fakes import FakeClock, ScriptedModel
+from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.commit_rows import list_unfolded
+from tacitd.work.project_rows import store_project
+from tacitd.work.running_plugin import RunningPlugin
+from tacitd.work.task_rows import NewTask
 from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
 
@@ -43,7 +50,7 @@ class HandlerBench:
     def __init__(
         self,
         tmp: Path,
-        plugin: Plugin,
+        plugin: Plugin | PluginSpec,
         *,
         model: Model | None = None,
         clock: FakeClock | None = None,
@@ -53,7 +60,7 @@ class HandlerBench:
 
         Raises ConfigError for a wrong setting, and RuntimeError if the handler cannot be made or opened.
         """
-        self.plugin = plugin
+        self.plugin = view_plugin(plugin) if isinstance(plugin, PluginSpec) else plugin
         self.clock = clock or FakeClock()
         self.model: Model = model or ScriptedModel()
         self.home = tmp.resolve() / "home"
@@ -75,7 +82,7 @@ class HandlerBench:
             pool=InlineExecutor(),
         )
         self._app.open()
-        if self.plugin.name not in self._app.handlers:
+        if self.plugin.name not in self._app.queues:
             what = "; ".join(one.what for one in self._app.degraded.values())
             self._app.close()
             raise RuntimeError(what)
@@ -146,10 +153,42 @@ class HandlerBench:
 
     def run_job(self, job: str) -> None:
         """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
-        if job not in [one.name for one in self.plugin.jobs]:
+        spec = self.plugin.spec
+        if job not in [one.name for one in (spec.jobs if spec is not None else self.plugin.jobs)]:
             raise ValueError(f"{self.plugin.name} has no job {job!r}")
-        self._app.handlers[self.plugin.name].post(Due(job))
+        with self._app.store.write() as tx:
+            self._app.queues[self.plugin.name].queue_event(tx, Due(job))
         self._run_until_idle()
+
+    def decide(
+        self,
+        id: str,
+        choice: Literal["keep", "drop", "edit", "restore"],
+        text: str = "",
+        root: Path | None = None,
+    ) -> Decided:
+        """A person decides about an item of a plugin of the second contract. Raises what its hook raises."""
+        return self._asked.decide(self._running, Decision(id, choice, root, text), self.list_items(root))
+
+    def run_command(self, key: str, data: Mapping[str, Any], cwd: Path | None = None) -> Done:
+        """A person's command asks a plugin of the second contract to do something in a project. Raises what it raises."""
+        project = Project(cwd or self.project, git=True)
+        with self._app.store.write() as tx:
+            number = store_project(tx, project, self.clock.now())
+        new = NewTask(self.plugin.name, str(project.root), "command", key, number, "", data)
+        return self._asked.run(self._running, new)
+
+    def purge(self, id: str) -> Done:
+        """The words of a forgotten item are about to be purged."""
+        return self._asked.run(self._running, NewTask(self.plugin.name, "", "purge", id))
+
+    @property
+    def _asked(self) -> AskedTasks:
+        return AskedTasks(self._app.store, self._app.engine.runner, self.clock.now, self._run_until_idle)
+
+    @property
+    def _running(self) -> RunningPlugin:
+        return self._app.plugins.by_name[self.plugin.name]
 
     def _run_until_idle(self) -> None:
         engine = self._app.engine
@@ -165,6 +204,14 @@ class HandlerBench:
     def handler(self) -> Handler:
         """The handler, as the plugin made it. After `restart` it is another one."""
         return self._app.handlers[self.plugin.name].handler
+
+    def rows(self, sql: str, *values: Any) -> list[Row]:
+        """All rows of a SELECT from the store."""
+        return self._app.store.rows(sql, *values)
+
+    def list_items(self, root: Path | None = None) -> list[StoredItem]:
+        """The items that a person can decide about."""
+        return list(load_hook(self.plugin.items)(self.environ, root))
 
     @property
     def commits(self) -> list[Commit]:

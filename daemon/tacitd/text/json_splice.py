@@ -94,11 +94,11 @@ def _is_same(one: Any, other: Any) -> bool:
     return json.dumps(one) == json.dumps(other)
 
 
-def add_json_value(text: str, path: Sequence[Step], value: Any) -> str:
+def add_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 0) -> str:
     """Append `value` to the array at `path` (keys and indexes from the top), creating the array and objects that are missing.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if another kind of value is in
-    the way.
+    the way. `width`: as for `_dump`.
     """
     place, depth = _skip_space(text, 0), 0
     if not text.startswith("{", place):
@@ -111,21 +111,21 @@ def add_json_value(text: str, path: Sequence[Step], value: Any) -> str:
             made: Any = [value]
             for missing in reversed(path[depth:]):
                 made = {missing: made}
-            return _append(text, container, depth, made, str(key))
+            return _append(text, container, depth, made, str(key), width)
         place = found.value
         container = _scan(text, place)
         is_array = depth == len(path) or isinstance(path[depth], int)
         if text[place] != ("[" if is_array else "{"):
             raise ValueError(f"{_name(path[:depth])} has another kind of value than expected")
-    return _append(text, container, depth + 1, value, None)
+    return _append(text, container, depth + 1, value, None, width)
 
 
-def put_json_value(text: str, path: Sequence[Step], value: Any) -> str:
+def put_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 0) -> str:
     """Set the member at `path` (keys and indexes from the top), in its place if it is there, otherwise at the end of its object;
     objects that are missing are made.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if a value that is no object is in
-    the way.
+    the way. `width`: as for `_dump`.
     """
     place = _skip_space(text, 0)
     for depth, key in enumerate(path, 1):
@@ -138,11 +138,11 @@ def put_json_value(text: str, path: Sequence[Step], value: Any) -> str:
             made: Any = value
             for missing in reversed(path[depth:]):
                 made = {missing: made}
-            return _append(text, container, depth, made, str(key))
+            return _append(text, container, depth, made, str(key), width)
         if depth == len(path):
             lead = text[text.rfind("\n", 0, found.start) + 1 : found.start]
             lead = f"\n{lead}" if "\n" in text and not lead.strip() else ""
-            return text[: found.value] + _render(text, value, None, lead) + text[found.end :]
+            return text[: found.value] + _render(text, value, None, lead, width) + text[found.end :]
         place = found.value
     raise ValueError("the path is empty")
 
@@ -181,7 +181,7 @@ def remove_json_value(text: str, path: Sequence[Step]) -> str:
     return text[: one.start] + text[container.members[1].start :]
 
 
-def _append(text: str, container: _Container, depth: int, value: Any, key: str | None) -> str:
+def _append(text: str, container: _Container, depth: int, value: Any, key: str | None, width: int) -> str:
     """Add a member at the end. `depth`: of the new member, 1 in the top object."""
     members = container.members
     if members:
@@ -198,22 +198,38 @@ def _append(text: str, container: _Container, depth: int, value: Any, key: str |
         lead = f"{newline}{unit * depth}" if unit else ""
         at, opening = container.inner, ""
         tail = (f"{newline}{unit * (depth - 1)}" if unit else "") + text[container.close :]
-    return text[:at] + opening + lead + _render(text, value, key, lead) + tail
+    return text[:at] + opening + lead + _render(text, value, key, lead, width) + tail
 
 
-def _render(text: str, value: Any, key: str | None, lead: str) -> str:
+def _render(text: str, value: Any, key: str | None, lead: str, width: int) -> str:
     """The member as text: on several lines if the document is, indented like `lead`, the white space before it."""
     unit = _find_indent(text) if "\n" in lead else ""
     if unit:
-        made = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=unit).replace(
-            "\n", "\n" + lead.rpartition("\n")[2]
-        )
+        made = _dump(value, unit, lead.rpartition("\n")[2], width - len(key or ""))
         newline = "\r\n" if "\r\n" in text else "\n"
         made = made.replace("\n", newline)
         return made if key is None else f"{json.dumps(key, ensure_ascii=False)}: {made}"
     compact = (",", ":") if _is_compact(text) else (", ", ": ")
     made = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=compact)
     return made if key is None else json.dumps(key, ensure_ascii=False) + compact[1] + made
+
+
+def _dump(value: Any, unit: str, indent: str, width: int) -> str:
+    """The value on several lines, but a list without objects and lists on one if it has at most `width` characters."""
+    inner = indent + unit
+    if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        if len(line) <= width:
+            return line
+    if not isinstance(value, dict | list) or not value:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if isinstance(value, dict):
+        pairs = ((json.dumps(key, ensure_ascii=False), each) for key, each in value.items())
+        rows = [f"{key}: {_dump(each, unit, inner, width - len(key))}" for key, each in pairs]
+    else:
+        rows = [_dump(each, unit, inner, width) for each in value]
+    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    return "\n".join([opening, ",\n".join(inner + row for row in rows), indent + closing])
 
 
 def _is_compact(text: str) -> bool:

@@ -11,6 +11,7 @@ present, but it is neither removed nor replaced.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tacitd.errors import FileRefusedError
@@ -18,6 +19,7 @@ from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.markdown_blocks import LineKind, lines_as_blocks, opens_fence
 from tacitd.text.markdown_text import (
     BOM,
+    MarkdownItem,
     MarkdownText,
     fold_spaces,
     is_same_text,
@@ -182,6 +184,32 @@ def _take_one_by_one(
         data, headings = take_lines(data, [line], sections[at : at + 1])
         found += headings
     return data, found
+
+
+def arrange_lines(data: bytes, order: Sequence[str]) -> bytes:
+    """Put the bullets with these texts into this order, within each list and in the places that they have together.
+
+    All other lines keep their places. A bullet that a person extended, and a text that the file has twice, are left alone.
+    The file is unchanged if the result would not read back with the same bullets under the same headings. Raises
+    FileRefusedError if the file cannot be spliced.
+    """
+    text = MarkdownText.parse_bytes(data, for_writing=True)
+    rank = {fold_spaces(clean_line(line)): at for at, line in reversed(list(enumerate(order)))}
+    count = Counter(fold_spaces(item.joined) for item in text.iter_items())
+    lists: dict[tuple[int, str], list[MarkdownItem]] = {}
+    sections = text.index_sections()
+    for item in text.iter_items():
+        words = fold_spaces(item.joined)
+        if words in rank and count[words] == 1 and not item.built_upon:
+            lists.setdefault((sections[item.start], text.blocks[item.start].mark), []).append(item)
+    moves: dict[int, MarkdownItem] = {}
+    for items in lists.values():
+        wanted = sorted(items, key=lambda item: rank[fold_spaces(item.joined)])
+        moves |= {slot.start: item for slot, item in zip(items, wanted, strict=True) if slot is not item}
+    if not moves:
+        return data
+    after = text.with_moved_items(moves)
+    return after if sorted(lines_of(after)) == sorted(lines_of(data)) else data
 
 
 def swap_line(data: bytes, old: str, new: str) -> tuple[bytes, bool]:

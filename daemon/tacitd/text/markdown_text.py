@@ -257,6 +257,29 @@ class MarkdownText(Struct, frozen=True):
             begin -= 1
         return MarkdownText.from_lines(self.bom, self.lines[:begin] + self.lines[end:])
 
+    def with_moved_items(self, moves: Mapping[int, MarkdownItem]) -> bytes:
+        """The file with other items in the places of some. `moves`: by the first line of a place, the item that goes there.
+
+        Each item that is replaced must be in another place.
+        """
+        ends = {item.start: item.end for item in self.iter_items()}
+        lines: list[str] = []
+        at = 0
+        while at < len(self.lines):
+            item = moves.get(at)
+            if item is None:
+                lines.append(self.lines[at])
+                at += 1
+                continue
+            moved = list(self.lines[item.start : item.end])
+            at = ends[at]
+            if not moved[-1].endswith("\n"):
+                moved[-1] += self.newline
+            lines += moved
+        if self.lines and not self.lines[-1].endswith("\n"):
+            lines[-1] = lines[-1].removesuffix("\n").removesuffix("\r")
+        return MarkdownText(self.bom, lines, self.newline, []).to_bytes()
+
     def without_items(self, items: Iterable[MarkdownItem]) -> bytes:
         """The file without these bullets. A file without a final newline stays without one."""
         gone = {at for item in items for at in range(item.start, item.end)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -18,9 +18,11 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
+from tacitd.contract import Row
 from tacitd.files.change_view import summarise_transaction
 from tacitd.files.log import BLANK
 from tacitd.files.purge import blank_value
+from tacitd.files.row_history import summarise_row
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
 from tacitd.model.budget import EndedCall
@@ -159,6 +161,17 @@ class Activities:
                 if found is not None:
                     found.is_gone = is_gone
 
+    def follow_change(self, change: Mapping[str, Any]) -> None:
+        """A plugin changed files: add that, and follow what was removed and put. `change`: as `row_history` describes it."""
+        root = str(change["root"])
+        with self._lock:
+            for name, is_gone in (("removed", True), ("added", False)):
+                for line in change["lines"]:
+                    found = self._learned.get((root, line[name]))
+                    if found is not None:
+                        found.is_gone = is_gone
+        self.add("changed", *describe_row(change))
+
     def follow_decision(self, handler: str, item: str, *, is_gone: bool) -> None:
         """A person forgot this item of a plugin, or restored it (`is_gone` is False)."""
         with self._lock:
@@ -247,6 +260,21 @@ def describe_call(call: EndedCall) -> tuple[str, str, str]:
 def describe_change(done: Transaction) -> tuple[str, str, str]:
     """Given a transaction that changed files, return what it changed, the project's name, and its id."""
     return summarise_transaction(done), done.root.name, f"tacitd show {done.id}"
+
+
+def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Activity]:
+    """What plugins made at `since` (seconds since 1970, UTC) or later, the oldest first."""
+    for at, plugin, did, text, place, about, item, root in rows(
+        "SELECT a.at, a.plugin, a.did, a.text, a.place, a.about, a.item, r.root FROM activity a "
+        "LEFT JOIN project r ON r.number = a.project WHERE a.at >= ? ORDER BY a.number",
+        since,
+    ):
+        yield Activity(at, did, text, place, about, plugin, item, root or "")
+
+
+def describe_row(change: Mapping[str, Any]) -> tuple[str, str, str]:
+    """The same of a change in the store, as `row_history` describes it."""
+    return summarise_row(change), PurePath(change["root"]).name, f"tacitd show {change['id']}"
 
 
 def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:

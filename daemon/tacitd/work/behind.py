@@ -51,15 +51,16 @@ class BehindReader:
 
     def read(self) -> None:
         """Go on with rows that are due, one bounded part for each. Raises UnwritableError, StoreLostError."""
+        names = [name for name, one in self._observers.items() if one.observe is not None]
+        marks = ", ".join("?" * len(names))
         for plugin, path, start, upto in self._store.rows(
             "SELECT b.plugin, b.transcript, b.offset, t.offset FROM behind b "
-            "JOIN transcript t ON t.path = b.transcript WHERE b.due <= ? ORDER BY b.due LIMIT ?",
+            f"JOIN transcript t ON t.path = b.transcript WHERE b.due <= ? AND b.plugin IN ({marks}) ORDER BY b.due LIMIT ?",
             self._clock.now(),
+            *names,
             AT_ONCE,
         ):
-            observer = self._observers.get(plugin)
-            if observer is not None and observer.observe is not None:
-                self._give_part(observer, Path(path), start, upto)
+            self._give_part(self._observers[plugin], Path(path), start, upto)
 
     def _give_part(self, observer: Observer, path: Path, start: int, upto: int) -> None:
         end, records = start, list[Record]()

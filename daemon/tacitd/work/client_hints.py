@@ -11,6 +11,7 @@ from tacitd.sources.base import SessionHint, Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
 from tacitd.store import Store
+from tacitd.work.gathering import queue_session_task
 from tacitd.work.task_rows import NewTask, insert_task
 
 
@@ -23,13 +24,16 @@ class ClientHints:
         follower: Follower,
         sessions: Sessions,
         source: Source,
-        wants_compactions: Sequence[str],
+        compaction_jobs: Sequence[str],
+        wants_compactions: Sequence[str] = (),
     ) -> None:
-        """`wants_compactions`: the plugins with a job before a compaction."""
+        """`compaction_jobs`: the handlers of the first contract with a job before a compaction. `wants_compactions`: the plugins that
+        want a task of that kind."""
         self._store = store
         self._follower = follower
         self._sessions = sessions
         self._source = source
+        self._compaction_jobs = compaction_jobs
         self._wants_compactions = wants_compactions
         self.compacting: dict[Path, str] = {}
         """The sessions that a client is about to compact, by transcript."""
@@ -60,7 +64,8 @@ class ClientHints:
                     "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?",
                     session,
                 ):
-                    for plugin in self._wants_compactions:
+                    queue_session_task(tx, self._wants_compactions, "compaction", session, project, root, now)
+                    for plugin in self._compaction_jobs:
                         key, data = f"{COMPACTION} {root} {session}", {"job": COMPACTION}
                         insert_task(tx, NewTask(plugin, root, "job", key, project, session, data), now)
 

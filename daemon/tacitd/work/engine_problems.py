@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tacitd.errors import TacitdError
 from tacitd.handler import Degradation
 
 if TYPE_CHECKING:
@@ -34,3 +35,10 @@ def list_problems(engine: Engine, stuck: Sequence[str]) -> list[Degradation]:
         what = f"the file system of {', '.join(stuck[:3])} does not answer; what was typed there waits"
         found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
     return found
+
+
+def find_fault(error: BaseException) -> tuple[str, str]:
+    """What a person is told about an error of the loop: what happened, and the hint."""
+    if isinstance(error, TacitdError):
+        return error.what, error.hint
+    return f"a pass of the loop failed: {type(error).__name__}: {error}", "see the log"

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 
 from loguru import logger
 
 from tacitd.config.settings import Config
+from tacitd.contract import Row
 from tacitd.errors import TacitdError, describe_failure
 from tacitd.events import Event
 from tacitd.handler import BaseHandler, Degradation, Done, Outcome, Plugin, Tools
 from tacitd.state.layout import StateLayout
+from tacitd.work.activities import Activity, describe_commit, read_activities
+from tacitd.work.commit_rows import list_commits_since
 from tacitd.work.growth_queue import Services
 from tacitd.work.handler_adapter import AdaptedHandler
+from tacitd.work.reader import Observer
+from tacitd.work.task_runner import Runnable
 
 
 class _NoHandler(BaseHandler):
@@ -42,6 +47,39 @@ def adapt_handlers(
             handler = _NoHandler()
         made.append(AdaptedHandler(one, handler, services, gather))
     return made
+
+
+def make_observer(one: AdaptedHandler) -> Observer:
+    """What the reader needs of a handler."""
+    reads = one.plugin.reads_records
+    return Observer(one.name, one.observe if reads else None, reads, True, True, one.plugin.uses_model)
+
+
+def make_runnable(one: AdaptedHandler) -> Runnable:
+    """What the workers need of a handler."""
+    return Runnable(one.run, lambda task: None, has_one_lane=one.has_one_lane, committed=one.committed)
+
+
+def open_handlers(
+    handlers: MutableMapping[str, AdaptedHandler],
+    runnables: MutableMapping[str, Runnable],
+    rows: Callable[..., list[Row]],
+    since: float,
+    degraded: dict[str, Degradation],
+) -> list[Activity]:
+    """Open the handlers; one that fails runs no longer. Returns what they and the plugins did at `since` (seconds since
+    1970, UTC) or later."""
+    earlier = list[Activity]()
+    for name, one in list(handlers.items()):
+        try:
+            one.open()
+        except Exception as error:  # noqa: BLE001  a third-party handler may raise anything
+            degraded[f"handler.broken:{name}"] = describe_broken(name, error)
+            del handlers[name], runnables[name]
+            continue
+        for commit in list_commits_since(rows, name, since):
+            earlier.extend(describe_commit(one.plugin, commit))
+    return [*earlier, *read_activities(rows, since)]
 
 
 def describe_broken(name: str, error: Exception) -> Degradation:

@@ -32,8 +32,10 @@ class Scanner(Struct, frozen=True):
     source: Source
     find_project: Callable[[str], Project | NoProject]
     clock: Clock
+    plugins: Sequence[str]
+    """The names of those that ask the model."""
     handlers: Sequence[AdaptedHandler]
-    """Those that ask the model."""
+    """Those of them that are of the first contract."""
 
     def scan(self, path: Path, since: float, roots: Collection[str]) -> int:
         """Take the prompts of a transcript that are not older than `since` (seconds since 1970, UTC) and belong to these roots (none:
@@ -55,8 +57,8 @@ class Scanner(Struct, frozen=True):
                 text, _ = redact_secrets(prompt.text)
                 context, _ = redact_secrets(prompt.context)
                 number = store_project(tx, place, self.clock.now())
-                for one in self.handlers:
-                    if self._take(tx, path, prompt, text, context, number, one.name):
+                for name in self.plugins:
+                    if self._take(tx, path, prompt, text, context, number, name):
                         taken += 1
                         sessions.add((prompt.session, prompt.cwd))
             if taken:

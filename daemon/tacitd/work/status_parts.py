@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from tacitd.clock import Clock
 from tacitd.handler import Degradation, load_hook
 from tacitd.work.handler_adapter import AdaptedHandler
+from tacitd.work.running_plugin import RunningPlugin
 
 PATIENCE = 0.7
 """Seconds for which a caller waits."""
@@ -34,7 +35,13 @@ class StatusPart(Struct, frozen=True):
 class StatusParts:
     """The parts of all handlers. Thread-safe."""
 
-    def __init__(self, handlers: Mapping[str, AdaptedHandler], clock: Clock, *, threads: bool = True) -> None:
+    def __init__(
+        self,
+        handlers: Mapping[str, AdaptedHandler | RunningPlugin],
+        clock: Clock,
+        *,
+        threads: bool = True,
+    ) -> None:
         """`threads=False`: handlers are asked in the caller's thread, for tests without threads."""
         self._handlers = handlers
         self._clock = clock
@@ -79,11 +86,16 @@ class StatusParts:
         fault = Degradation("handler.status", what, hint)
         return StatusPart(part.part, part.as_of, fault)
 
-    def _ask_one(self, name: str, one: AdaptedHandler) -> None:
+    def _ask_one(self, name: str, one: AdaptedHandler | RunningPlugin) -> None:
         at, fault, part = self._clock.now(), None, dict[str, Any]()
         try:
-            part = make_json(dict(one.handler.status()))
-            if one.plugin.status_lines:
+            if isinstance(one, RunningPlugin):
+                part = make_json(dict(one.report_status()))
+                if "lines" in part:
+                    part["says"] = [str(line) for line in part.pop("lines")]
+            else:
+                part = make_json(dict(one.handler.status()))
+            if isinstance(one, AdaptedHandler) and one.plugin.status_lines:
                 part["says"] = [str(line) for line in load_hook(one.plugin.status_lines)(part)]
         except BaseException as error:  # noqa: BLE001  a third-party handler may raise anything, also SystemExit
             part = {}

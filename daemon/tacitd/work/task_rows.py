@@ -1,6 +1,6 @@
 """Rows of `task`: work that waits, which of it is ready, and what its outcome changes.
 
-A task runs when it is due, when no other of its plugin runs in its lane, and, for a session's end, when none of the
+A task runs when it is due, when no other of its plugin runs in its lane, and, for a session's end or compaction, when none of the
 session's prompts waits for the plugin. Live work goes before that of `scan`.
 """
 
@@ -34,13 +34,24 @@ WHERE k.due <= ?
 """The first task of each kind in each lane. It takes as long as there are lanes, however many tasks wait."""
 _REST = """
 SELECT number, plugin, lane, session, project, kind, priority, due FROM task k
-WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind = 'session-ended' AND (EXISTS(
+WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind IN ('session-ended', 'compaction') AND (EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
   WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session)
   OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
 ORDER BY due, number
 """
-_RANKS = {"session-started": 0, "committed": 1, "prompts": 2, "grew": 2}
+ASKED = ("decision", "command", "undo", "purge")
+"""Kinds of tasks that a person waits for: a pause does not hold them."""
+_RANKS = {
+    "decision": -1,
+    "command": -1,
+    "undo": -1,
+    "purge": -1,
+    "session-started": 0,
+    "committed": 1,
+    "prompts": 2,
+    "grew": 2,
+}
 """In a lane, what a person typed goes before what is made of it, such as a synthesis."""
 _LAST = 3
 _DATA = msgspec.json.Decoder(dict[str, Any])

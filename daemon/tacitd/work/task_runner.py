@@ -188,6 +188,8 @@ class TaskRunner:
         self._stopping.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
         _, late = wait(self._futures, grace)
+        if late:
+            logger.warning("stopped while tasks still ran")
         for place, one in list(self._kept.items()):
             if place not in self.running:
                 with suppress(TacitdError):
@@ -276,7 +278,7 @@ class TaskRunner:
 
     def _commit(self, kept: _Kept) -> None:
         name, task, outcome = kept.name, kept.task, kept.outcome
-        files = self._files if isinstance(outcome, Done) and outcome.files else None
+        files = self._files if isinstance(outcome, Done) and _has_files(outcome) else None
         if files is not None and isinstance(outcome, Done):
             files.read(name, task, outcome)
         with self._store.write() as tx:
@@ -292,7 +294,7 @@ class TaskRunner:
         """What follows a commit."""
         if not isinstance(kept.outcome, Done):
             return
-        if self._files is not None and kept.outcome.files:
+        if self._files is not None and _has_files(kept.outcome):
             try:
                 self._files.swap(kept.name, kept.task)
             except (UnwritableError, StoreLostError) as error:
@@ -329,6 +331,10 @@ class _Place(NamedTuple):
 
     plugin: str
     lane: str
+
+
+def _has_files(done: Done) -> bool:
+    return bool(done.files or done.lines)
 
 
 class InlineExecutor(Executor):

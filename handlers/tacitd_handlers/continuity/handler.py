@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tacitd.clock import doubt_clock
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.events import Due, Event, NoProject, Project, Record, SessionEnded, ToolAnswer, TranscriptGrew
 from tacitd.files.replaced import UNGUARDED
@@ -233,7 +234,7 @@ class ContinuityHandler(BaseHandler):
     def _prune(self, tools: Tools) -> None:
         found, limit = self._store.list_sessions(patient=False), tools.clock.now() + decay.DAY
         times = [one.last_active for one in found if not one.fault and one.last_active <= limit]
-        doubt = decay.doubt_clock(tools.clock.now(), max(times, default=None))
+        doubt = doubt_clock(tools.clock.now(), max(times, default=None))
         if doubt:
             tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
             return

@@ -1,6 +1,6 @@
-"""`tacitd profile …`: show and change the profile, with or without a daemon. Values set here are the person's own.
+"""`tacitd profile …`: show and change the profile. Values set here are the person's own.
 
-This module parses arguments and prints. What a change does belongs to `profile_changes`, how it is written to `store`.
+This module parses arguments and prints. A command that changes is a task: what it does belongs to `handler` and `changes`.
 """
 
 from __future__ import annotations
@@ -9,49 +9,91 @@ import json
 import os
 import sys
 from typing import Any
+from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output
+from tacitd.cli.common import (
+    connect_or_run,
+    echo_json,
+    echo_json_line,
+    echo_message,
+    escape_output,
+    get_paths,
+)
 from tacitd.cli.program import OrderedGroup
-from tacitd.clock import local_minutes, parse_utc, utc_millis
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.clock import SystemClock, local_minutes, parse_utc, utc_millis
+from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
 from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import dot_paths as dots
+from tacitd_handlers.profile import make_plugin, render
 from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile import render
-from tacitd_handlers.profile.agent_values import store_agent_value
+from tacitd_handlers.profile.changes import plan_decay
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_changes import ProfilePlan
-from tacitd_handlers.profile.store import ProfileStore
+from tacitd_handlers.profile.profile_files import CHANGELOG, ProfileState, find_clock_doubt, read_state
+from tacitd_handlers.shared.user_memory import memory_dir
 
 
 @click.group(
     cls=OrderedGroup,
-    epilog="\b\nExample: tacitd profile show\nExample: tacitd profile set tools.editor neovim",
+    invoke_without_command=True,
+    epilog="\b\nExample: tacitd profile\nExample: tacitd profile set tools.editor neovim",
 )
-def profile() -> None:
-    """Show and change what tacitd knows about you: profile.json, its confidences and its changelog.
+@click.pass_context
+def profile(context: click.Context) -> None:
+    """Show and change what tacitd knows about you: profile.json, its confidences and its changelog. Alone, it shows the profile.
 
     A value that you set here, or write into the file by hand, is yours: no learned value replaces it, and it does not
     decay. One that an agent sets in a session counts as learned, and may wait in `tacitd review`. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
     """
+    if context.invoked_subcommand is None:
+        context.invoke(show)
 
 
-def open_store() -> ProfileStore:
-    """Return the store of this process's environment. A person runs the command, so an old profile is no wrong clock."""
-    made = ProfileStore.from_environ(os.environ)
-    made.by_person = True
+def _read_state() -> tuple[ProfileState, str]:
+    """The profile, and why nothing fades now."""
+    now = SystemClock().now()
+    with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        found = read_state(rows or _no_rows, now=now)
+        return found, find_clock_doubt(rows or _no_rows, found, now, by_person=True)
+
+
+def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    return [(None,)] if "max(" in sql else []
+
+
+def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
+    """Have the profile changed; return what was done."""
+    if value is not None and has_secret(f"{path}: {json.dumps(value, ensure_ascii=False)}"):
+        raise TacitdError("the value has what looks like a secret", "leave it out")
+    data = {"do": do, "path": path, "value": value}
+    if is_agent(os.environ):
+        data |= {"agent": do in ("set", "add"), "session": os.environ.get("CLAUDE_CODE_SESSION_ID", "")}
+    with connect_or_run() as call:
+        made: list[dict[str, Any]] = call("task", plugin="profile", key=str(uuid4()), data=data)["made"]
     return made
+
+
+def _report(path: str, made: list[dict[str, Any]], **texts: str) -> None:
+    """Say what was done. `texts`: by what was done; `unchanged` is always known."""
+    did, about = made[0]["did"], made[0]["about"]
+    known = {
+        "waits": f"{path} is not set: it waits for the person, because {about}",
+        "kept": f"{path} is not set: the person set it themselves",
+        "unchanged": f"{path} is unchanged",
+    } | texts
+    echo_message(known.get(did, f"{path} is set"))
 
 
 @profile.command(epilog="\b\nExample: tacitd profile show --json | jq -r '.work.languages[]'")
 @click.option("--json", "as_json", is_flag=True, help="Print profile.json as it is.")
 def show(as_json: bool) -> None:
     """Show the profile."""
-    found = open_store().read_profile()
+    found = _read_profile()
     if as_json:
         echo_json(found)
         return
@@ -62,21 +104,18 @@ def show(as_json: bool) -> None:
         echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
 
+def _read_profile() -> dict[str, Any]:
+    return read_state(_no_rows, now=SystemClock().now()).profile
+
+
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
 @click.argument("path")
 @click.argument("value")
 def set_(path: str, value: str) -> None:
     """Set a value. A list is A,B or a JSON array and replaces the current one. Below custom, VALUE is any JSON."""
-    given = _value(path, value)
-    if is_agent(os.environ):
-        is_list = isinstance(given, list) and all(isinstance(one, str) for one in given)
-        _set_for_agent(path, given if is_list else value)
-        return
-    try:
-        plan = open_store().set_value(path, given)
-    except ValueError as error:  # the path leads below a leaf
-        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
-    _report_change(plan, f"{path} is set", f"{path} is unchanged")
+    made = _change("set", path, _value(path, value))
+    agent = is_agent(os.environ)
+    _report(path, made, set=f"{path} is set; it fades unless it is said again" if agent else f"{path} is set")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile add interests 'type systems'")
@@ -89,19 +128,16 @@ def add(path: str, element: str) -> None:
         raise UsageError(f"{path} is not a list of the profile", f"one of {', '.join(lists)}, or {CUSTOM}.…")
     if not element.strip() or not all(path.split(".")):
         raise UsageError("there is nothing to add", "tacitd profile add interests ELEMENT")
-    if is_agent(os.environ):
-        _set_for_agent(path, [element.strip()])
-        return
-    at = open_store()
-    have = dots.get_value(at.read_profile(), path)
-    there = map(dots.fold_spelling, map(str, have if isinstance(have, list) else ()))
-    try:
-        plan = at.add_element(path, element.strip())
-    except ValueError as error:
-        raise UsageError(f"nothing can be added to {path}: {error}", "tacitd profile show --json") from None
-    added, yours = f"added to {path}: {element.strip()}", f"{path}: {element.strip()} is yours now"
-    is_there = dots.fold_spelling(element) in there
-    _report_change(plan, yours if is_there else added, f"{path} has {element.strip()} already")
+    text = element.strip()
+    made = _change("add", path, [text] if is_agent(os.environ) else text)
+    _report(
+        path,
+        made,
+        set=f"{path} is set; it fades unless it is said again",
+        added=f"added to {path}: {text}",
+        yours=f"{path}: {text} is yours now",
+        unchanged=f"{path} has {text} already",
+    )
 
 
 @profile.command(epilog="\b\nExample: tacitd profile remove work.languages Java")
@@ -109,16 +145,14 @@ def add(path: str, element: str) -> None:
 @click.argument("element", required=False)
 def remove(path: str, element: str | None) -> None:
     """Remove a value, everything below a path, or one element of a list."""
-    at = open_store()
-    have = dots.get_value(at.read_profile(), path)
+    have = dots.get_value(_read_profile(), path)
     if have is None or path in ("userId", "schemaVersion", "lastUpdated"):
         raise UsageError(f"there is no {path} to remove", "tacitd profile show --json")
     if element is not None and not isinstance(have, list):
         raise UsageError(f"{path} is not a list", f"tacitd profile remove {path}")
-    made = at.remove_value(path, element)
-    _report_change(
-        made, f"removed from {path}: {element}" if element else f"removed: {path}", f"{path} has no {element}"
-    )
+    made = _change("remove", path, element)
+    said = f"removed from {path}: {element}" if element else f"removed: {path}"
+    _report(path, made, removed=said, unchanged=f"{path} has no {element}")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile clear --yes")
@@ -127,7 +161,8 @@ def clear(yes: bool) -> None:
     """Remove every value. The changelog stays."""
     if not yes:
         click.confirm("Remove everything that tacitd knows about you?", abort=True, err=True)
-    _report_change(open_store().clear_profile(), "the profile is empty now", "the profile was empty already")
+    made = _change("clear")
+    _report("", made, cleared="the profile is empty now", unchanged="the profile was empty already")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile meta --json")
@@ -140,7 +175,7 @@ def clear(yes: bool) -> None:
 def meta(as_json: bool) -> None:
     """Show the confidence of each learned path, the days until it is removed unless it is said again, and what is yours:
     such values stay."""
-    rows = list_confidences(open_store())
+    rows = list_confidences(_read_state()[0], SystemClock().now())
     if as_json:
         echo_json(rows)
         return
@@ -155,14 +190,16 @@ def meta(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print what would be removed.")
 def decay(dry_run: bool) -> None:
     """Apply decay now: remove paths whose confidence fell under 0.1. The daemon does this every day."""
-    at = open_store()
-    doubt = at.find_clock_doubt()
+    state, doubt = _read_state()
     if doubt:
         raise FileRefusedError(f"nothing decays: {doubt}", "set the clock")
-    made = at.preview_decay() if dry_run else at.apply_decay(forced=True)
-    for path in made.removed:
+    if dry_run:
+        removed = list(plan_decay(state, SystemClock().now()).removed)
+    else:
+        removed = [one["text"] for one in _change("decay") if one["did"] == "faded"]
+    for path in removed:
         click.echo(escape_output(path))
-    echo_message("nothing to remove" if not made.removed else "would be removed" if dry_run else "removed")
+    echo_message("nothing to remove" if not removed else "would be removed" if dry_run else "removed")
 
 
 @profile.command(epilog="\b\nExample: tacitd profile changelog -n 5")
@@ -177,7 +214,7 @@ def decay(dry_run: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line.")
 def changelog(count: int, as_json: bool) -> None:
     """Show what changed, when and through what; the newest entry last."""
-    entries = changelogs.read_entries(open_store().log.path, count)
+    entries = changelogs.read_entries(memory_dir(os.environ) / CHANGELOG, count)
     if as_json:
         for entry in entries:
             echo_json_line(entry)
@@ -188,26 +225,26 @@ def changelog(count: int, as_json: bool) -> None:
         echo_message("the profile was not changed in the last 90 days")
 
 
-def list_confidences(at: ProfileStore) -> list[dict[str, Any]]:
+def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
     """Return a row for each leaf of the profile, and for each element with an entry of its own.
 
     `own`: the value is the person's; `ownElements`: the person's elements of a learned list. `confidence` is
     as of now, `days` the time until the path is removed, `lastSeen` ISO 8601 UTC with milliseconds; these and `seenCount` are None for a path without an entry.
     """
-    found, owned, now = metas.read_confidences(at.read_metadata()), at.find_ownership(), at.clock.now()
-    profile = at.read_profile()
-    leaves = dots.list_leaves(profile)
-    elements = [path for path in found if path not in leaves and dots.find_target(profile, path) is not None]
+    found = metas.read_confidences(state.meta)
+    leaves = dots.list_leaves(state.profile)
+    elements = [path for path in found if path not in leaves and dots.find_target(state.profile, path)]
     rows: list[dict[str, Any]] = []
     for path in [*leaves, *elements]:
-        one = found.get(path) if path not in owned.paths else None
-        mine = [*owned.elements.get(path, ())]
-        if one is None and path not in owned.paths and not mine:
+        own = state.is_own(path)
+        one = None if own else found.get(path)
+        mine = state.list_own(path)
+        if one is None and not own and not mine:
             continue  # a list of which each element has an entry of its own
         rows.append(
             {
                 "path": path,
-                "own": path in owned.paths,
+                "own": own,
                 "ownElements": mine,
                 "confidence": one.confidence_at(now) if one else None,
                 "days": one.days_left(now) if one else None,
@@ -271,19 +308,3 @@ def _list(path: str, given: str) -> list[str]:
     if not isinstance(found, list) or not found or not all(isinstance(one, str) and one for one in found):
         raise UsageError(f"{path} is a list of texts", 'A,B or ["A", "B"]')
     return found
-
-
-def _set_for_agent(path: str, value: str | list[str]) -> None:
-    """Set a value for an agent: it is learned, and may wait for the person."""
-    at = open_store()
-    done = store_agent_value(at, path, value, os.environ.get("CLAUDE_CODE_SESSION_ID", ""))
-    if isinstance(done, str):
-        echo_message(f"{path} is not set: it waits for the person, because {done}")
-    elif done.entry is None and path in at.find_ownership().paths:
-        echo_message(f"{path} is not set: the person set it themselves")
-    else:
-        _report_change(done, f"{path} is set; it fades unless it is said again", f"{path} is unchanged")
-
-
-def _report_change(plan: ProfilePlan, done: str, already: str) -> None:
-    echo_message(done if plan.entry is not None else already)

@@ -1,203 +1,215 @@
-"""The profile's handler: stores findings of the learning's model call, applies decay, publishes `.processed_turns`.
+"""The profile's tasks: findings of learning's call, a person's commands and edits, decay, the changelog's limits, and
+`.processed_turns`.
 
-It never calls the model itself. Without the learning plugin there are no findings, and the profile only decays. How a
-finding changes the profile belongs to `profile_changes`; how it is written belongs to `store`.
+It never calls the model itself. Without the learning plugin there are no findings, and the profile only fades. What a change does
+belongs to `changes`; the engine writes it.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
-from loguru import logger
+from tacitd.contract import Cause, Done, Edits, Later, Outcome, Task, Tools, Tx, nothing
+from tacitd.errors import FileBusyError, FileRefusedError, UsageError
+from tacitd.handler import Degradation, Notice
+from tacitd.text.hashes import sha256
+from tacitd.text.sanitize import sanitize_line
+from tacitd_handlers.profile import changelog, profile_confidence, turn_counts
+from tacitd_handlers.profile.changes import (
+    ProfilePlan,
+    make_changes,
+    plan_additions,
+    plan_clearing,
+    plan_decay,
+    plan_learning,
+    plan_removal,
+    plan_tidying,
+    plan_update,
+)
+from tacitd_handlers.profile.fields import CUSTOM, FIELDS
+from tacitd_handlers.profile.profile_files import (
+    AGENT,
+    CHANGELOG,
+    FINDING,
+    PROFILE,
+    ProfileState,
+    choose_time,
+    find_clock_doubt,
+    read_state,
+    require_settled,
+)
+from tacitd_handlers.profile.profile_finding import Finding, parse_finding
+from tacitd_handlers.shared.agent_checks import find_agent_fault
+from tacitd_handlers.shared.user_memory import memory_dir
 
-from tacitd.clock import utc_seconds
-from tacitd.errors import FileBusyError, FileRefusedError, LogDamagedError, TacitdError
-from tacitd.events import Due, Event, Message, SessionEnded, TranscriptGrew
-from tacitd.files.log import Log
-from tacitd.files.replaced import UNGUARDED
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Later, Outcome, Tools
-from tacitd.work.commit_rows import SNAPSHOT
-from tacitd_handlers.profile import changelog
-from tacitd_handlers.profile import profile_confidence as metas
-from tacitd_handlers.profile.parse import parse_finding
-from tacitd_handlers.profile.processed_turns import TurnPublisher
-from tacitd_handlers.profile.profile_notices import describe_commit
-from tacitd_handlers.profile.store import ProfileStore
-from tacitd_handlers.shared import decay
-
-FADE, PRUNE, TURNS = "fade", "changelog", "turns"
-"""Its jobs. Decay is checked every hour and written every day, which is enough: it depends on the time passed (P-16)."""
 BROKEN, CLOCK = "profile.broken", "profile.clock"
 
 
-class ProfileHandler(BaseHandler):
-    """The handler of seed 001's profile."""
-
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
-        self._env = os.environ if env is None else env
-        self._store: ProfileStore
-        self._turns: TurnPublisher
-        self._newest: float | None = None
-        self._counts: Counter[str] = Counter()
-        self._clock_doubt = ""
-
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Count earlier findings, and finish a change that a crash interrupted."""
-        self._store = ProfileStore.from_environ(self._env, tools.clock, tools.home, tools.guards or UNGUARDED)
-        self._turns = TurnPublisher(self._store.directory, tools.list_sessions, tools.home / "turns.json")
-        for commit in commits:
-            self._count(commit)
-        self._turns.resume_positions(tools.list_positions())  # known when the log was read to its end
-        with suppress(FileBusyError):  # an editor has the file open: the next change settles it
-            self._guarded(self._store.finish_pending, tools)
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Handle one event. Raises OSError or FileBusyError; the engine then offers the event again."""
-        match event:
-            case Message():
-                return self._learn_findings(event, tools)
-            case TranscriptGrew():
-                self._read(event, tools)
-            case SessionEnded():
-                self._turns.publish_counts()
-            case Due(job="fade"):
-                return self._guarded(lambda: self._fade(tools), tools)
-            case Due(job="changelog"):
-                return self._guarded(lambda: self._prune(tools), tools)
-            case Due(job="turns"):
-                self._turns.publish_counts()
-            case _:
-                pass
-        return Done()
-
-    def committed(self, commit: Commit, tools: Tools) -> None:
-        """Announce what was learned. The files were written in `handle`, so nothing is written here."""
-        self._count(commit)
-        for notice in describe_commit(commit):
-            tools.announce(notice)
-
-    def status(self) -> Mapping[str, Any]:
-        """Return `directory`, `found` (counts), `learned` (a number of paths), `own`, `next` and `suspended`.
-
-        `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the time and the days until then;
-        `suspended` says why nothing decays. An unreadable profile has `unreadable` with the reason instead of these.
-        """
-        made: dict[str, Any] = {"directory": str(self._store.directory), "found": dict(self._counts)}
-        try:
-            confidences = metas.read_confidences(self._store.read_metadata())
-            owned = self._store.find_ownership()
-        except (OSError, TacitdError) as error:
-            return made | {"unreadable": str(error)}
-        now, own = self._store.clock.now(), sorted({*owned.paths, *owned.elements})
-        ends = sorted(
-            (one.days_left(now), one.path) for one in confidences.values() if one.path not in owned.paths
-        )
-        following = None
-        if ends:
-            days, path = ends[0]
-            following = {"path": path, "days": round(days, 2), "at": _format_end(now + days * decay.DAY)}
-        return made | {
-            "learned": len(ends),
-            "own": own,
-            "next": following,
-            "suspended": self._clock_doubt,
-        }
-
-    # findings
-
-    def _learn_findings(self, event: Message, tools: Tools) -> Outcome:
-        what = parse_finding(event.data)
-        if not what:
-            return Done(data={"kind": "nothing"})
-        self._store.newest_vouched = self._newest
-        made: dict[str, Any] = {}
-
-        def learn() -> None:
-            plan = self._store.learn_finding(what, event.session, event.id)
-            if plan is None:
-                made.update(kind="again")
-            else:
-                made.update(kind="learned", changed=bool(plan.ops))
-                made["paths"] = list(dict.fromkeys(str(op["path"]) for op in plan.ops))
-
-        outcome = self._guarded(learn, tools)
-        return Done(data=made) if isinstance(outcome, Done) else outcome
-
-    def take_snapshot(self) -> Mapping[str, Any]:
-        """The counts."""
-        return {"counts": dict(self._counts)}
-
-    def _count(self, commit: Commit) -> None:
-        if commit.event == SNAPSHOT:
-            self._counts = Counter(commit.data["counts"])
-        if commit.data.get("kind") in ("nothing", "learned"):
-            self._counts[str(commit.data["kind"])] += 1
-
-    # positions in transcripts
-
-    def _read(self, event: TranscriptGrew, tools: Tools) -> None:
-        limit = tools.clock.now() + decay.DAY  # a record from the future does not confirm the clock
-        times = [one.time for one in event.records if one.time is not None and one.time <= limit]
-        self._newest = max([*times, *([self._newest] if self._newest is not None else [])], default=None)
-        self._turns.note_read(event.session, event.transcript, event.end)
-        if (
-            self._clock_doubt
-            and self._newest is not None
-            and not decay.doubt_clock(tools.clock.now(), self._newest)
-        ):
-            self._clock_doubt = ""
-            # A fresh record confirms the clock: files that were not touched for long do not count.
-            tools.post(Due(FADE))
-
-    # jobs
-
-    def _fade(self, tools: Tools) -> None:
-        self._store.newest_vouched = self._newest
-        self._store.finish_pending()
-        if not self._store.directory.is_dir():
-            return
-        self._clock_doubt = self._store.find_clock_doubt()
-        if self._clock_doubt:
-            hint = "set the clock; until then nothing decays or is pruned"
-            tools.degrade(Degradation(CLOCK, self._clock_doubt, hint))
-            return
-        tools.clear(CLOCK)
-        plan = self._store.apply_decay()
-        if plan.removed:
-            logger.info("decay removed {} paths of the profile", len(plan.removed))
-
-    def _prune(self, tools: Tools) -> None:
-        self._turns.publish_counts(tidy=True)
-        self._store.newest_vouched = self._newest
-        if not self._store.log.size or self._store.find_clock_doubt():
-            return
-        quarantine = Log(self._store.directory / changelog.QUARANTINE)
-        try:
-            changelog.prune_changelog(self._store.log, tools.clock.now(), quarantine)
-        finally:
-            quarantine.close()
-
-    def _guarded(self, work: Any, tools: Tools) -> Done | Later:
-        """Trigger: a file cannot be parsed or written. Why: a person may be editing it. Outcome: a degradation, and the
-        event waits and is tried again; nothing is overwritten, and no finding is lost. Raises FileBusyError."""
-        try:
-            work()
-        except FileBusyError:
-            raise
-        except (FileRefusedError, LogDamagedError) as error:
-            tools.degrade(Degradation(BROKEN, error.what, error.hint))
-            return Later(error.what, error.hint)
-        tools.clear(BROKEN)
-        return Done()
-
-
-def _format_end(at: float) -> str | None:
-    """ISO 8601; None for a time that cannot be expressed: the stored times are a person's to edit."""
+def run(task: Task, tools: Tools) -> Outcome:
+    """Do a task. A file that cannot be read is a problem, and the task waits: a person may be editing it."""
+    if task.kind == "command":
+        return _do_command(task, tools)
     try:
-        return utc_seconds(at)
-    except (ValueError, OverflowError, OSError):
-        return None
+        done = _do(task, tools)
+    except FileBusyError:
+        raise
+    except FileRefusedError as error:
+        tools.degrade(Degradation(BROKEN, error.what, error.hint))
+        return Later(error.what, error.hint)
+    tools.clear(BROKEN)
+    return done
+
+
+def _do(task: Task, tools: Tools) -> Done:
+    directory = memory_dir(os.environ)
+    match task.kind, task.data.get("job", ""):
+        case "message", _:
+            return _learn(task, tools)
+        case "job", "fade":
+            return _fade(task, tools)
+        case "job", "changelog":
+            if not find_clock_doubt(tools.rows, read_settled(tools), tools.clock.now()):
+                changelog.prune_changelog(directory / CHANGELOG, tools.clock.now())
+        case "purge", _:
+            texts = [str(text) for text in task.data.get("texts", ())]
+            changed = changelog.purge_words(directory, task.key, texts)
+            return Done(notices=[Notice("purged", str(path)) for path in changed])
+        case _:
+            pass
+    turn_counts.publish_counts(tools.rows, directory)
+    return Done()
+
+
+def read_settled(tools: Tools) -> ProfileState:
+    """The profile's files. Raises OSError, NotUnderstoodError, and FileBusyError while a change of them is not written."""
+    require_settled(tools.rows, memory_dir(os.environ))
+    return read_state(tools.rows, now=tools.clock.now())
+
+
+def write_plan(
+    state: ProfileState,
+    plan: ProfilePlan,
+    cause: Cause,
+    tools: Tools,
+    notices: Sequence[Notice] = (),
+    apply: Callable[[Tx], None] = nothing,
+) -> Done:
+    """The outcome that carries a plan out."""
+    files, lines = make_changes(state, plan, cause, tools.clock.now())
+    return Done(apply, files, lines, notices=notices)
+
+
+# --- findings, decay, edits
+
+
+def _learn(task: Task, tools: Tools) -> Done:
+    """Only the path is announced: the value is private, and others may read the log."""
+    if "withdraw" in task.data:
+        state, now = read_settled(tools), tools.clock.now()
+        plan = plan_removal(state, str(task.data["withdraw"]), None, now)
+        return write_plan(state, plan, Cause(f"{task.key} {now}", "person", "deleted rule"), tools)
+    said = parse_finding(task.data)
+    if not said:
+        return Done()
+    state = read_settled(tools)
+    at = choose_time(tools.rows, state, tools.clock.now())
+    plan = plan_learning(state, said, task.session, at, FINDING)
+    notices = [Notice("learned", f"your {path}", PROFILE, item=path) for path in plan.paths]
+    return write_plan(state, plan, Cause(task.key, "prompt", session=task.session), tools, notices)
+
+
+def _fade(task: Task, tools: Tools) -> Done:
+    """Decay is checked every hour and written once a day, which is enough: it depends on the time that passed (P-16)."""
+    state, now = read_settled(tools), tools.clock.now()
+    doubt = find_clock_doubt(tools.rows, state, now)
+    if doubt:
+        tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then nothing fades or is pruned"))
+        return Done()
+    tools.clear(CLOCK)
+    plan = plan_decay(state, now)
+    if not state.meta["preferences"] or not (plan.removed or profile_confidence.is_due(state.meta, now)):
+        plan = plan_tidying(state)
+    return write_plan(state, plan, Cause(f"fade {now}", "tacitd", "decay"), tools)
+
+
+def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
+    """What a person changed in profile.json is theirs: it loses its confidence."""
+    state = read_settled(tools)
+    return write_plan(
+        state, plan_tidying(state), Cause(f"edits {tools.clock.now()}", "person", "edit"), tools
+    )
+
+
+# --- commands
+
+
+def _do_command(task: Task, tools: Tools) -> Done:
+    """Change the profile for a person or an agent; the notice says what was done. Raises UsageError, FileRefusedError, OSError."""
+    data, state, now = task.data, read_settled(tools), tools.clock.now()
+    path, value = str(data.get("path", "")), data.get("value")
+    if data.get("agent"):
+        return _set_for_agent(task, tools, state, path, value)
+    did = {"set": "set", "add": "added", "remove": "removed", "clear": "cleared", "decay": "faded"}[
+        data["do"]
+    ]
+    cause = Cause(task.key, "person", f"profile {data['do']}")
+    try:
+        match data["do"]:
+            case "set":
+                plan = plan_update(state, path, value, now)
+            case "add":
+                plan = plan_additions(state, path, [str(value)], now)
+                did = did if plan.profile != state.profile else "yours"
+            case "remove":
+                plan = plan_removal(state, path, value, now)
+            case "clear":
+                plan = plan_clearing(state, now)
+            case _:
+                plan, cause = plan_decay(state, now), Cause(task.key, "tacitd", "decay")
+    except ValueError as error:  # the path leads below a leaf
+        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
+    texts = plan.removed if data["do"] == "decay" else (path or PROFILE,)
+    changed = plan.entry is not None
+    notices = [Notice(did if changed else "unchanged", one, PROFILE) for one in texts]
+    return write_plan(state, plan, cause, tools, notices)
+
+
+def _set_for_agent(task: Task, tools: Tools, state: ProfileState, path: str, value: Any) -> Done:
+    """Merge an agent's value as a finding is merged: it fades, and never replaces the person's. What fails the checks waits for
+    them."""
+    now, session = tools.clock.now(), str(task.data.get("session", ""))
+    is_list = FIELDS.get(path) == "list" or isinstance(value, list)
+    given = [sanitize_line(str(one)) for one in (value if isinstance(value, list) else [value])]
+    fault = _find_fault(path, given)
+    if fault:
+        made = json.dumps(given if is_list else given[0], ensure_ascii=False)
+        id = sha256(f"{path}\0{made}".encode(errors="replace")).hexdigest()[:8]
+
+        def store(tx: Tx) -> None:
+            tx.execute(
+                "INSERT OR REPLACE INTO profile_waiting VALUES(?, ?, ?, ?, ?)", id, path, made, fault, now
+            )
+
+        return Done(store, notices=[Notice("waits", path, PROFILE, about=fault)])
+    said = Finding({path: given if is_list else given[0]})
+    try:
+        plan = plan_learning(state, said, session, choose_time(tools.rows, state, now), AGENT)
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
+    kept = plan.entry is None and not state.list_learned(path) and not is_list
+    notice = Notice("set" if plan.entry is not None else "kept" if kept else "unchanged", path, PROFILE)
+    return write_plan(state, plan, Cause(task.key, "agent", "mcp", session), tools, [notice])
+
+
+def _find_fault(path: str, given: Sequence[str]) -> str:
+    """Why an agent's value waits for the person; "" if it does not. An order can be in the keys of a path too: with its dots,
+    which addresses and places of files have, or with spaces for them."""
+    below = path.removeprefix(f"{CUSTOM}.")
+    named = below.replace("_", " ")
+    names = [named, below, named.replace(".", " ").replace("-", " ")]
+    texts = [*given, " ".join(given), *(f"{name}: {one}" for name in names for one in given)]
+    return next((why for one in texts if (why := find_agent_fault(one))), "")

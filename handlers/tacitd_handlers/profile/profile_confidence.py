@@ -2,7 +2,7 @@
 
 The functions take and return the document as it is on disk, so unknown keys and the order stay. Times are seconds since
 1970, UTC. They are cut to whole milliseconds, the precision of the file, so that a written confidence is exact. The
-formula of decay belongs to `rules.decay`.
+formula of decay belongs to `shared.decay`.
 """
 
 from __future__ import annotations
@@ -140,30 +140,13 @@ def remove_paths(meta: Json, paths: Collection[str]) -> Json:
     return made
 
 
-def clamp_future(meta: Json, now: float) -> Json:
-    """Return a copy in which each time that is more than 400 days after `now` is `now`.
-
-    Call it with a trusted clock only: such times were written under a wrong one. No confidence rises by it.
-    """
-    limit, stamp, made = now + decay.LATEST_AFTER, utc_millis(now), _copy_document(meta)
-    for holder, keys in [
-        (made, ("lastDecay",)),
-        *((one, ("firstSeen", "lastSeen")) for one in made["preferences"]),
-    ]:
-        for key in keys:
-            if (parse_utc(holder.get(key)) or 0.0) > limit:
-                holder[key] = stamp
-    return made
-
-
 def is_due(meta: Json, now: float) -> bool:
     """Whether decay must be written: a day has passed, or a confidence fell under 0.1 (SPEC P-14, P-16).
 
-    Times far in the future are due too: until they are corrected, what has them does not fade. Call it with a trusted
-    clock only, as `clamp_future`.
+    Call it with a trusted clock only.
     """
     decayed = last_decay(meta)
-    if decayed is None or now - decayed >= decay.DAY or clamp_future(meta, now) != meta:
+    if decayed is None or now - decayed >= decay.DAY:
         return True
     return any(decay.is_forgotten(one.confidence_at(now)) for one in read_confidences(meta).values())
 

@@ -1,20 +1,35 @@
-"""The format of `.processed_turns`: how many complete lines of each transcript the handler has read (SPEC P-27 to P-31).
+"""`.processed_turns`: how many complete lines of each session's transcript were read (SPEC P-27 to P-31).
 
-One line for each session, `id:count`. It is published from the handler's positions for other programs; tacitd makes no
-decision by it (SPEC X-05). Pure, except for `count`, which reads a transcript.
+One line for each session, `id:count`. It is published for other programs; tacitd makes no decision by it (SPEC X-05).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tacitd.errors import FileRefusedError
-from tacitd.sources.lines import open_transcript
+from tacitd.contract import Row
+from tacitd.files.replaced import edit_file
 
 NAME = ".processed_turns"
-_CHUNK = 1 << 20
+
+
+def publish_counts(rows: Callable[..., list[Row]], directory: Path) -> None:
+    """Write the counts. The order of the file stays, new sessions come last, and those without a transcript go (P-31). Raises
+    OSError, FileRefusedError."""
+    found = rows(
+        "SELECT s.id, t.path, t.lines FROM session s JOIN transcript t ON t.path = s.transcript "
+        "WHERE t.lines > 0 ORDER BY s.started, s.id"
+    )
+    counts = {id: lines for id, path, lines in found if Path(path).exists()}
+
+    def change(data: bytes | None) -> bytes | None:
+        known = parse_counts((data or b"").decode("utf-8", "replace"))
+        merged = {id: counts[id] for id in [*(id for id in known if id in counts), *counts]}
+        made = format_counts(merged).encode()
+        return made if made != data and (made or data is not None) else None
+
+    edit_file(directory / NAME, change, mode=0o600)
 
 
 def parse_counts(text: str) -> dict[str, int]:
@@ -28,32 +43,5 @@ def parse_counts(text: str) -> dict[str, int]:
 
 
 def format_counts(counts: Mapping[str, int]) -> str:
-    """Return the file's text. Empty ids, and ids with a newline, are left out."""
+    """Return the file's text. Ids with a newline are left out."""
     return "".join(f"{id}:{count}\n" for id, count in counts.items() if id and "\n" not in id)
-
-
-def merge_counts(before: Mapping[str, int], read: Mapping[str, int], there: Iterable[str]) -> dict[str, int]:
-    """Return the file's next counts: the order stays, and new sessions come last.
-
-    `read` has the new counts; `there` has the sessions whose transcript exists. Others are removed (SPEC P-31).
-    """
-    known = set(there)
-    return {id: count for id, count in {**before, **read}.items() if id in known}
-
-
-def count_lines(path: Path, upto: int, start: int = 0) -> int | None:
-    """Return how many lines end between two byte offsets of a transcript; None if it is gone or shorter (P-28, P-29)."""
-    try:
-        fd = open_transcript(path)
-    except (OSError, FileRefusedError):
-        return None
-    try:
-        if os.fstat(fd).st_size < upto:
-            return None
-        found, at = 0, start
-        while at < upto and (data := os.pread(fd, min(_CHUNK, upto - at), at)):
-            found += data.count(b"\n")
-            at += len(data)
-        return found
-    finally:
-        os.close(fd)

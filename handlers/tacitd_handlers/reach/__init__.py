@@ -1,33 +1,33 @@
 """Reach: what every session loads about the person, and which learned text reaches a session in a directory.
 
-Pure rules (`rules_text`, `rules_merge`, `rules_plan`) -> `rules_file`, `reach_survey` -> `handler`, `cli`. The lines come from the plugins' hooks
-`person_rules`; no plugin is named here.
+Pure rules (`rules_text`) -> `user_rules`, `reach_survey` -> `tasks`, `cli`. The lines come from the plugins' parts `person-rules`; no plugin is
+named here.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # importing typing would slow down the fast commands
 if TYPE_CHECKING:
-    from tacitd.handler import Plugin
+    from tacitd.plugin import PluginSpec
 
 __all__ = ["make_plugin"]
 
 
-def make_plugin() -> Plugin:
+def make_plugin() -> PluginSpec:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.handler import Job, Plugin
+    from tacitd.plugin import PluginSpec, SharedFileKind, TimedJob
 
     here = "tacitd_handlers.reach"
-    return Plugin(
+    rules = f"{here}.user_rules"
+    return PluginSpec(
         "reach",
-        f"{here}.handler:ReachHandler",
-        settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
-        jobs=(Job("user-rules", 20.0, at_start=True), Job("reach-check", 3600.0, at_start=True)),
-        uses_model=False,
-        reads_records=False,
-        single_store=True,
-        footprint=f"{here}.rules_file:rules_footprint",
         order=60,
+        settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
+        schema=(f"{here}:schema.sql",),
+        run=f"{here}.tasks:run",
+        events=frozenset({"session-started", "purge"}),
+        jobs=(TimedJob("user-rules", 20.0), TimedJob("reach-check", 3600.0)),
+        files=(SharedFileKind("user rules", f"{rules}:LIST", f"{rules}:list_paths", f"{rules}:take_edits"),),
         commands={
             "reach": (
                 f"{here}.cli:reach",
@@ -35,10 +35,11 @@ def make_plugin() -> Plugin:
                 "More",
             )
         },
-        context_files=f"{here}.context_files:list_context_files",
-        purge=f"{here}.purged_rules:purge_words",
-        changes=f"{here}.rules_history:list_changes",
-        findings=f"{here}.reach_checks:find_problems",
-        banner_lines=f"{here}.render:format_banner_lines",
-        status_lines=f"{here}.render:format_status_lines",
+        status=f"{here}.tasks:report_status",
+        footprint=f"{here}.tasks:find_footprint",
+        prompt_parts={
+            "context-files": f"{here}.context_files:list_context_files",
+            "doctor": f"{here}.reach_checks:find_problems",
+            "banner": f"{here}.render:format_banner_lines",
+        },
     )

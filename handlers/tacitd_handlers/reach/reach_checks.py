@@ -14,7 +14,8 @@ from tacitd.sources.registry import make_source
 from tacitd.state.known_projects import list_known_projects
 from tacitd.state.paths import Paths
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
-from tacitd_handlers.reach.rules_file import UserRulesFile
+from tacitd_handlers.reach.rule_files import USER_RULES
+from tacitd_handlers.reach.rules_place import check_place, find_work_tree
 from tacitd_handlers.shared.reach_settings import ReachSettings
 
 RECENT = 30 * 86_400.0
@@ -49,26 +50,22 @@ def check_projects(client_home: Path, roots: Iterable[str], now: float) -> Itera
 
 
 def _check_user_rules(paths: Paths, settings: ReachSettings) -> Iterator[DoctorFinding]:
-    file = UserRulesFile(paths.config_dir, paths.state_dir / "handlers" / "reach")
+    file = paths.config_dir / USER_RULES
     if not settings.user_rules:
-        yield DoctorFinding("reach.user-rules", "ok", f"{file.path} is off (reach.user_rules)")
+        yield DoctorFinding("reach.user-rules", "ok", f"{file} is off (reach.user_rules)")
         return
-    top = file.find_work_tree()
+    top = find_work_tree(file)
     if top is not None and not settings.user_rules_in_git:
-        what = f"{file.path} is not written, because {top} is a git work tree: it could be committed"
+        what = f"{file} is not written, because {top} is a git work tree: it could be committed"
         hint = "to allow it, set reach.user_rules_in_git = true and add rules/tacitd.md to .gitignore"
         yield DoctorFinding("reach.in-git", "warning", what, hint)
         return
     try:
-        file.check_place()
+        check_place(file)
     except FileRefusedError as error:
         yield DoctorFinding("reach.blocked", "warning", error.what, error.hint)
         return
-    if file.path.exists() and file.find_git_doubt() == "tracked":
-        what = f"git tracks {file.path}, so your deletions in it are not followed"
-        yield DoctorFinding("reach.tracked", "warning", what, f"git rm --cached {file.path}")
-        return
-    yield DoctorFinding("reach.user-rules", "ok", f"{file.path} can be written")
+    yield DoctorFinding("reach.user-rules", "ok", f"{file} can be written")
 
 
 def _load_settings(paths: Paths, environ: Mapping[str, str]) -> ReachSettings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tacitd.handler import Tools
+from tacitd.contract import Tools
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.reach.rule_files import USER_RULES
 
@@ -14,7 +14,6 @@ _NOTES = {
     "missing": "; the file is missing and is made again at the next session",
     "incomplete": "; the file is incomplete and is made again at the next session",
     "merging": "; git changes files now, so deleted lines are not followed yet",
-    "tracked": "; git tracks the file, so deleted lines are not followed (`tacitd doctor`)",
     "blocked": "; the file cannot be written",
 }
 
@@ -26,14 +25,14 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
         yield "the person's rules file is off (reach.user_rules)"
     elif state == "git":
         yield f"{part['file']} is in a git work tree and is not written (`tacitd doctor`)"
-    elif part.get("lines"):
+    elif part.get("rules"):
         left = part.get("left_out", 0)
         more = f", {left} more {'does' if left == 1 else 'do'} not fit" if left else ""
-        yield f"{count_noun(part['lines'], 'line')} about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
+        yield f"{count_noun(part['rules'], 'line')} about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
 
 
 def format_banner_lines(tools: Tools) -> Iterator[str]:
     """Yield the file that is written outside the projects, and how to turn it off; nothing if it is off."""
-    if tools.client_home is not None and tools.settings["reach"].user_rules:
+    if tools.settings["reach"].user_rules:
         path = tools.client_home / USER_RULES
         yield f"what is known of you, for every session: {path} (reach.user_rules = false turns it off)"

@@ -8,7 +8,7 @@
 
     - Languages: Python, Rust
 
-What the file is, and when it is written, belongs to `rules_file`.
+What the file is, and when it is written, belongs to `user_rules`.
 """
 
 from __future__ import annotations

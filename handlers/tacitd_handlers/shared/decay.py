@@ -17,13 +17,6 @@ REINFORCE_BOOST = 0.3
 FULL = 1.0
 """The confidence after a first sighting."""
 
-EARLIEST = 1_735_689_600.0
-"""2025-01-01 UTC, when the format was made: a clock that shows an earlier time is wrong."""
-LATEST_AFTER = 400 * DAY
-"""Seconds. A clock that is further than this after the newest known time is not trusted."""
-BACK = DAY
-"""Seconds. A clock that is further than this before the newest known time is not trusted; less is a correction."""
-
 
 def anchor_time(last_seen: float, last_decay: float | None) -> float:
     """Return the time that a stored confidence is "as of"."""
@@ -55,18 +48,3 @@ def days_left(confidence: float, since: float, now: float) -> float:
     if left < MIN_CONFIDENCE:
         return 0.0
     return HALF_LIFE_DAYS * math.log2(left / MIN_CONFIDENCE) + max(0.0, since - now) / DAY
-
-
-def doubt_clock(now: float, known: float | None) -> str:
-    """Return why this clock is not trusted; "" if it is.
-
-    `known` is the newest time from another source (a transcript's record, an earlier run); None if there is none.
-    One boot in the year 2100, or in 1970, must not empty a profile.
-    """
-    if now < EARLIEST:
-        return "the clock shows a time before 2025"
-    if known is None:
-        return ""
-    if now > known + LATEST_AFTER:
-        return "the clock is more than 400 days after the newest known time"
-    return "the clock is more than a day before the newest known time" if now < known - BACK else ""

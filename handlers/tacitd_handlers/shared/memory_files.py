@@ -19,7 +19,7 @@ def profile_footprint(environ: Mapping[str, str]) -> Footprint:
     """The files that the profile handler writes."""
     place = memory_dir(environ)
     kept = [place / name for name in LEARNED]
-    return Footprint([place / TURNS, place / LOCK], kept, [place], [place])
+    return Footprint([place / TURNS], kept, [place], [place])
 
 
 def sessions_footprint(environ: Mapping[str, str]) -> Footprint:

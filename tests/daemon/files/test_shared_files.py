@@ -212,3 +212,15 @@ def test_a_crash_at_any_step_leaves_a_change_finished_or_absent(tmp_path: Path) 
         assert rows("SELECT count(*) FROM change WHERE state = 'done'") == [(2,)]
         assert rows("SELECT * FROM plan") == []
         person.store.close()
+
+
+def test_nothing_is_decided_while_a_removal_is_in_doubt(person: Person) -> None:
+    """S-28: a change right after a person removed a line waits for the second look, so that it does not write the line again."""
+    person.change({A: "Use pnpm", B: "Use ruff"})
+    person.edit(remove="Use ruff")
+    with pytest.raises(FileBusyError, match="removed a moment ago"):
+        person.change({B: "Use ruff", C: "Use uv"})
+    assert person.lines() == ["Use pnpm"]
+    assert person.look_twice().removed == {B}
+    person.change({C: "Use uv"})
+    assert person.lines() == ["Use pnpm", "Use uv"]

@@ -13,17 +13,15 @@ PROGRAM = """
 import os, sys, threading
 from tacitd_handlers.continuity import session_progress
 from tacitd_handlers.learning import state_snapshot
-from tacitd_handlers.profile import intents, own_writes, profile_schema
+from tacitd_handlers.profile import document_check
 from tacitd_handlers.tutor import session_records
 
 plan = {"v": 1, "at": 1.0, "event": "started", "plan": {"objectives": [{}]}}
 state = {"waiting": {"a": {"b": {}}}, "snapshots": {"/a": {"x": {}}}, "line_confidences": {"a": {"b": {}}}, "left_out": {"a": {"b": {}}}}
 CALLS = [
     lambda: state_snapshot.decode_state(state),
-    lambda: profile_schema.check_document({"userId": "a", "custom": {}}, profile_schema.UserProfile, "p"),
-    lambda: profile_schema.check_document({"preferences": [{"path": "a"}]}, profile_schema.ProfileMetadata, "m"),
-    lambda: intents.ProfileIntent.from_data({"at": "x", "entry": {}}),
-    lambda: own_writes.from_data({"ids": ["a"], "learned": {"a": {}}, "kept": {"a": {}}}),
+    lambda: document_check.check_document({"userId": "a", "custom": {}}, document_check.UserProfile, "p"),
+    lambda: document_check.check_document({"preferences": [{"path": "a"}]}, document_check.ProfileMetadata, "m"),
     lambda: session_progress.from_data({"turns": 1}),
     lambda: session_records.replay_session([plan]),
 ]

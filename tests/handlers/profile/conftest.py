@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from support_profile import Box, OtherBox
+from support_profile import Box
 from tacitd.files import json_document
 
 
@@ -17,10 +18,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def box(tmp_path: Path) -> Box:
-    return Box(tmp_path)
-
-
-@pytest.fixture
-def other(box: Box) -> Box:
-    return OtherBox(box.root, box.clock)
+def box(tmp_path: Path) -> Iterator[Box]:
+    with Box(tmp_path) as made:
+        yield made

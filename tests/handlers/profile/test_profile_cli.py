@@ -1,17 +1,20 @@
-"""`tacitd profile …` without a daemon."""
+"""`tacitd profile …`: arguments, output and errors."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import asdict
 
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
-from tacitd_handlers.profile.cli import profile
-from tacitd_handlers.profile.render import format_bar, format_status_lines
+from tacitd_handlers.profile import cli
+from tacitd_handlers.profile.render import format_bar
 
 Run = Callable[..., Result]
 
@@ -19,13 +22,21 @@ Run = Callable[..., Result]
 @pytest.fixture
 def run(box: Box, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run the command in the box. Errors are raised."""
-    for name, value in box.env.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("tacitd_handlers.profile.profile_reader.SystemClock", lambda: box.clock)
+
+    @contextmanager
+    def connect() -> Iterator[Callable[..., Any]]:
+        def ask(method: str, /, *, plugin: str, key: str, data: dict[str, Any]) -> Any:
+            assert (method, plugin) == ("task", "profile")
+            return {"made": [asdict(one) for one in box.bench.run_command(key, data).notices]}
+
+        yield ask
+
+    monkeypatch.setattr(cli, "connect_or_run", connect)
+    monkeypatch.setattr(cli, "SystemClock", lambda: box.clock)
 
     def call(*arguments: str) -> Result:
         result = CliRunner().invoke(
-            profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
+            cli.profile, arguments, standalone_mode=False, help_option_names=["-h", "--help"]
         )
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
@@ -140,7 +151,7 @@ def test_meta_shows_elements_with_an_entry_of_their_own(run: Run, box: Box) -> N
     found["preferences"][0]["path"] = "interests.0"
     box.put("profile-meta.json", found)
     assert [line.split()[0] for line in run("meta").stdout.splitlines()] == ["PATH", "interests.0"]
-    box.edit(interests=["chess", "tea"])
+    box.edit(lambda document: document["interests"].append("tea")).notice()
     rows = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
     assert not rows["interests"]["own"]
     assert run("meta").stdout.splitlines()[1].split(maxsplit=1) == ["interests", "yours: tea"]
@@ -148,9 +159,8 @@ def test_meta_shows_elements_with_an_entry_of_their_own(run: Run, box: Box) -> N
 
 def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     """SPEC P-17: which values are the person's."""
-    box.start()
     box.learn(tools__editor="vim", interests=("chess",))
-    box.edit(tools__editor="emacs", interests=["chess", "tea"])
+    box.edit(lambda document: document.update(tools={"editor": "emacs"}, interests=["chess", "tea"])).notice()
     box.learn(tools__editor="helix")
     box.no_longer(interests=("tea",))
     rows = {one["path"]: one for one in json.loads(run("meta", "--json").stdout)}
@@ -158,13 +168,9 @@ def test_meta_and_status_show_what_is_the_persons(run: Run, box: Box) -> None:
     assert rows["interests"]["ownElements"] == ["tea"]
     _, first, second = run("meta").stdout.splitlines()
     assert first.endswith("yours: does not decay") and second.endswith("yours: tea")
-    status = box.handler.status()
-    assert status["own"] == ["interests", "tools.editor"]
-    assert list(format_status_lines(status)) == [
+    assert box.bench.status["own"] == ["interests", "tools.editor"]
+    assert box.bench.status_lines == [
         "1 learned (next to fade: interests, in 100 days), yours: interests, tools.editor",
-    ]
-    assert list(format_status_lines({"unreadable": "profile.json is empty"})) == [
-        "! profile: profile.json is empty"
     ]
 
 
@@ -184,7 +190,7 @@ def test_decay_of_an_old_profile(run: Run, box: Box) -> None:
     time before 2025 does."""
     box.learn(tools__editor="vi")
     box.clock.advance(500 * DAY)
-    assert "400 days" in box.store.find_clock_doubt()
+    assert "400 days" in box.fade().bench.status["suspended"]
     assert run("decay").stdout == "tools.editor\n"
     box.clock.wall = 0.0
     with pytest.raises(FileRefusedError, match="2025"):

@@ -13,15 +13,8 @@ RULES = {
     "profile": (
         "fields",
         "dot_paths",
-        "profile_operations",
-        "merge",
+        "profile_finding",
         "profile_confidence",
-        "ownership",
-        "own_writes",
-        "arrivals",
-        "intents",
-        "profile_changes",
-        "parse",
         "render",
     ),
     "continuity": (

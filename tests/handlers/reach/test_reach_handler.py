@@ -10,11 +10,11 @@ import pytest
 
 from support_reach import DAY, MINUTE, ReachBox, ToyRules, format_toys
 from tacitd.files.disk import RealDisk
+from tacitd.files.row_history import list_row_changes
+from tacitd.files.shared_files import SharedFiles
 from tacitd.testing import HandlerBench
-from tacitd_handlers.reach.handler import ReachHandler
-from tacitd_handlers.reach.purged_rules import purge_words
-from tacitd_handlers.reach.rules_file import UserRulesFile, rules_footprint
-from tacitd_handlers.reach.rules_history import list_changes
+from tacitd_handlers.reach.rules_text import HEAD
+from tacitd_handlers.reach.tasks import find_footprint
 
 
 def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
@@ -29,18 +29,18 @@ def test_it_is_made_with_the_first_line(reach: ReachBox) -> None:
 
 
 def test_each_change_is_in_the_history(reach: ReachBox) -> None:
-    """What was added, withdrawn and deleted by hand; a run of the job without a change leaves no record."""
+    """What was added and withdrawn; a deletion by hand is the person's, and a run of the job without a change leaves no record."""
     reach.know(a="Likes: red", b="Size: big")
     reach.wait()
     reach.drop("a")
     reach.wait(5 * MINUTE)
     reach.edit("- Size: big\n", "")
     reach.wait(5 * MINUTE)
-    found = list(list_changes(reach.bench.environ))
+    found = [one for one in list_row_changes(reach.bench.rows) if one["lines"]]
     lines = [[(line["removed"], line["added"]) for line in one["lines"]] for one in found]
-    assert lines == [[("", "Likes: red"), ("", "Size: big")], [("Likes: red", "")], [("Size: big", "")]]
+    assert lines == [[("", "Likes: red"), ("", "Size: big")], [("Likes: red", "")]]
     assert {line["file"] for one in found for line in one["lines"]} == {str(reach.path)}
-    assert len({one["id"] for one in found}) == 3 and all("rules/tacitd.md" in one["undo"] for one in found)
+    assert {one["what"] for one in found} == {"for every session"} and len({one["id"] for one in found}) == 2
 
 
 def test_it_is_rewritten_once_a_day_at_most(reach: ReachBox) -> None:
@@ -82,7 +82,7 @@ def test_a_deleted_line_is_withdrawn(reach: ReachBox) -> None:
     reach.know(a="a", b="b", c="c")
     reach.wait()
     reach.edit("- b\n", "")
-    reach.wait()
+    reach.wait(2 * MINUTE)
     assert ToyRules.withdrawn == ["b"] and reach.text == format_toys("a", "c")
     reach.bench.settle(2 * DAY)
     reach.wait()
@@ -112,7 +112,7 @@ def test_a_changed_line_is_withdrawn_and_the_new_one_stays(reach: ReachBox) -> N
     reach.know(a="a", b="b", c="c")
     reach.wait()
     reach.edit("- b\n", "- b, but only at night\n")
-    reach.wait()
+    reach.wait(2 * MINUTE)
     assert ToyRules.withdrawn == ["b"] and reach.bullets == ["a", "b, but only at night", "c"]
 
 
@@ -155,14 +155,14 @@ def test_a_crash_between_file_and_memory_loses_nothing(
     reach.drop("a")
     reach.state(c="c")
     with monkeypatch.context() as patch:
-        patch.setattr("tacitd_handlers.reach.rules_file.RulesMemory", die)
-        reach.wait()
+        patch.setattr(SharedFiles, "_commit_written", die)
+        reach.wait(MINUTE / 3)
     assert reach.bullets == ["b", "c"]
     reach.bench.restart(kill=True)
     reach.wait()
     assert reach.bullets == ["b", "c"] and ToyRules.withdrawn == []
     reach.edit("- c\n", "")
-    reach.wait()
+    reach.wait(2 * MINUTE)
     assert reach.bullets == ["b"] and ToyRules.withdrawn == ["c"]
 
 
@@ -171,9 +171,10 @@ def test_a_lost_memory_keeps_every_line(reach: ReachBox) -> None:
     reach.know(a="a", b="b")
     reach.wait()
     reach.edit("- b\n", "- mine\n- b\n")
-    (memory,) = (reach.bench.home / ".local/state/tacitd/handlers/reach").glob("????????.json")
-    memory.write_bytes(b"{")
-    reach.bench.restart(kill=True)
+    reach.bench.close()
+    for file in (reach.bench.home / ".local/state/tacitd").glob("tacitd.sqlite*"):
+        file.unlink()
+    reach.bench._start()
     reach.drop("a")
     reach.wait()
     assert reach.bullets == ["a", "mine", "b"] and ToyRules.withdrawn == []
@@ -252,7 +253,7 @@ def test_another_user_s_file_is_left_alone(reach: ReachBox, monkeypatch: pytest.
     reach.wait()
     theirs = reach.text
     with monkeypatch.context() as patch:
-        patch.setattr("tacitd_handlers.reach.rules_file.os.geteuid", lambda: os.getuid() + 1)
+        patch.setattr("tacitd_handlers.reach.rules_place.os.geteuid", lambda: os.getuid() + 1)
         reach.state(b="b")
         reach.wait()
         assert reach.text == theirs and "belongs to another user" in reach.bench.degraded[0]
@@ -303,7 +304,7 @@ def test_a_git_work_tree_is_written_if_it_is_allowed(tmp_path: Path) -> None:
         assert ToyRules.withdrawn == []
         assert box.bench.status["state"] == "merging"
         (box.claude / ".git" / "MERGE_HEAD").unlink()
-        box.wait(2 * MINUTE)
+        box.wait(4 * MINUTE)
         assert ToyRules.withdrawn == ["a"]
 
 
@@ -342,18 +343,18 @@ def test_turned_off_a_persons_lines_stay(tmp_path: Path) -> None:
     box.bench._start()
     with box.bench:
         box.wait()
-        assert box.text == "- mine\n"
+        assert box.bullets == ["mine"] and box.text.startswith(HEAD)
 
 
 def test_uninstall_removes_it_only_if_it_is_whole_and_ours(reach: ReachBox) -> None:
     """`uninstall` removes each copy whose text is tacitd's and names the others."""
     environ: HandlerBench = reach.bench
-    assert rules_footprint(environ.environ).copies == ()
+    assert find_footprint(environ.environ).copies == ()
     reach.know(a="a", b="b")
     reach.wait()
-    assert rules_footprint(environ.environ).copies == [reach.path]
+    assert find_footprint(environ.environ).copies == [reach.path]
     reach.edit("- a\n", "- a\n- mine\n")
-    left = rules_footprint(environ.environ)
+    left = find_footprint(environ.environ)
     assert (
         left.copies == ()
         and left.edited_copies == [reach.path]
@@ -365,33 +366,39 @@ def test_a_change_while_it_is_written_is_not_missed(reach: ReachBox, monkeypatch
     """The sources are looked at again if they changed after they were read."""
     reach.know(a="a")
     reach.wait()
-    original = UserRulesFile.read_bytes
 
-    def state_more(file: UserRulesFile) -> bytes | None:
+    def state_more(path: Path) -> None:
         monkeypatch.undo()
-        reach.state(b="b")  # after the lines were listed
-        return original(file)
+        reach.state(b="b")  # after the stamps were taken
 
-    monkeypatch.setattr(UserRulesFile, "read_bytes", state_more)
+    monkeypatch.setattr("tacitd_handlers.reach.user_rules.check_place", state_more)
     reach.state(c="c")
     reach.wait()
-    assert reach.bullets == ["a", "c", "b"]
+    assert sorted(reach.bullets) == ["a", "b", "c"]
 
 
-def test_a_tracked_file_is_left_to_git(tmp_path: Path) -> None:
-    """A line that is missing in it may have been removed by a checkout."""
+def test_what_git_took_away_is_not_withdrawn(tmp_path: Path) -> None:
+    """Of a tracked file, a line that is missing after HEAD has moved was removed by a checkout; otherwise the person deleted it."""
     box = ReachBox(tmp_path, TACITD_REACH__USER_RULES_IN_GIT="true")
+    git = ["git", "-C", str(box.claude), "-c", "user.name=dev", "-c", "user.email=dev@example.org"]
     subprocess.run(["git", "init", "-q", str(box.claude)], check=True)
     with box.bench:
-        box.know(a="a", b="b")
+        box.know(a="a")
         box.wait()
-        subprocess.run(["git", "-C", str(box.claude), "add", "rules/tacitd.md"], check=True)
+        subprocess.run([*git, "add", "rules/tacitd.md"], check=True)
+        subprocess.run([*git, "commit", "-qm", "One"], check=True)
+        box.wait(2 * MINUTE)
+        box.state(b="b")
+        box.wait(2 * MINUTE)
+        subprocess.run([*git, "commit", "-qam", "Two"], check=True)
+        box.wait(2 * MINUTE)
+        subprocess.run([*git, "checkout", "-q", "HEAD~1"], check=True)
+        box.wait(2 * MINUTE)
+        assert ToyRules.withdrawn == []
+        subprocess.run([*git, "checkout", "-q", "-f", "-"], check=True)
+        box.wait(2 * MINUTE)
         box.edit("- a\n", "")
-        box.wait()
-        assert ToyRules.withdrawn == [] and box.bullets == ["b"]
-        assert "git tracks the file" in box.bench.status_lines[0]
-        subprocess.run(["git", "-C", str(box.claude), "rm", "-qf", "--cached", "rules/tacitd.md"], check=True)
-        box.wait(3700)
+        box.wait(2 * MINUTE)
         assert ToyRules.withdrawn == ["a"]
 
 
@@ -400,10 +407,5 @@ def test_a_purge_takes_a_withdrawn_line_out_at_once(reach: ReachBox) -> None:
     reach.know(a="Likes: red", b="Size: big")
     reach.wait()
     reach.drop("a")
-    handler, tools = reach.bench.handler, reach.bench._app.tools["reach"]
-    assert isinstance(handler, ReachHandler)
-    assert purge_words(handler, tools, "a", ["Likes: red"]) == [reach.path]
-    assert reach.bullets == ["Size: big"] and purge_words(handler, tools, "a", ["Likes: red"]) == []
-    reach.wait()
-    removed = [line["removed"] for one in list_changes(reach.bench.environ) for line in one["lines"]]
-    assert "Likes: red" not in removed and reach.bullets == ["Size: big"]
+    assert [one.path for one in reach.bench.purge("a").files] == [reach.path]
+    assert reach.bullets == ["Size: big"] and reach.bench.purge("a").files == ()

@@ -67,7 +67,7 @@ class Person:
         if f"- {name}" in lines and not self.damaged:
             self.box.save("\n".join([line for line in lines if line != f"- {name}"]) + "\n")
             self.deleted.add(name)
-            self.box.wait()
+            self.box.wait(120)
 
     def add(self, at: int) -> None:
         if self.box.path.exists() and self.box.text and not self.damaged:

@@ -57,7 +57,7 @@ def test_each_gets_its_own_and_the_rest_is_untouched(lines: list[tuple[str, str]
 def test_the_hooks_name_modules_that_are_extensions() -> None:
     """Each extension has a name, an addition and a split. An answer without its part is not changed."""
     found = find_plugins().collect_prompt_extensions()
-    assert set(found) == {EXTRACTION_PROMPT, SYNTHESIS_PROMPT}
+    assert set(found) - {"person-rules"} == {EXTRACTION_PROMPT, SYNTHESIS_PROMPT}
     for prompt, answer in (
         (EXTRACTION_PROMPT, "Prefers pnpm over npm\nNever use npm"),
         (SYNTHESIS_PROMPT, "FILE: LEARNED.md\nFACT: Use pnpm"),

@@ -1,0 +1,208 @@
+"""The history in the store: the rows of `change` as people see them, and what takes one back.
+
+The older history is a log (`transaction.py`); commands list both. `rows` is any function that returns the rows of a SELECT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from tacitd.clock import utc_seconds
+from tacitd.contract import Leaf, Row, Rows
+from tacitd.errors import FileRefusedError, UsageError
+
+_CHANGES = """
+SELECT c.number, c.id, c.at, c.plugin, r.root, c.cause, c.session, c.state,
+  (SELECT u.id FROM change u WHERE u.number = c.undoes), (SELECT max(u.id) FROM change u WHERE u.undoes = c.number)
+FROM change c LEFT JOIN project r ON r.number = c.project
+"""
+
+
+class ChangedLine(Struct, frozen=True):
+    """A row of `change_line`, or of `plan` if it is not written yet."""
+
+    path: Path
+    leaf: Leaf
+    taken: str | None
+    put: str | None
+
+
+def list_row_changes(rows: Rows, root: Path | None = None) -> list[dict[str, Any]]:
+    """The changes of a project's files and of the person's (None: of all), oldest first, in the form of
+    `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
+    found = [_describe(rows, row) for row in rows(f"{_CHANGES} ORDER BY c.number")]
+    return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]
+
+
+def find_row_change(rows: Rows, id: str) -> dict[str, Any] | None:
+    """The change with this id, with `plugin`; None if the store has none."""
+    found = rows(f"{_CHANGES} WHERE c.id = ?", id)
+    return _describe(rows, found[0]) if found else None
+
+
+def find_key(rows: Rows, key: str) -> dict[str, Any] | None:
+    """The change with this key; None if there is none."""
+    found = rows(f"{_CHANGES} WHERE c.key = ?", key)
+    return _describe(rows, found[0]) if found else None
+
+
+def list_lines(rows: Rows, number: int) -> list[ChangedLine]:
+    """What a change did, or is to do, leaf by leaf."""
+    found = rows("SELECT path, leaf, taken, put FROM change_line WHERE change = ? ORDER BY number", number)
+    found = found or rows(
+        "SELECT path, leaf, expected, put FROM plan WHERE change = ? ORDER BY place", number
+    )
+    return [ChangedLine(Path(path), leaf, taken, put) for path, leaf, taken, put in found]
+
+
+def summarise_row(change: Mapping[str, Any]) -> str:
+    """What a change did as one clause without the lines' text: `LEARNED.md +2 -1`."""
+    files = list(dict.fromkeys(line["file"] for line in change["lines"]))
+    parts = list[str]()
+    for file in files:
+        lines = [line for line in change["lines"] if line["file"] == file]
+        counts = [
+            ("+", sum(bool(line["added"]) for line in lines)),
+            ("-", sum(bool(line["removed"]) for line in lines)),
+        ]
+        parts.append(" ".join([file, *(f"{sign}{count}" for sign, count in counts if count)]))
+    return ", ".join(parts)
+
+
+def list_reasons(
+    rows: Rows, text: str, root: Path | None, known_by: Collection[str] = ()
+) -> Iterator[dict[str, Any]]:
+    """The written lines that contain a text, the newest of each, for `tacitd why`. `known_by`: plugins that explain
+    their lines themselves."""
+    known = set[tuple[str, str]]()
+    for number, path, put in rows(
+        "SELECT change, path, put FROM change_line WHERE put IS NOT NULL AND instr(lower(put), lower(?)) ORDER BY change DESC",
+        text,
+    ):
+        (row,) = rows(f"{_CHANGES} WHERE c.number = ?", number)
+        change = _describe(rows, row)
+        if (path, put) in known or change["by"] in known_by or change["root"] not in ("", str(root)):
+            continue
+        known.add((path, put))
+        said = rows(
+            "SELECT p.text, p.typed FROM change_prompt c JOIN prompt p ON p.number = c.prompt "
+            "WHERE c.change = ? AND p.text IS NOT NULL ORDER BY p.number",
+            number,
+        )
+        yield {
+            "id": change["id"],
+            "what": put,
+            "where": _shorten(Path(path), change["root"]),
+            "root": change["root"],
+            "at": change["at"],
+            "sessions": change["sessions"],
+            "words": [words for words, _ in said],
+            "said": [{"words": words, "at": utc_seconds(at)} for words, at in said],
+        }
+
+
+def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
+    """Raises UsageError for a change that is not finished, has no lines, or was undone and restored."""
+    if change["state"] != "done":
+        raise UsageError(f"{change['id']} is not finished yet", "try again later")
+    if not change["lines"]:
+        raise UsageError(f"{change['id']} changed no line: there is nothing to undo")
+    undo = find_row_change(rows, change["undone_by"]) if change["undone_by"] else None
+    if undo is not None and undo["undone_by"]:
+        end = undo
+        while end["undone_by"] and (next_one := find_row_change(rows, end["undone_by"])) is not None:
+            end = next_one
+        raise UsageError(
+            f"{change['id']} was undone and restored", f"`tacitd undo {end['id']}` undoes the last of these"
+        )
+
+
+def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> dict[Leaf, str | None]:
+    """What takes the lines of one file back, given what is in it now. Pure. Raises FileRefusedError if one was changed since."""
+    back = dict[Leaf, str | None]()
+    for line in lines:
+        if line.put is None:
+            if line.leaf not in now:
+                back[line.leaf] = line.taken
+            continue
+        leaf = _find_leaf(line, now)
+        if leaf is None:
+            raise FileRefusedError(
+                f"{line.path.name} no longer has “{line.put}”: somebody removed or changed it since"
+            )
+        back[leaf] = line.taken
+    if not back:
+        raise UsageError("what it removed is there again: there is nothing to undo")
+    return back
+
+
+def _find_leaf(line: ChangedLine, now: Mapping[Leaf, str]) -> Leaf | None:
+    """Where the text stands that a change put: a reworded line has the name of its new words."""
+    if now.get(line.leaf) == line.put:
+        return line.leaf
+    heading = line.leaf.partition("\n")[0]
+    named = (leaf for leaf, value in now.items() if value == line.put)
+    return next((leaf for leaf in named if leaf.partition("\n")[0] == heading and "\n" in leaf), None)
+
+
+def _describe(rows: Rows, row: Row) -> dict[str, Any]:
+    number, id, at, plugin, root, cause, session, state, undoes, undone_by = row
+    prompts = rows(
+        "SELECT p.id FROM change_prompt c JOIN prompt p ON p.number = c.prompt WHERE c.change = ? ORDER BY p.number",
+        number,
+    )
+    return {
+        "id": id,
+        "at": utc_seconds(at),
+        "root": root or "",
+        "state": "done" if state == "done" else "intent",
+        "by": plugin,
+        "what": cause,
+        "undoes": undoes or "",
+        "undone_by": undone_by or "",
+        "sessions": [session] if session else [],
+        "prompts": [one for (one,) in prompts],
+        "facts": [],
+        "lines": [_describe_line(one, root or "") for one in list_lines(rows, number)],
+        "files": [],
+    }
+
+
+def _describe_line(line: ChangedLine, root: str) -> dict[str, str]:
+    value = _name_value(line.leaf)
+    if value:
+        put, taken = (_describe_value(value, text) for text in (line.put, line.taken))
+        return {"file": _shorten(line.path, root), "heading": "", "added": put, "removed": taken}
+    heading, newline, _ = line.leaf.partition("\n")
+    is_value = line.leaf not in (line.put, line.taken)
+    return {
+        "file": _shorten(line.path, root),
+        "heading": heading if newline or is_value else "",
+        "added": line.put or "",
+        "removed": line.taken or "",
+    }
+
+
+def _describe_value(path: str, text: str | None) -> str:
+    if text is None:
+        return ""
+    found = json.loads(text)
+    return f"{path}: {found if isinstance(found, str) else text}"
+
+
+def _name_value(leaf: Leaf) -> str:
+    """The dot path of a value in a JSON document; "" for the leaf of another format."""
+    try:
+        keys = json.loads(leaf) if leaf.startswith("[") else []
+    except ValueError:
+        return ""
+    return ".".join(str(key) for key in keys if not isinstance(key, list)) if isinstance(keys, list) else ""
+
+
+def _shorten(path: Path, root: str) -> str:
+    return path.relative_to(root).as_posix() if root and path.is_relative_to(root) else str(path)

@@ -1,0 +1,122 @@
+"""A `PluginSpec` as commands, session texts and the status see it: as the declaration of the first contract, with its hooks.
+
+A hook of the second contract gets rows. Where none are at hand, the store is opened for reading while the hook runs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from tacitd.contract import Rows
+from tacitd.errors import UnavailableError
+from tacitd.handler import Plugin, StoredItem, load_hook
+from tacitd.plugin import PluginSpec
+
+if TYPE_CHECKING:
+    from tacitd.report.sections import ReportScope, ReportSection
+    from tacitd.session_context.context_request import ContextRequest, FailedCall
+
+PARTS = ("context-files", "doctor", "person-rules", "banner")
+"""What a plugin adds to parts of the engine."""
+TEXT_BUDGET = 3_000
+"""Characters that a plugin's text for a session may have, if there is room for them."""
+
+
+def view_plugin(spec: PluginSpec) -> Plugin:
+    """The declaration of the first contract with the same hooks. It has no handler."""
+
+    def bind(hook: str, call: Callable[..., Any]) -> Callable[..., Any] | str:
+        return partial(call, spec) if hook else ""
+
+    return Plugin(
+        spec.name,
+        "",
+        settings=spec.settings,
+        uses_model=bool(spec.gather),
+        reads_records=bool(spec.observe or spec.gather),
+        footprint=spec.footprint or None,
+        order=spec.order,
+        commands=spec.commands,
+        context=bind(spec.session_text, _make_session_text),
+        context_order=spec.order,
+        context_budget=TEXT_BUDGET,
+        context_for_agents=True,
+        failure_advice=bind(spec.session_text, _give_advice),
+        explain=bind(spec.why, _explain),
+        report=bind(spec.report, _report),
+        items=bind(spec.items, _list_items),
+        context_files=spec.prompt_parts.get("context-files", ""),
+        findings=spec.prompt_parts.get("doctor", ""),
+        person_rules=spec.prompt_parts.get("person-rules", ""),
+        banner_lines=spec.prompt_parts.get("banner", ""),
+        prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
+        mcp=spec.mcp,
+        spec=spec,
+    )
+
+
+@contextmanager
+def open_rows(spec: PluginSpec, state_dir: Path) -> Iterator[Rows | None]:
+    """The rows of the store, for a hook of this plugin; None if there is no store, or if it has no tables of the plugin yet.
+
+    Raises UnavailableError if these are of another version, and what `open_readonly` raises.
+    """
+    from tacitd.store import open_readonly
+
+    store = open_readonly(state_dir)
+    if store is None:
+        yield None
+        return
+    with store:
+        found = store.versions.get(spec.name, 0)
+        if found and found != len(spec.schema):
+            what = "a newer" if found > len(spec.schema) else "an earlier"
+            raise UnavailableError(
+                f"the tables of {spec.name} are from {what} version of it", "`tacitd restart`"
+            )
+        yield store.rows if found == len(spec.schema) else None
+
+
+def _state_dir(environ: Mapping[str, str]) -> Path:
+    from tacitd.state.paths import state_dir
+
+    return state_dir(environ)
+
+
+def _make_session_text(spec: PluginSpec, request: ContextRequest) -> str:
+    make: Callable[[ContextRequest], str] = load_hook(spec.session_text)
+    with open_rows(spec, _state_dir(os.environ)) as rows:
+        return make(replace(request, rows=rows)) if rows is not None else ""
+
+
+def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
+    from tacitd.session_context.context_request import ContextRequest
+    from tacitd.text.hashes import sha256
+
+    request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
+    text = _make_session_text(spec, request).strip()
+    return [(sha256(text.encode("utf-8", "replace")).hexdigest()[:12], text)] if text else []
+
+
+def _explain(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:
+    from tacitd.files.git import find_project_root
+
+    with open_rows(spec, _state_dir(os.environ)) as rows:
+        return list(load_hook(spec.why)(rows, text, find_project_root(cwd))) if rows is not None else []
+
+
+def _report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
+    with open_rows(spec, scope.state_dir) as rows:
+        return list(load_hook(spec.report)(rows, scope)) if rows is not None else []
+
+
+def _list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
+    with open_rows(spec, _state_dir(environ)) as rows:
+        return list(load_hook(spec.items).list_items(rows, environ, root)) if rows is not None else []

@@ -1,0 +1,118 @@
+"""Tasks that a person waits for: decisions about items, and commands that change files. The daemon runs them like any other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tacitd.contract import Done
+from tacitd.errors import ParkedError, TacitdError, UnavailableError
+from tacitd.files.row_history import find_row_change, require_undoable
+from tacitd.handler import Decided, Decision, StoredItem
+from tacitd.store import Store
+from tacitd.work.running_plugin import RunningPlugin
+from tacitd.work.task_rows import NewTask, insert_task
+from tacitd.work.task_runner import TaskRunner
+
+PATIENCE = 5.0
+"""Seconds for which a command waits for a file that cannot be changed now."""
+LONGEST = 600.0
+"""Seconds for which a command waits for its task, which may call the model."""
+POLL = 0.02
+_DID = {
+    "keep": "stored",
+    "drop": "removed, and never learned again",
+    "edit": "stored with your words",
+    "restore": "not forgotten any more",
+}
+
+
+class AskedTasks:
+    """Queues a task and waits for it. Not for the loop's thread."""
+
+    def __init__(
+        self, store: Store, runner: TaskRunner, now: Callable[[], float], wake: Callable[[], None]
+    ) -> None:
+        self._store = store
+        self._runner = runner
+        self._now = now
+        self._wake = wake
+
+    def run(self, plugin: RunningPlugin, new: NewTask) -> Done:
+        """Have a task done, and return what it did. Raises ParkedError if it waits for something: it is done later; and what the
+        plugin raised."""
+        with self._store.write() as tx:
+            insert_task(tx, new, self._now())
+            ((number,),) = tx.rows(
+                "SELECT number FROM task WHERE plugin = ? AND kind = ? AND key = ?",
+                new.plugin,
+                new.kind,
+                new.key,
+            )
+        self._wake()
+        self._wait(new, number)
+        done = plugin.asked.pop(number, Done())
+        if isinstance(done, TacitdError):
+            raise done
+        return done
+
+    def _wait(self, new: NewTask, number: int) -> None:
+        begun = time.monotonic()
+        while time.monotonic() - begun < LONGEST:
+            waits = self._store.rows("SELECT reason, hint FROM task WHERE number = ?", number)
+            if not waits and (new.plugin, new.lane) not in self._runner.running:
+                return
+            if waits and waits[0][0] and time.monotonic() - begun > PATIENCE:
+                raise ParkedError(f"{waits[0][0]}; it is done as soon as that is over", waits[0][1])
+            time.sleep(POLL)
+        raise ParkedError(
+            "it is not done yet; the daemon goes on with it", "`tacitd status` shows what it does"
+        )
+
+    def undo(
+        self, plugins: Mapping[str, RunningPlugin], change: dict[str, Any], *, dry_run: bool
+    ) -> dict[str, Any]:
+        """Have a change taken back; one that was undone already returns what undid it. `change`: as `row_history` describes it, and so
+        is the result; its `id` is "" in a dry run. Raises as `run`, UsageError, and UnavailableError if its plugin does not run."""
+        rows = self._store.rows
+        require_undoable(rows, change)
+        if change["undone_by"]:
+            return find_row_change(rows, change["undone_by"]) or change
+        plugin = plugins.get(change["by"])
+        if plugin is None:
+            raise UnavailableError(f"the plugin {change['by']} does not run", "`tacitd status` says why")
+        if dry_run:
+            lines = [{**each, "added": each["removed"], "removed": each["added"]} for each in change["lines"]]
+            return {
+                **change,
+                "id": "",
+                "undoes": change["id"],
+                "what": "",
+                "prompts": [],
+                "lines": lines[::-1],
+            }
+        ((number, project),) = rows("SELECT number, project FROM change WHERE id = ?", change["id"])
+        self.run(
+            plugin,
+            NewTask(plugin.name, change["root"], "undo", change["id"], project, "", {"change": number}),
+        )
+        ((made,),) = rows("SELECT max(id) FROM change WHERE undoes = ?", number)
+        return find_row_change(rows, made) or change
+
+    def decide(self, plugin: RunningPlugin, decision: Decision, items: list[StoredItem]) -> Decided:
+        """Have a person's decision carried out. `items`: those that the plugin lists. Raises as `run`."""
+        root = str(decision.root or "")
+        data: dict[str, Any] = {
+            "id": decision.id,
+            "choice": decision.choice,
+            "root": root,
+            "text": decision.text,
+        }
+        known_roots: dict[str, int] = dict(self._store.rows("SELECT root, number FROM project"))
+        new = NewTask(plugin.name, root, "decision", decision.id, known_roots.get(root), "", data)
+        done = self.run(plugin, new)
+        said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
+        known = [one for one in items if one.id == decision.id]
+        texts = tuple(dict.fromkeys(text for one in known for text in (one.text, *one.words) if text))
+        return Decided("; ".join(said) or _DID[decision.choice], texts)

@@ -1,0 +1,158 @@
+"""The plugins of the second contract in a daemon: made at a start, and what the loop, the workers and the status need of all.
+
+One that cannot be made is off and named in `status`; its records and prompts wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from loguru import logger
+
+from tacitd.config.settings import Config
+from tacitd.contract import Row
+from tacitd.errors import describe_plugin_error
+from tacitd.handler import Degradation, Job
+from tacitd.model.calls import Calls
+from tacitd.plugin import GatherRule, PluginSpec
+from tacitd.work.activities import Activities
+from tacitd.work.handler_start import describe_broken
+from tacitd.work.plugin_tools import NoCaps, ToolServices
+from tacitd.work.project_rows import read_choices
+from tacitd.work.reader import Observer
+from tacitd.work.running_plugin import RunningPlugin, make_waiting_observer
+from tacitd.work.shared_edits import list_changed
+from tacitd.work.task_rows import NewTask
+
+UNFINISHED = 60.0
+"""Seconds after which a change of a file that is planned and not written is a problem."""
+
+
+class JobPlan(Protocol):
+    """Where timed jobs are planned."""
+
+    def add_job(self, slice_name: str, job: Job, last: float | None) -> None:
+        """Plan a job, given when it last succeeded."""
+        ...
+
+
+def plan_jobs(schedule: JobPlan, rows: Callable[..., list[Row]], plugin: str, jobs: Iterable[Job]) -> None:
+    """Plan a plugin's timed jobs, each by its last success."""
+    ran: dict[str, float] = dict(rows("SELECT name, succeeded FROM job WHERE plugin = ?", plugin))
+    for job in jobs:
+        schedule.add_job(plugin, job, ran.get(job.name))
+
+
+class RunningPlugins:
+    """Those that run, by name."""
+
+    def __init__(
+        self,
+        specs: Sequence[PluginSpec],
+        config: Config,
+        services: ToolServices,
+        environ: Mapping[str, str],
+        activities: Activities,
+        degraded: dict[str, Degradation],
+    ) -> None:
+        """`degraded` gets a `handler.broken:NAME` for each plugin that cannot run."""
+        self.by_name: dict[str, RunningPlugin] = {}
+        self.observers = list[Observer]()
+        """Those of all, also of the ones that are off."""
+        self._services = services
+        self._environ = environ
+        self._calls = Calls(services.store, NoCaps(), services.clock)
+        for spec in specs:
+            off = services.store.off.get(spec.name, "")
+            try:
+                if not off:
+                    settings = {name: config.get_section(name) for name in spec.settings}
+                    one = self.by_name[spec.name] = RunningPlugin(
+                        spec, settings, services, self._calls, activities.announce, activities.follow_change
+                    )
+                    self.observers.append(one.observer)
+                    continue
+                what = f"the plugin {spec.name} is off: {off}"
+                logger.error("{}", what)
+                problem = Degradation("handler.broken", what, "install the version of it that wrote them")
+            except Exception as error:  # noqa: BLE001  a third-party plugin may raise anything
+                off, problem = describe_plugin_error(error), describe_broken(spec.name, error)
+            degraded[f"handler.broken:{spec.name}"] = problem
+            self.observers.append(make_waiting_observer(spec, off))
+
+    def open(self, schedule: JobPlan) -> None:
+        """Note which calls were lost with the process before, and plan the timed jobs. One that never succeeded is due at once."""
+        self._calls.mark_lost()
+        for name, one in self.by_name.items():
+            ran: dict[str, int] = dict(
+                self._services.store.rows("SELECT name, 1 FROM job WHERE plugin = ?", name)
+            )
+            jobs = [Job(each.name, each.every, at_start=each.name not in ran) for each in one.spec.jobs]
+            plan_jobs(schedule, self._services.store.rows, name, jobs)
+
+    @property
+    def rules(self) -> dict[str, GatherRule]:
+        """When the prompts of each are due."""
+        return {one.name: one.rule for one in self.by_name.values() if one.rule is not None}
+
+    def list_wanting(self, event: str) -> list[str]:
+        """The names of those that want tasks of this kind."""
+        return [name for name, one in self.by_name.items() if event in one.spec.events]
+
+    def set_config(self, config: Config) -> None:
+        """Other settings are in force for the tasks from now on."""
+        for one in self.by_name.values():
+            one.settings = {name: config.get_section(name) for name in one.spec.settings}
+
+    # --- files, in a worker
+
+    def list_edited(self, default_mode: str) -> list[NewTask]:
+        """A task for each shared file that changed. In a worker."""
+        if not any(one.kinds for one in self.by_name.values()):
+            return []
+        store = self._services.store
+        modes = read_choices(store, default_mode, self._services.clock.now()).modes
+        places = [
+            (number, root)
+            for number, root in store.rows("SELECT number, root FROM project ORDER BY number")
+            if modes.get(root, default_mode) != "off"
+        ]
+        return list_changed(self.by_name.values(), store.rows, places, self._environ, self._services.files)
+
+    def finish_files(self) -> None:
+        """Write what is planned and not written, also what a crash left. In a worker."""
+        for path in self._services.files.finish_all():
+            logger.warning("{} cannot be changed now; tacitd tries again", path)
+
+    # --- status
+
+    def list_degradations(self) -> list[Degradation]:
+        """What plugins reported, records that they could not fold, and files that cannot be written. Any thread."""
+        rows = self._services.store.rows
+        found = [
+            Degradation(id, what, hint)
+            for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
+            if owner == "engine" or owner in self.by_name
+        ]
+        for plugin, count, reason in rows("SELECT plugin, count(*), max(reason) FROM behind GROUP BY plugin"):
+            where = "a transcript" if count == 1 else f"{count} transcripts"
+            what = f"the plugin {plugin} failed with records of {where}: {reason}"
+            found.append(
+                Degradation(
+                    "handler.behind", what, "it gets them again; the log says more; everything else goes on"
+                )
+            )
+        planned = rows(
+            "SELECT DISTINCT p.path FROM plan p JOIN change c ON c.number = p.change WHERE c.at < ?",
+            self._services.clock.now() - UNFINISHED,
+        )
+        found += [
+            Degradation(
+                "files.unfinished",
+                f"{path}: a change of it is decided and cannot be written",
+                "tacitd tries again",
+            )
+            for (path,) in planned
+        ]
+        return found

@@ -1,0 +1,304 @@
+"""A plugin of the second contract as the daemon runs it: its observer, its tasks, its edits of shared files, and decisions.
+
+Everything that it does outside of its functions is rows: what it is asked is a row of `task`, and what it did is committed by
+the workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+
+from msgspec.structs import replace
+
+from tacitd.contract import (
+    Batch,
+    Cause,
+    Decide,
+    Done,
+    FileChange,
+    Format,
+    Later,
+    Leaf,
+    Outcome,
+    Rejected,
+    Task,
+    Tools,
+    Tx,
+)
+from tacitd.errors import FileBusyError, TacitdError, UnavailableError
+from tacitd.events import Due, Event, Message, Project
+from tacitd.files.formats import find_format
+from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
+from tacitd.handler import Decision, Notice, load_hook
+from tacitd.model.calls import Calls, mark_used
+from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
+from tacitd.work.handler_events import queue_event
+from tacitd.work.messages import read_message
+from tacitd.work.plugin_tools import PluginTools, ToolServices
+from tacitd.work.project_rows import read_choices
+from tacitd.work.reader import Observer
+from tacitd.work.shared_edits import EDITS, FileKind, FoundEdits, find_new_edits, store_look
+from tacitd.work.task_rows import ASKED, NewTask, insert_task
+from tacitd.work.task_runner import Runnable
+
+KEPT = 50
+"""How many results are kept for persons who wait for them."""
+RunTask = Callable[[Task, Tools], Outcome]
+
+
+class RunningPlugin:
+    """One plugin. Its hooks are imported when it is made."""
+
+    def __init__(
+        self,
+        spec: PluginSpec,
+        settings: Mapping[str, Any],
+        services: ToolServices,
+        calls: Calls,
+        announce: Callable[[str, Notice], None],
+        on_changed: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        """`settings`: the plugin's sections of the configuration. Raises what the plugin's modules raise, and TypeError."""
+        self.name = spec.name
+        self.spec = spec
+        self.settings = settings
+        self._services = services
+        self._calls = calls
+        self._announce = announce
+        self._on_changed = on_changed
+        self._notices: dict[int, Done] = {}
+        self.asked: dict[int, Done | TacitdError] = {}
+        """By task that a person waits for, what it did or why it was refused."""
+        self._observe: Callable[[Batch, Tx], None] | None = load_hook(spec.observe) if spec.observe else None
+        self._run: RunTask | None = load_hook(spec.run) if spec.run else None
+        self._items: Any = load_hook(spec.items) if spec.items else None
+        self.kinds = tuple(map(_load_kind, spec.files))
+        self.rule = self._load_rule()
+        if self._run is None and (spec.gather or spec.events or spec.jobs):
+            raise TypeError("it wants tasks and has no `run`")
+
+    def _load_rule(self) -> GatherRule | None:
+        if not self.spec.gather:
+            return None
+        found = load_hook(self.spec.gather)(self.settings)
+        if not isinstance(found, GatherRule):
+            raise TypeError(f"its gathering is {type(found).__name__}, not GatherRule")
+        return found
+
+    @property
+    def observer(self) -> Observer:
+        """What the reader needs."""
+        return make_observer(self.spec, self._observe)
+
+    @property
+    def runnable(self) -> Runnable:
+        """What the workers need."""
+        return Runnable(
+            self.run, self.make_tools, self.rule, has_one_lane=self.spec.one_lane, committed=self.committed
+        )
+
+    def make_tools(self, task: Task) -> PluginTools:
+        """The tools of a task."""
+        return PluginTools(self.name, task, self.settings, self._services, self._calls)
+
+    def report_status(self) -> Mapping[str, Any]:
+        """Its part of the status document; empty without the hook. Any thread."""
+        if not self.spec.status:
+            return {}
+        part: Mapping[str, Any] = load_hook(self.spec.status)(
+            self._services.store.rows, self._services.clock.now()
+        )
+        return part
+
+    # --- in a worker
+
+    def run(self, task: Task, tools: PluginTools) -> Outcome:
+        """Do a task. What the model answered is used with its commit."""
+        outcome = self._do(task, tools)
+        if not isinstance(outcome, Done | Later | Rejected):
+            raise TypeError(f"it returned {type(outcome).__name__}, which is not an outcome")
+        numbers = tuple(tools.answered)
+        if isinstance(outcome, Done):
+            self._notices[task.number] = outcome
+            return replace(outcome, apply=_join(outcome.apply, numbers)) if numbers else outcome
+        if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
+            with self._services.store.write() as tx:
+                mark_used(tx, numbers, used=False)
+        return outcome
+
+    def _do(self, task: Task, tools: PluginTools) -> Outcome:
+        if task.kind == "file-changed" and task.key.startswith(EDITS):
+            return self._report_edits(task, tools)
+        if task.kind in ASKED:
+            return self._do_asked(task, tools)
+        return self._call(read_message(task) if task.kind == "message" else task, tools)
+
+    def _call(self, task: Task, tools: Tools) -> Outcome:
+        if self._run is None:
+            raise TypeError(f"it got a task of the kind {task.kind} and has no `run`")
+        return self._run(task, tools)
+
+    def _do_asked(self, task: Task, tools: Tools) -> Outcome:
+        """A person waits for it, and is told why it is refused; it is not tried again then."""
+        try:
+            match task.kind:
+                case "decision":
+                    done = self._decide(task, tools)
+                case "undo":
+                    done = self._undo(task)
+                case _:
+                    done = self._call(task, tools)
+        except FileBusyError:
+            raise
+        except TacitdError as error:
+            done = Rejected(error.what)
+            self._keep(task, error)
+        if isinstance(done, Done):
+            self._keep(task, done)
+        return done
+
+    def _keep(self, task: Task, result: Done | TacitdError) -> None:
+        self.asked[task.number] = result
+        while len(self.asked) > KEPT:
+            self.asked.pop(next(iter(self.asked)), None)
+
+    def _report_edits(self, task: Task, tools: PluginTools) -> Outcome:
+        """Pass a person's edits of a file on, each once: they are noted with what the plugin makes of them."""
+        path = Path(str(task.data["path"]))
+        kind = next((one for one in self.kinds if one.name == task.data["kind"]), None)
+        if kind is None:
+            return Done()
+        found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format)
+        done = kind.on_edits(path, found.edits, tools) if any(found.edits) else Done()
+        if not isinstance(done, Done):
+            raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
+        return replace(done, apply=self._note(task, path, kind, found, done))
+
+    def _note(
+        self, task: Task, path: Path, kind: FileKind, found: FoundEdits, done: Done
+    ) -> Callable[[Tx], None]:
+        def apply(tx: Tx) -> None:
+            done.apply(tx)
+            store_look(tx, self._services.files, path, self.name, kind.format, task.project_number, found)
+            if found.again is not None:
+                lane = str(task.project.root) if isinstance(task.project, Project) else ""
+                new = NewTask(self.name, lane, task.kind, task.key, task.project_number, "", task.data)
+                now = self._services.clock.now()
+                insert_task(tx, new, now, now + found.again)
+
+        return apply
+
+    def _decide(self, task: Task, tools: Tools) -> Outcome:
+        data, root = task.data, str(task.data.get("root", ""))
+        decision = Decision(
+            str(data["id"]), data["choice"], Path(root) if root else None, str(data.get("text", ""))
+        )
+        done: Outcome = self._items.decide(decision, tools)
+        return done
+
+    def _undo(self, task: Task) -> Done:
+        """Take a change of this plugin's back. What that changes in the file counts as the person's edit."""
+        rows, number = self._services.store.rows, int(task.data["change"])
+        by_path = dict[Path, list[ChangedLine]]()
+        for line in list_lines(rows, number):
+            by_path.setdefault(line.path, []).append(line)
+        changes = list[FileChange]()
+        for path, lines in by_path.items():
+            ((name,),) = rows("SELECT format FROM shared_file WHERE path = ?", str(path))
+            format = find_format(name)
+            self._services.files.settle(path)
+            back = plan_row_undo(lines, self._services.files.look(path, format).now)
+            cause = Cause(f"undo {number} {self._services.clock.now()}", "person", "undo", undoes=number)
+            changes.append(FileChange(path, format, _decide_always(back), cause))
+        return Done(files=tuple(changes))
+
+    def committed(self, task: Task) -> None:
+        """Announce what was made and changed."""
+        done = self._notices.pop(task.number, None)
+        for change in done.files if done is not None else ():
+            made = find_key(self._services.store.rows, f"{change.cause.key} {change.path}")
+            if made is not None and made["lines"]:
+                self._on_changed(made)
+        for notice in done.notices if done is not None else ():
+            root = str(task.project.root) if isinstance(task.project, Project) else ""
+            self._announce(self.name, replace(notice, root=notice.root or root))
+
+    # --- what is queued
+
+    def queue_event(self, tx: Tx, event: Event) -> None:
+        """Queue a message of a handler of the first contract, or a timed job."""
+        match event:
+            case Due(job=job):
+                self._queue_job(tx, job, event.project)
+            case Message():
+                queue_event(tx, self.name, event, self._services.clock.now())
+            case _:
+                raise ValueError(f"{type(event).__name__} is not posted")
+
+    def _queue_job(self, tx: Tx, name: str, project: Project | None) -> None:
+        """One task, or one for each project in which tacitd may write. What waits for something goes on waiting."""
+        job = next(one for one in self.spec.jobs if one.name == name)
+        places: list[tuple[int | None, str]] = [(None, "")]
+        if project is not None or job.each_project:
+            modes = read_choices(tx, "local", self._services.clock.now()).modes
+            found = tx.rows("SELECT number, root FROM project")
+            wanted = None if project is None else str(project.root)
+            places = [
+                (number, root)
+                for number, root in found
+                if (root == wanted if wanted is not None else self._writes(root, modes))
+            ]
+        for number, root in places:
+            key = f"{name} {root}".strip()
+            waits = "SELECT 1 FROM task WHERE plugin = ? AND kind = 'job' AND key = ? AND reason <> ''"
+            if not tx.rows(waits, self.name, key):
+                insert_task(
+                    tx,
+                    NewTask(self.name, root, "job", key, number, "", {"job": name}),
+                    self._services.clock.now(),
+                )
+
+    def _writes(self, root: str, modes: Mapping[str, str]) -> bool:
+        if root in modes:
+            return modes[root] != "off"
+        return self._services.write_mode(Project(Path(root), False)) != "off"
+
+
+def make_observer(spec: PluginSpec, observe: Callable[[Batch, Tx], None] | None) -> Observer:
+    """What the reader needs of a plugin."""
+    return Observer(
+        spec.name, observe, bool(spec.gather), "session-started" in spec.events, pays=bool(spec.gather)
+    )
+
+
+def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
+    """The observer of a plugin that is off: it gets its records when it runs again."""
+
+    def wait(batch: Batch, tx: Tx) -> NoReturn:
+        raise UnavailableError(f"{spec.name} is off: {why}")
+
+    return make_observer(spec, wait if spec.observe else None)
+
+
+def load_format(name: str) -> Format:
+    """The format of this name, or of this hook. Raises KeyError, and what the import raises."""
+    found: Format = load_hook(name) if ":" in name else find_format(name)
+    return found
+
+
+def _load_kind(kind: SharedFileKind) -> FileKind:
+    return FileKind(kind.name, load_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
+
+
+def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:
+    return lambda now, edits: changes
+
+
+def _join(apply: Callable[[Tx], None], numbers: tuple[int, ...]) -> Callable[[Tx], None]:
+    def both(tx: Tx) -> None:
+        apply(tx)
+        mark_used(tx, numbers)
+
+    return both

@@ -1,0 +1,163 @@
+"""The profile's texts: for the start of a session, for the rules file that every session loads, and for `tacitd status`.
+
+A session waits for the first: no model, no lock, no second try at a file that is being written, and without a profile nothing that
+reads one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tacitd.contract import Row
+from tacitd.errors import TacitdError
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.person_rules import PersonRule
+from tacitd.state.paths import state_dir
+from tacitd_handlers.shared.user_memory import memory_dir
+
+if TYPE_CHECKING:
+    from tacitd.clock import Clock
+    from tacitd.contract import Tx
+    from tacitd_handlers.profile.dot_paths import Json
+    from tacitd_handlers.profile.profile_files import ProfileState
+
+LINES, LONGEST = 12, 1_200
+HEADING = "## The person you work with"
+LEAST = 0.3
+"""The confidence from which on a learned value is loaded into sessions."""
+BIOGRAPHY = "bio"
+"""It is left out of the rules file: it is text for a person, not a preference."""
+Rows = Callable[..., list[Row]]
+
+
+def make_text(request: ContextRequest) -> str:
+    """Return the values that the client does not load from the rules file; "" if there are none. The same in every directory."""
+    if request.occasion in ("agent", "failure") or not (memory_dir(os.environ) / "profile.json").exists():
+        return ""
+    from tacitd_handlers.profile import render
+    from tacitd_handlers.profile.profile_files import read_state
+
+    now = time.time()
+    try:
+        state = read_state(request.rows, now=now)
+    except (OSError, TacitdError):
+        return ""
+    rows = render.format_rows(_leave_out(state, _list_below(state, request.rows, now, 0.1)))
+    lines = [HEADING, *(f"- {row}" for row in rows if not request.is_loaded(f"- {row}"))]
+    for count in range(min(len(lines), LINES), 1, -1):
+        said = "\n".join(lines[:count])
+        if len(said) <= min(request.budget, LONGEST):
+            return said
+    return ""
+
+
+def _list_below(state: ProfileState, rows: Rows, now: float, least: float) -> list[str]:
+    """The paths whose confidence is less. While the clock is not believed, nothing fades, and it is the stored one."""
+    from tacitd_handlers.profile import profile_confidence
+    from tacitd_handlers.profile.profile_files import find_clock_doubt
+
+    doubted = find_clock_doubt(rows, state, now)
+    found = profile_confidence.read_confidences(state.meta).values()
+    return [one.path for one in found if (one.confidence if doubted else one.confidence_at(now)) < least]
+
+
+def _leave_out(state: ProfileState, paths: Collection[str]) -> Json:
+    """The profile without the learned values at these paths. What is the person's stays, also elements of a list."""
+    from tacitd_handlers.profile.changes import take_values
+
+    profile = state.profile
+    for path in paths:
+        profile = take_values(profile, path, state.list_learned(path))
+    return profile
+
+
+# --- the rules file
+
+
+class ProfileRules:
+    """The profile's lines for the rules file that every session loads: the part `person-rules`. A rule's id is the dot path."""
+
+    title = "Preferences"
+
+    def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
+        self._environ = environ
+        self._clock = clock
+
+    def list_files(self) -> Sequence[Path]:
+        """The profile and its metas."""
+        return [memory_dir(self._environ) / name for name in ("profile.json", "profile-meta.json")]
+
+    def list_rules(self) -> list[PersonRule]:
+        """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Raises OSError,
+        NotUnderstoodError."""
+        from tacitd.session_context.plugin_view import open_rows
+        from tacitd_handlers.profile import dot_paths, make_plugin
+        from tacitd_handlers.profile.fields import LABELS
+        from tacitd_handlers.profile.profile_files import read_state
+        from tacitd_handlers.profile.render import format_value
+
+        now = self._clock.now()
+        with open_rows(make_plugin(), state_dir(self._environ)) as rows:
+            if rows is None:
+                return []
+            state = read_state(rows, self._environ, now)
+            profile = _leave_out(state, _list_below(state, rows, now, LEAST))
+        leaves = dot_paths.list_leaves(profile)
+        order = [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]
+        return [
+            PersonRule(path, f"{LABELS.get(path, path)}: {words}", state.is_own(path))
+            for path in order
+            if path.split(".")[0] != BIOGRAPHY and (words := format_value(leaves[path]))
+        ]
+
+    def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
+        """Have the path removed from the profile, by a message to it."""
+        from tacitd.contract import Task
+        from tacitd.events import NoProject
+        from tacitd.work.messages import send_message
+
+        about = Task(0, "message", id, NoProject("", "it is the person's"), None)
+        return lambda tx: send_message(
+            tx, "profile", "profile", f"withdraw {id}", about, {"withdraw": id}, self._clock.now()
+        )
+
+
+# --- status
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """Return `directory`, `learned` (a number of paths), `own`, `next`, `suspended` and `lines`.
+
+    `own` has the paths that are the person's, also in part. `next` is the path that decay removes next, with the days until then;
+    `suspended` says why nothing fades. Paths only, because values are private. An unreadable profile has `unreadable` instead.
+    """
+    from tacitd_handlers.profile import dot_paths, profile_confidence
+    from tacitd_handlers.profile.profile_files import find_clock_doubt, read_state
+
+    made: dict[str, Any] = {"directory": str(memory_dir(os.environ))}
+    try:
+        state = read_state(rows, now=now)
+    except (OSError, TacitdError) as error:
+        return made | {"unreadable": str(error), "lines": [f"! profile: {error}"]}
+    paths = dot_paths.list_leaves(state.profile)
+    own = sorted(path for path in paths if state.is_own(path) or state.list_own(path))
+    found = profile_confidence.read_confidences(state.meta).values()
+    ends = sorted((one.days_left(now), one.path) for one in found if not state.is_own(one.path))
+    following = {"path": ends[0][1], "days": round(ends[0][0], 2)} if ends else None
+    suspended = find_clock_doubt(rows, state, now)
+    made |= {"learned": len(ends), "own": own, "next": following, "suspended": suspended}
+    return made | {"lines": list(_format_status(len(ends), own, following))}
+
+
+def _format_status(learned: int, own: Sequence[str], following: Mapping[str, Any] | None) -> Iterator[str]:
+    from tacitd.text.plurals import count_noun
+
+    if learned or own:
+        line = f"{learned} learned"
+        if following:
+            line += f" (next to fade: {following['path']}, in {count_noun(round(following['days']), 'day')})"
+        yield line + (f", yours: {', '.join(own)}" if own else "")

@@ -1,0 +1,277 @@
+"""The person's rules file: `rules/tacitd.md` in Claude Code's directory, which every session loads.
+
+Its lines are what the plugins know of the person (the part `person-rules`). It is rewritten once a day at most, because each
+change costs every running session a note and its prompt cache; a line that does not hold any more, and what the person stated,
+is followed at once. A line that the person deletes is withdrawn where it comes from.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from loguru import logger
+from msgspec import Struct
+
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
+from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
+from tacitd.files.formats import Bullets, bullet
+from tacitd.handler import Degradation
+from tacitd.session_context.person_rules import PersonRules
+from tacitd.state.paths import config_dir
+from tacitd_handlers.reach.rule_files import USER_RULES
+from tacitd_handlers.reach.rules_place import check_place, find_work_tree
+from tacitd_handlers.reach.rules_text import (
+    HEAD,
+    HEAD_START,
+    MARK,
+    TITLE,
+    RuleLine,
+    RuleSection,
+    choose_lines,
+    make_section,
+)
+
+LIST = Bullets(TITLE.removeprefix("# "), first=HEAD)
+PART = "person-rules"
+BLOCKED, INCOMPLETE = "reach.blocked", "reach.incomplete"
+DAY, AGAIN = 86_400.0, 3600.0
+"""`AGAIN`: seconds after which the lines are made again though no file changed: confidences decay."""
+
+
+class RulesMemory(Struct, frozen=True):
+    """What was written, and when the file was compared last: see schema.sql."""
+
+    rules: Mapping[Leaf, RuleLine]
+    state: str = "none"
+    left_out: int = 0
+    written: float | None = None
+    looked: float = 0.0
+    due: float | None = None
+    stamp: str = ""
+
+
+def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
+    """The person's file."""
+    return [config_dir(environ) / USER_RULES] if root is None else []
+
+
+def read_memory(rows: Rows) -> RulesMemory:
+    """What is stored."""
+    rules = {
+        leaf: RuleLine(source, id, MARK + leaf.partition("\n")[2], bool(by_person))
+        for leaf, source, id, by_person in rows("SELECT leaf, source, id, by_person FROM reach_rule")
+    }
+    found = rows("SELECT state, left_out, written, looked, due, stamp FROM reach_file")
+    return RulesMemory(rules, *found[0]) if found else RulesMemory(rules)
+
+
+def update_rules(tools: Tools, *, restore: bool, forced: bool = False) -> Done:
+    """Bring the file up to date, if anything changed. `restore`: a session has started, so a file that is missing or incomplete is
+    made again. `forced`: what was forgotten leaves it at once."""
+    path = tools.client_home / USER_RULES
+    if not tools.client_home.is_dir():  # Claude Code was never used with this directory
+        return Done()
+    sources, memory, settings, now = (
+        load_sources(tools),
+        read_memory(tools.rows),
+        tools.settings["reach"],
+        tools.clock.now(),
+    )
+    files = [path, *(file for one in sources.values() for file in one.list_files())]
+    stamp = repr([*map(_stat_file, files), settings.user_rules, settings.user_rules_in_git])
+    quiet = stamp == memory.stamp and 0 <= now - memory.looked < AGAIN
+    if quiet and not (restore or forced) and (memory.due is None or now < memory.due):
+        return Done()
+    look = _Look(path, tools, memory, now, stamp)
+    try:
+        if not settings.user_rules:
+            done = look.take_out()
+        elif find_work_tree(path) is not None and not settings.user_rules_in_git:
+            done = look.note("git")
+        else:
+            check_place(path)
+            done = look.follow(sources, restore=restore)
+    except FileBusyError:
+        return look.note("merging" if find_work_tree(path) is not None else memory.state, due=now)
+    except (OSError, TacitdError) as error:
+        what = error.what if isinstance(error, TacitdError) else str(error)
+        where = "" if str(path) in what else f"{path}: "
+        hint = error.hint if isinstance(error, TacitdError) else "make it writable by your user"
+        tools.degrade(Degradation(BLOCKED, f"{where}{what}", hint))
+        return look.note("blocked", due=now)
+    tools.clear(BLOCKED)
+    return done
+
+
+class _Look:
+    """One comparison of the file with the rules that hold."""
+
+    def __init__(self, path: Path, tools: Tools, memory: RulesMemory, now: float, stamp: str) -> None:
+        self._path = path
+        self._tools = tools
+        self._memory = memory
+        self._now = now
+        self._stamp = stamp
+        self._left_out = memory.left_out
+
+    def note(self, state: str, due: float | None = None) -> Done:
+        """The file stays as it is."""
+        return Done(lambda tx: self._store(tx, state, self._memory.written, due))
+
+    def take_out(self) -> Done:
+        """Take tacitd's lines out of the file."""
+        if not self._memory.rules:
+            return self.note("off")
+        check_place(self._path)
+        return self._write({}, "off", "the rules file was turned off")
+
+    def follow(self, sources: Mapping[str, PersonRules], *, restore: bool) -> Done:
+        """Write what is due."""
+        memory, text = self._memory, self._read_text()
+        if text.strip() and not memory.rules and HEAD_START not in text:
+            raise FileRefusedError("it is not tacitd's", "rename it; tacitd then makes its own")
+        view = self._tools.look(self._path, LIST)
+        is_whole = bool(text.strip()) and view.doubt != "cut"
+        if memory.rules and not is_whole and not restore:
+            return self.note("incomplete" if text.strip() else "missing")
+        if view.doubt == "removed once" or view.edits.removed or view.edits.changed:
+            return self.note(memory.state, due=self._now)  # the person's edits come first
+        own = {MARK + value for leaf, value in view.now.items() if leaf not in memory.rules}
+        sections = self._list_sections(sources)
+        chosen = choose_lines(sections, own)
+        self._left_out = sum(len(one.lines) for one in sections) - sum(
+            len(one.lines) for one in choose_lines(sections)
+        )
+        wanted = {
+            bullet(section.title, line.text.removeprefix(MARK)): line
+            for section in chosen
+            for line in section.lines
+        }
+        if wanted.keys() == memory.rules.keys() and (is_whole or not wanted):
+            return self.note("current" if wanted else "none")
+        if is_whole and memory.rules and not self._is_due(wanted, sections):
+            return self.note("waits", due=(memory.written or 0.0) + DAY)
+        return self._write(wanted, "current" if wanted else "none", "for every session")
+
+    def _read_text(self) -> str:
+        try:
+            return self._path.read_bytes().decode()
+        except FileNotFoundError:
+            return ""
+        except UnicodeDecodeError:
+            raise FileRefusedError("it is not UTF-8", "save it as UTF-8") from None
+
+    def _is_due(self, wanted: Mapping[Leaf, RuleLine], sections: Iterable[RuleSection]) -> bool:
+        """Whether the file is rewritten now: a day has passed, a line does not hold any more, or the person stated one."""
+        if not 0.0 <= self._now - (self._memory.written or 0.0) < DAY:
+            return True
+        holding = {line.key for one in sections for line in one.lines}
+        withdrawn = any(line.key not in holding for line in self._memory.rules.values())
+        stated = any(line.by_person for leaf, line in wanted.items() if leaf not in self._memory.rules)
+        return withdrawn or stated
+
+    def _write(self, wanted: Mapping[Leaf, RuleLine], state: str, why: str) -> Done:
+        gone = [leaf for leaf in self._memory.rules if leaf not in wanted]
+
+        def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
+            removed: dict[Leaf, str | None] = {leaf: None for leaf in gone if leaf in now}
+            return removed | {leaf: line.text.removeprefix(MARK) for leaf, line in wanted.items()}
+
+        def apply(tx: Tx) -> None:
+            tx.execute("DELETE FROM reach_rule")
+            tx.executemany(
+                "INSERT INTO reach_rule(leaf, source, id, by_person) VALUES(?, ?, ?, ?)",
+                [(leaf, line.plugin, line.id, line.by_person) for leaf, line in wanted.items()],
+            )
+            self._store(tx, state, self._now, None)
+
+        cause = Cause(f"user-rules {self._now:.3f}", "tacitd", why)
+        return Done(apply, (FileChange(self._path, LIST, decide, cause),))
+
+    def _store(self, tx: Tx, state: str, written: float | None, due: float | None) -> None:
+        tx.execute("DELETE FROM reach_file")
+        tx.execute(
+            "INSERT INTO reach_file(path, state, left_out, written, looked, due, stamp) VALUES(?, ?, ?, ?, ?, ?, ?)",
+            str(self._path),
+            state,
+            self._left_out,
+            written,
+            self._now,
+            due,
+            self._stamp,
+        )
+
+    def _list_sections(self, sources: Mapping[str, PersonRules]) -> list[RuleSection]:
+        """The lines of each plugin that hold now.
+
+        Trigger: a plugin cannot read its files. Why: its lines may still hold. Outcome: they stay as they were written, and a
+        problem names the reason.
+        """
+        sections, failed = list[RuleSection](), list[str]()
+        for title, source in sources.items():
+            try:
+                sections.append(make_section(title, title, source.list_rules()))
+            except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+                failed.append(f"{title} of you cannot be read: {error}")
+                kept = tuple(one for one in self._memory.rules.values() if one.plugin == title)
+                sections.append(RuleSection(title, kept))
+        if failed:
+            hint = "`tacitd doctor` checks the files"
+            self._tools.degrade(Degradation(INCOMPLETE, "; ".join(failed), hint))
+        else:
+            self._tools.clear(INCOMPLETE)
+        return sections
+
+
+def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
+    """Withdraw what the person deleted or reworded, where it comes from. A line that was only moved is the person's then."""
+    memory, sources = read_memory(tools.rows), load_sources(tools)
+    moved = {leaf for leaf, (other, _) in edits.changed.items() if _words(other) == _words(leaf)}
+    gone = [leaf for leaf in (*edits.removed, *edits.changed) if leaf in memory.rules]
+    withdrawn = list[Callable[[Tx], None]]()
+    for leaf in gone:
+        line = memory.rules[leaf]
+        if leaf not in moved and line.plugin in sources:
+            logger.info("a deleted line of {} is withdrawn: {} {}", path, *line.key)
+            later = sources[line.plugin].withdraw_rule(line.id)
+            withdrawn += [later] if later is not None else []
+    files = list[FileChange]()
+    if gone and memory.rules.keys() <= set(gone):
+        # What is left of a file without a line of anybody's is removed.
+        cause = Cause(f"user-rules left {tools.clock.now():.3f}", "person", "the last line was deleted")
+        files.append(FileChange(path, LIST, lambda now, edits: dict.fromkeys(gone), cause))
+    return Done(lambda tx: _forget(tx, gone, withdrawn), files)
+
+
+def _forget(tx: Tx, leaves: Collection[Leaf], withdrawn: Sequence[Callable[[Tx], None]]) -> None:
+    for withdraw in withdrawn:
+        withdraw(tx)
+    tx.executemany("DELETE FROM reach_rule WHERE leaf = ?", [(leaf,) for leaf in leaves])
+    tx.execute("UPDATE reach_file SET stamp = ''")
+
+
+def load_sources(tools: Tools) -> dict[str, PersonRules]:
+    """What the plugins know of the person, by its title. One that fails is logged and left out."""
+    found: dict[str, PersonRules] = {}
+    parts: Sequence[Callable[..., PersonRules]] = tools.list_prompt_parts(PART)
+    for make in parts:
+        try:
+            one = make(os.environ, tools.clock)
+            found[one.title] = one
+        except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+            logger.warning("person rules are left out: {}: {}", make, error)
+    return found
+
+
+def _words(leaf: Leaf) -> str:
+    return leaf.partition("\n")[2]
+
+
+def _stat_file(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    return found.st_size, found.st_mtime_ns, found.st_ino

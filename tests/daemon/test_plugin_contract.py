@@ -1,0 +1,326 @@
+"""A plugin of the second contract that is somebody else's, with every hook (`tests/reminders`), in the real engine."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from reminders import hooks, make_plugin
+from tacitd.errors import FileBusyError, UsageError
+from tacitd.handler import load_hook
+from tacitd.model.port import NoAnswer, Why
+from tacitd.plugin import PluginSpec
+from tacitd.session_context.context_request import FailedCall
+from tacitd.testing import FakeClock, HandlerBench, ScriptedModel, World
+
+MINUTE = 60.0
+MILK = [("milk", "Buy milk"), ("six", "1\n2\n3\n4\n5\n6")]
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The hooks that commands call find the bench's state by the environment."""
+    monkeypatch.setenv("HOME", str(tmp_path.resolve() / "home"))
+    monkeypatch.delenv("TACITD_STATE_DIR", raising=False)
+    yield
+    hooks.FAULT.clear()
+
+
+def begin(tmp: Path, model: ScriptedModel | None = None, spec: PluginSpec | None = None) -> HandlerBench:
+    return HandlerBench(tmp, spec or make_plugin(), model=model or ScriptedModel(MILK), clock=FakeClock())
+
+
+def read(bench: HandlerBench) -> list[str]:
+    path = bench.project / hooks.NAME
+    text = path.read_text() if path.exists() else ""
+    return [line[2:] for line in text.splitlines() if line.startswith("- ")]
+
+
+def edit(bench: HandlerBench, text: str) -> None:
+    (bench.project / hooks.NAME).write_text(text)
+    for _ in range(4):
+        bench.settle(MINUTE)
+
+
+def events(bench: HandlerBench, kind: str) -> list[str]:
+    return [about for (about,) in bench.rows("SELECT about FROM reminders_event WHERE kind = ?", kind)]
+
+
+def test_a_prompt_becomes_a_line(tmp_path: Path) -> None:
+    """DESIGN "The way of a prompt": gathered, asked with its parts, committed with its plan, then written."""
+    model = ScriptedModel(MILK)
+    with begin(tmp_path, model) as bench:
+        bench.type("remember the milk")
+        bench.settle()
+        assert model.prompts == []
+        bench.settle(MINUTE)
+        assert read(bench) == ["Buy milk"]
+        assert model.prompts == ["Be brief. What is to be remembered?\nremember the milk"]
+        assert bench.rows("SELECT outcome, used, answer FROM call") == [("answered", 1, None)]
+        assert bench.rows("SELECT state FROM prompt_task") == [("done",)]
+        assert bench.rows("SELECT state, by FROM change") == [("done", "prompt")]
+        assert bench.rows("SELECT records FROM reminders_seen") == [(1,)]
+        assert events(bench, "message") == ["{'lines': 1}"]
+        assert bench.status_lines == ["1 open"] and bench.status["open"] == 1
+
+
+def test_events_and_jobs_come(tmp_path: Path) -> None:
+    """DESIGN "Plugins": the start and the end of a session, a compaction and timed jobs are tasks."""
+    with begin(tmp_path) as bench:
+        bench.type("hello")
+        bench.settle()
+        bench.settle(31 * MINUTE)
+        bench.settle(MINUTE)
+        assert events(bench, "session-started") == ["session"]
+        assert events(bench, "session-ended") == ["session"]
+        assert events(bench, "job")[0] == "tidy"
+        before = len(events(bench, "job"))
+        bench.run_job("count")
+        assert len(events(bench, "job")) == before + 1
+        for _ in range(3):
+            bench.settle(3600.0)
+        ((runs,),) = bench.rows("SELECT runs FROM job WHERE name = 'count'")
+        assert runs >= 3
+
+
+def test_a_person_s_edits_are_reported_once(tmp_path: Path) -> None:
+    """DESIGN "Files that people edit too": a removed line is not written again; each edit reaches `on_edits` once, over a restart."""
+    with begin(tmp_path) as bench:
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        text = (bench.project / hooks.NAME).read_text()
+        edit(bench, text + "- Call mum\n")
+        assert events(bench, "edits") == ["+1 -0"]
+        edit(bench, text.replace("- Buy milk\n", "") + "- Call mum\n")
+        assert events(bench, "edits") == ["+1 -0", "+0 -1"]
+        bench.restart(kill=True)
+        bench.settle(5 * MINUTE)
+        edit(bench, (bench.project / hooks.NAME).read_text() + "\n")
+        assert events(bench, "edits") == ["+1 -0", "+0 -1"]
+        bench.type("the milk again", session="s2")
+        bench.settle(2 * MINUTE)
+        assert read(bench) == ["Call mum"]
+
+
+def test_an_answer_that_was_paid_for_is_not_asked_for_again(tmp_path: Path) -> None:
+    """DESIGN "The way of a prompt": a crash before the commit repeats the task, not its call; one whose answer was lost twice is not
+    paid a third time."""
+    model = ScriptedModel(MILK)
+    with begin(tmp_path, model) as bench:
+        bench.type("remember the milk")
+        bench.settle()
+        with bench._app.store.write() as tx:  # the daemon was killed after the answer
+            ((number,),) = tx.rows("SELECT number FROM prompt")
+            tx.execute(
+                "INSERT INTO call(plugin, purpose, tier, session, begun, day, outcome, answer) "
+                "VALUES('reminders', 'reminders', 'fast', 'x', 0, '2020-01-01', 'answered', 'Buy oat milk')"
+            )
+            from tacitd.model.call_caps import digest_part
+
+            tx.execute(
+                "INSERT INTO call_part VALUES(1, 'prompt', 1, (SELECT id FROM prompt), ?)",
+                digest_part("remember the milk"),
+            )
+        bench.settle(MINUTE)
+        assert model.prompts == [] and read(bench) == ["Buy oat milk"] and number == 1
+
+
+def test_without_an_answer_the_prompts_wait(tmp_path: Path) -> None:
+    """S-07: nothing is lost while the model does not answer, and a call that was not made is no lost call."""
+    model = ScriptedModel([("milk", NoAnswer(Why.ABSENT, "no claude"))])
+    with begin(tmp_path, model) as bench:
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        assert bench.sync() == ["absent: no claude"]
+        model.rules = MILK
+        assert bench.sync() == []
+        assert read(bench) == ["Buy milk"]
+
+
+def test_a_person_decides(tmp_path: Path) -> None:
+    """S-39: `forget` and `accept` reach the plugin as a task, and a refusal reaches the person."""
+    with begin(tmp_path) as bench:
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        (item,) = bench.list_items()
+        done = bench.decide(item.id, "drop", root=bench.project)
+        assert done.what == "dropped: Buy milk (REMINDERS.md)" and "remember the milk" in done.texts
+        assert read(bench) == [] and bench.list_items()[0].state == "forgotten"
+        bench.settle(3 * MINUTE)
+        assert bench.decide(item.id, "restore", root=bench.project).what.startswith("open: Buy milk")
+        assert read(bench) == ["Buy milk"]
+        with pytest.raises(UsageError, match="no reminder is rem99999"):
+            bench.decide("rem99999", "drop")
+        assert bench.rows("SELECT * FROM task WHERE kind = 'decision'") == []
+
+
+def test_a_command_is_a_task(tmp_path: Path) -> None:
+    """DESIGN "Commands": a command that changes files inserts a task and waits for it."""
+    with begin(tmp_path) as bench:
+        assert [one.text for one in bench.run_command("a", {"text": "Call mum"}).notices] == ["Call mum"]
+        assert read(bench) == ["Call mum"]
+        with pytest.raises(UsageError, match="the text is empty"):
+            bench.run_command("b", {"text": ""})
+
+
+def test_what_commands_read(tmp_path: Path) -> None:
+    """DESIGN "Plugins": session text, advice, why, report, MCP tools, footprint and settings of a plugin are used like those of
+    a handler."""
+    with begin(tmp_path) as bench:
+        assert bench.context() == "" and list(bench.explain("milk")) == []
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        assert bench.context() == "## Reminders\n- Buy milk"
+        (match,) = bench.explain("milk")
+        assert match["what"] == "Buy milk" and match["words"] == ["remember the milk"]
+        (section,) = bench.report()
+        assert section.parts[0].rows == (("Buy milk", "open"),)  # type: ignore[union-attr]
+        view = bench.plugin
+        call = FailedCall(bench.project, "s", "Bash", "no such reminder")
+        ((key, line),) = load_hook(view.failure_advice)(call)
+        assert line == "You have 1 reminders" and len(key) == 12
+        assert list(load_hook(view.failure_advice)(replace(call, error="other"))) == []
+        assert load_hook(view.mcp).tools[0].name == "add_reminder"
+        assert view.find_footprint({"HOME": "/h"}).own == [Path("/h/.reminders")]
+        assert list(view.load_settings()) == ["reminders"]
+        assert view.context_for_agents
+
+
+def test_problems_are_rows(tmp_path: Path) -> None:
+    """DESIGN "Control": degradations are state, and outlive a restart."""
+    with begin(tmp_path) as bench:
+        bench.type("six of them")
+        bench.settle(MINUTE)
+        assert "more reminders than anybody reads" in bench.degraded
+        bench.restart()
+        assert "more reminders than anybody reads" in bench.degraded
+        bench.run_job("tidy")
+        assert "more reminders than anybody reads" not in bench.degraded
+
+
+FAULTS: Mapping[str, Exception] = {
+    "a mistake": ValueError("no"),
+    "a missing key": KeyError("x"),
+    "recursion": RecursionError(),
+    "memory": MemoryError(),
+    "a file": OSError(errno.ENOENT, "none"),
+    "a full disk that is not the store's": OSError(errno.ENOSPC, "full"),
+    "its own table": sqlite3.OperationalError("no such table: x"),
+    "a constraint": sqlite3.IntegrityError("UNIQUE"),
+    "a misuse": sqlite3.ProgrammingError("closed"),
+    "its own file is busy": FileBusyError("x", seconds=1.0),
+}
+
+
+@pytest.mark.parametrize("kind", FAULTS)
+def test_an_observer_that_raises_stops_nobody(tmp_path: Path, kind: str) -> None:
+    """DESIGN "Ingest": what it changed is undone, others go on, it is named, and it gets its records again, once."""
+    hooks.FAULT.append(FAULTS[kind])
+    with begin(tmp_path) as bench:
+        bench.type("remember the milk")
+        bench.settle(MINUTE)
+        assert bench.rows("SELECT * FROM reminders_seen") == []
+        assert read(bench) == ["Buy milk"]  # the prompt itself was read, and its task ran
+        assert any(
+            "the plugin reminders failed with records of a transcript" in one for one in bench.degraded
+        )
+        bench.type("more")
+        bench.settle(MINUTE)
+        hooks.FAULT.clear()
+        for _ in range(6):
+            bench.settle(5 * MINUTE)
+        assert bench.rows("SELECT records FROM reminders_seen") == [(2,)]
+        assert not any("failed with records" in one for one in bench.degraded)
+
+
+def test_a_plugin_with_newer_tables_is_off_and_loses_nothing(tmp_path: Path) -> None:
+    """DESIGN "The store": a plugin whose tables are newer than known is off and named; its records wait for it."""
+    with begin(tmp_path) as bench:
+        bench.settle()
+    two = replace(make_plugin(), schema=("reminders:schema.sql", "reminders:schema.sql"))
+    with pytest.raises(RuntimeError, match=r"cannot be made|already exists"):
+        begin(tmp_path, spec=two)
+    with begin(tmp_path) as bench, bench._app.store.write() as tx:
+        tx.execute("UPDATE schema_version SET version = 9 WHERE owner = 'reminders'")
+    with pytest.raises(RuntimeError, match="its tables are from a newer version"):
+        begin(tmp_path)
+
+
+def test_both_contracts_run_side_by_side(tmp_path: Path) -> None:
+    """DESIGN: plugins are ported one by one, so both kinds are installed at once, and send messages to each other."""
+    package = tmp_path / "site"
+    info = package / "reminders-1.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("entry_points.txt").write_text("[tacitd.handlers]\nreminders = reminders:make_plugin\n")
+    with World(tmp_path, MILK, packages=[package]) as world:
+        world.type("s1", "remember the milk")
+        world.hook("PreCompact", "s1", trigger="auto")
+        assert "- Buy milk" in world.read("REMINDERS.md")  # its prompts go before the compaction
+        status = world.leave("s1").run("status", "--json").json
+        assert status["slices"]["reminders"]["compacted"] == 1
+        assert {"reminders", "learning", "profile"} <= set(status["handlers"])
+        assert status["slices"]["reminders"]["says"] == ["1 open"]
+        assert "remind" in world.run("--help").out
+        assert world.run("remind", "Call mum").out == "Call mum\n"
+        assert world.bullets("REMINDERS.md") == ["Buy milk", "Call mum"]
+        assert world.run("forget", "Call mum", "--yes").code == 0
+        assert world.bullets("REMINDERS.md") == ["Buy milk"]
+        world.stop()
+        assert world.run("remind", "Call dad").out == "Call dad\n"
+        assert world.bullets("REMINDERS.md") == ["Buy milk", "Call dad"]
+        assert world.run("why", "milk", "--json").json[0]["words"] == ["remember the milk"]
+        assert "Buy milk" in world.run("context").out
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    package = tmp_path / "site"
+    info = package / "reminders-1.dist-info"
+    info.mkdir(parents=True)
+    info.joinpath("entry_points.txt").write_text("[tacitd.handlers]\nreminders = reminders:make_plugin\n")
+    with World(tmp_path, MILK, packages=[package]) as made:
+        yield made
+
+
+def test_the_history_of_both_contracts_is_one(world: World) -> None:
+    """S-31: `history`, `show`, `log` and `why` list what a plugin changed beside the older history; ids are unique."""
+    world.type("s1", "remember the milk").leave("s1")
+    (change,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
+    assert change["lines"] == [
+        {"file": "REMINDERS.md", "heading": "Open", "added": "Buy milk", "removed": ""}
+    ]
+    assert (
+        change["root"] == str(world.project) and len(change["prompts"]) == 1 and change["sessions"] == ["s1"]
+    )
+    shown = world.run("show", change["id"][-6:]).out
+    assert "+ Buy milk" in shown and "from 1 prompt" in shown
+    assert f"changed: REMINDERS.md +1  (app, tacitd show {change['id']})" in world.run("log").out
+    world.stop()
+    assert f"tacitd show {change['id']}" in world.run("log").out
+    ids = [one["id"] for one in world.run("history", "--all", "--json").json]
+    assert len(ids) == len(set(ids)) and change["id"] in ids
+
+
+def test_an_undo_is_the_person_s_edit(world: World) -> None:
+    """S-33: what a person takes back is taken back in the file, and the plugin learns it as an edit of theirs; the undo can be undone."""
+    world.type("s1", "remember the milk").leave("s1")
+    (first,) = [one for one in world.run("history", "--json").json if one["by"] == "reminders"]
+    dry = world.run("undo", first["id"], "--dry-run", "--json").json[0]
+    assert dry["lines"][0]["removed"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
+    undo = world.run("undo", first["id"], "--json").json[0]
+    assert undo["undoes"] == first["id"] and world.bullets("REMINDERS.md") == []
+    world.wait(MINUTE).wait(MINUTE)
+    world.type("s2", "the milk again").leave("s2")
+    assert world.bullets("REMINDERS.md") == []
+    again = world.run("undo", undo["id"], "--json").json[0]
+    assert again["lines"][0]["added"] == "Buy milk" and world.bullets("REMINDERS.md") == ["Buy milk"]
+    refused = world.run("undo", first["id"])
+    assert refused.code == 2 and "was undone and restored" in refused.err
+    world.edit("REMINDERS.md", replace=("Buy milk", "Buy oat milk"))
+    refused = world.run("undo", again["id"])
+    assert refused.code != 0 and "somebody removed or changed it since" in refused.err
