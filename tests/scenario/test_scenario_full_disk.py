@@ -15,7 +15,9 @@ import pytest
 
 from daemon_figures import read_cpu
 from support_daemon import Daemon, MakeDaemon
+from support_waiting import PATIENCE, until
 from tacitd.control.client import CallFailedError
+from tacitd.errors import UnavailableError
 
 pytestmark = [
     pytest.mark.scenario,
@@ -127,6 +129,14 @@ def test_it_does_little_while_the_disk_is_full(
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
 
 
+def is_open(daemon: Daemon) -> bool:
+    """Whether the daemon's store is open. Between two tries it does not answer."""
+    try:
+        return "state.unwritable" not in {one["id"] for one in daemon.status()["degraded"]}
+    except UnavailableError:
+        return False
+
+
 def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon, disk: SmallDisk) -> None:
     """RELIABILITY 4, no crash loop: after a restart by a service manager the daemon runs."""
     daemon.start()
@@ -138,7 +148,10 @@ def test_it_starts_on_a_full_disk_and_goes_on_when_there_is_room(daemon: Daemon,
     daemon.sync()
     daemon.kill9()
     daemon.start()
+    assert daemon.stop() < PATIENCE, "also a daemon that waits for room ends when it is asked to"
+    daemon.start()
     disk.free()
+    until(lambda: is_open(daemon))
     assert daemon.synthesize() == []
     assert sorted(daemon.learned) == ["Prefers amber-1", "Prefers amber-2"]
     assert daemon.put_to_model().count("Prefers amber-1") == 1

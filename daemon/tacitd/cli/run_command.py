@@ -110,7 +110,11 @@ def _run_until_stopped(mode: Mode, quiet: bool) -> int:
     with handle_signals(actions, ending=True):
         set_level = _choose_log(mode, quiet, places.state_dir / "tacitd.log")
         build = partial(build_app, places, os.environ, set_log_level=set_level)
-        app = open_when_possible(build, places, notifier)
+
+        def end_by(end: Callable[[], None]) -> None:
+            actions.update(dict.fromkeys((SIGTERM, SIGINT), end))
+
+        app = open_when_possible(build, places, notifier, on_wait=end_by)
         if app is None:
             return 0
         set_level(app.config.log.level)

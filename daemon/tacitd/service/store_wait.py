@@ -37,9 +37,13 @@ def open_when_possible(
     notifier: Notifier,
     clock: Clock | None = None,
     again: float = AGAIN,
+    on_wait: Callable[[Callable[[], None]], None] = lambda end: None,
 ) -> App | None:
-    """Build the app and open it, as soon as the store can be written; None if `tacitd stop` came before. Raises what `build`
-    raises. A signal ends the process, as before any daemon runs."""
+    """Build the app and open it, as soon as the store can be written; None if it was to stop before. Raises what `build`
+    raises.
+
+    `on_wait` gets what ends the wait, when it begins: a signal is to do that from then on.
+    """
     clock, stop, since = clock or SystemClock(), threading.Event(), ""
     while not stop.is_set():
         try:
@@ -49,10 +53,14 @@ def open_when_possible(
             except BaseException:
                 app.close()
                 raise
+            if stop.is_set():
+                app.close()
+                return None
             return app
         except UnwritableError as error:
             if not since:
                 logger.warning("nothing is read until the store can be opened: {}", error)
+                on_wait(stop.set)
             since = since or utc_seconds(clock.now())
             _answer_meanwhile(places, error, since, stop, notifier, clock, again)
     return None
