@@ -2,7 +2,7 @@
 
 A finding of learning's call (`prompt_part`) comes as a message to `handler`, which plans a change (`changes`) of what it read
 (`profile_files`); the engine writes it. A value belongs to the person unless tacitd wrote it last: it is never replaced, and
-does not fade. Nothing heavy is imported here, because a session's start waits for `session_text`.
+does not fade. Nothing heavy is imported here, because a session's start waits for `profile_texts`.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def make_plugin() -> PluginSpec:
         jobs=(TimedJob("fade", 3600.0), TimedJob("changelog", 86_400.0), TimedJob("turns", 600.0)),
         files=(SharedFileKind("profile", "json-leaves", *edits),),
         commands={"profile": (f"{here}.cli:profile", about, "More")},
-        session_text=f"{here}.session_text:make_text",
-        status=f"{here}.session_text:report_status",
+        session_text=f"{here}.profile_texts:make_text",
+        status=f"{here}.profile_texts:report_status",
         items=f"{here}.items",
         why=f"{here}.items:explain",
         prompt_parts={
             "learning:extraction": f"{here}.prompt_part",
-            "person-rules": f"{here}.session_text:ProfileRules",
+            "person-rules": f"{here}.profile_texts:ProfileRules",
         },
         mcp=f"{here}.mcp_tools:PROFILE",
         footprint="tacitd_handlers.shared.memory_files:profile_footprint",
