@@ -144,7 +144,7 @@ def test_facts_that_wait_are_said_with_their_time(bench: Bench, cli: Cli) -> Non
 def test_before_the_first_line_it_is_said_when_lines_come(bench: Bench, cli: Cli) -> None:
     """The time at which a session of the project ends, from the last status; without one, what the end of a session is."""
 
-    def said(*rows: dict[str, object]) -> str:
+    def said(*rows: dict[str, str]) -> str:
         (bench.state / "status.json").write_text(json.dumps({"waits": [], "sessions": rows}))
         return cli.run("learned", bench.root).err
 
