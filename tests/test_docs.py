@@ -30,6 +30,7 @@ from tacitd.app import App, build_app
 from tacitd.cli.program import make_program
 from tacitd.control.server import Server
 from tacitd.methods import build_methods, take_status
+from tacitd.plugin import PluginSpec
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import ScriptedModel
@@ -207,6 +208,14 @@ def test_the_plugin_of_the_guide_uses_only_what_it_may() -> None:
     ]
     used = {f"{node.module}.{name.name}" for node in nodes for name in node.names}
     assert len(used) > 8 and used <= public
+
+
+def test_the_guide_names_each_field_of_a_plugin() -> None:
+    """docs/handlers.md has each field of `PluginSpec` in its table, and no other."""
+    rows = page("docs/handlers.md").partition("## The fields")[2].partition("\n\nA tool for agents")[0]
+    cells = re.findall(r"^\| (`.+?) \|", rows, re.MULTILINE)
+    named = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(named) == sorted(PluginSpec.__struct_fields__)
 
 
 # --- ids ----------------------------------------------------------------------------------------------------

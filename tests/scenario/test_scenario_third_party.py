@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -19,7 +20,7 @@ from support_beginnings import opening
 
 pytestmark = pytest.mark.scenario
 PAGE = Path(__file__).parents[2] / "docs" / "handlers.md"
-NAMES = ("tacitd_questions.py", "test_questions.py", "pyproject.toml")
+NAMES = ("tacitd_questions/__init__.py", "tacitd_questions/schema.sql", "test_questions.py", "pyproject.toml")
 """The files of the page, in its order. The blocks below them are fragments."""
 
 
@@ -28,12 +29,12 @@ class Installed:
 
     def __init__(self, tmp: Path) -> None:
         self.source, self.home, self.project = tmp / "source", tmp / "home", tmp / "home" / "app"
-        self.source.mkdir()
-        texts = re.findall(r"^```(?:python|toml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+        (self.source / NAMES[0]).parent.mkdir(parents=True)
+        texts = re.findall(r"^```(?:python|sql|toml)\n(.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL)
         for name, text in zip(NAMES, texts[: len(NAMES)], strict=True):
             (self.source / name).write_text(text)
         (wheel,) = WheelBuilder(str(self.source)).build(directory=str(tmp), versions=["standard"])
-        (self.source / NAMES[0]).unlink()  # what runs is what was installed
+        shutil.rmtree((self.source / NAMES[0]).parent)  # what runs is what was installed
         venv.create(tmp / "venv", with_pip=False)
         self.python = tmp / "venv" / "bin" / "python"
         (site,) = (tmp / "venv" / "lib").glob("python*/site-packages")
@@ -92,6 +93,6 @@ def test_a_plugin_of_another_package_has_every_hook(tmp_path: Path) -> None:
     assert "from session s1" in box.tacitd("why", "port", "--cwd", str(box.project)).stdout
     assert "questions.longest" in box.tacitd("config", "show").stdout
     box.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    tested = box.run("-m", "pytest", "-q", "-p", "no:cacheprovider", NAMES[1])
+    tested = box.run("-m", "pytest", "-q", "-p", "no:cacheprovider", NAMES[2])
     assert tested.returncode == 0 and "1 passed" in tested.stdout, tested.stdout + tested.stderr
     assert not (box.home / ".cache").exists()

@@ -24,7 +24,7 @@ def test_forget_removes_the_line_and_its_copy(begin: Begin) -> None:
         world.type("s1", "use pnpm, not npm", "keep answers short").leave("s1")
         assert world.run("forget", find_id(world, PNPM)).code == 0
         world.wait(60)
-        assert world.bullets("LEARNED.md") == [SHORT]
+        assert world.bullets("LEARNED.md") == [SHORT] and "## Coding" not in world.read("LEARNED.md")
         assert world.bullets(".claude/rules/tacitd-learned.md") == [SHORT]
         world.type("s2", "use pnpm, not npm").leave("s2")
         assert world.bullets("LEARNED.md") == [SHORT]

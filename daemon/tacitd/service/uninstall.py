@@ -26,6 +26,7 @@ from tacitd.service.managers import Manager
 from tacitd.state import first_design
 from tacitd.state.paths import Paths
 from tacitd.store import open_readonly
+from tacitd.text.plurals import count_noun
 
 STATE_FILES = (
     "lock",
@@ -252,6 +253,6 @@ def _name_kept(path: Path, reason: str) -> Iterator[str]:
     why = f": {reason}" if reason else ""
     if path.is_dir():
         files = sum(1 for one in path.rglob("*") if one.is_file())
-        yield from [f"kept {path} ({files} files){why}"] if files else []
+        yield from [f"kept {path} ({count_noun(files, 'file')}){why}"] if files else []
     elif path.exists():
         yield f"kept {path}{why}"

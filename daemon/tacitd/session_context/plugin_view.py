@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from tacitd.report.sections import ReportScope, ReportSection
     from tacitd.session_context.context_request import ContextRequest, FailedCall
 
+__all__ = ["open_rows"]
+
 PARTS = ("context-files", "doctor", "person-rules", "banner")
 """What a plugin adds to parts of the engine."""
 TEXT_BUDGET = 3_000

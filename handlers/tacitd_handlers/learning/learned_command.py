@@ -139,14 +139,9 @@ def _show_lines(
         return len(made) + len(theirs)
     shown = [*_format_lines(found, with_root=with_root), *_format_person_items(theirs)]
     echo_paged(iter(shown), no_pager=no_pager)
-    if not found:
-        what = (
-            f"no learned line contains {escape_output(' '.join(words))}"
-            if words
-            else "nothing was learned here yet"
-        )
-        echo_message(what)
-    _echo_waiting(inventory, roots)
+    if not found and words:
+        echo_message(f"no learned line contains {escape_output(' '.join(words))}")
+    _echo_waiting(inventory, roots, is_empty=not found and not words)
     return len(found) + len(theirs)
 
 
@@ -185,11 +180,16 @@ def _format_lines(found: Iterable[LearnedLine], *, with_root: bool) -> Iterator[
         yield f"  {one.id}  {escape_output(one.line)}  ({said}, last on {last}{stale})"
 
 
-def _echo_waiting(inventory: Inventory, roots: Iterable[Path]) -> None:
-    """Say on stderr what was extracted and is not written yet."""
-    from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
+def _echo_waiting(inventory: Inventory, roots: Sequence[Path], *, is_empty: bool) -> None:
+    """Say on stderr what was extracted and is not written yet. `is_empty`: there is no line; say when the first will come."""
+    from tacitd_handlers.learning.waiting_facts import describe_first_lines, describe_waiting_facts
 
-    for line in describe_waiting_facts(inventory.state, roots, inventory.state_dir, inventory.clock.now()):
+    now = inventory.clock.now()
+    waiting = list(describe_waiting_facts(inventory.state, roots, inventory.state_dir, now))
+    if is_empty:
+        when = "" if waiting else f"; {describe_first_lines(roots, inventory.state_dir, now)}"
+        echo_message(f"nothing was learned here yet{when}")
+    for line in waiting:
         echo_message(line)
 
 

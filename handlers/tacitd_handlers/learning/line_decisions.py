@@ -35,7 +35,7 @@ from tacitd_handlers.learning.person_decisions import (
     make_drop,
     read_decisions,
 )
-from tacitd_handlers.learning.project_files import find_root_file, title_for
+from tacitd_handlers.learning.project_files import find_own_section, find_root_file, title_for
 from tacitd_handlers.learning.refusals import shorten_message
 from tacitd_handlers.shared.equality import same_fact
 
@@ -111,7 +111,8 @@ class _LineDecision:
         what = "never learned again"
         if self._item.state == "stored":
             try:
-                done = self._run([TakeLine(self._path, self._item.text)], "forget")
+                section = find_own_section(self._project, self._path, self._item.text, self._tools.history)
+                done = self._run([TakeLine(self._path, self._item.text, section)], "forget")
             except TacitdError:
                 self.record("restore")  # the file was not changed, so nothing is forgotten
                 raise

@@ -18,6 +18,7 @@ from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.state import LearningState
 
 SYNC = "`tacitd sync --write` does it now"
+END = "two minutes after its client has ended, or after `session.idle` without work"
 
 
 def describe_waiting_facts(
@@ -51,11 +52,26 @@ def describe_time_of_writing(row: Mapping[str, Any], now: float) -> str:
     return f"written when {until or 'its session ends'}"
 
 
+def describe_first_lines(roots: Iterable[Path], state_dir: Path, now: float) -> str:
+    """When lines come in projects that have neither lines nor waiting facts: when the first of their sessions is expected to end."""
+    names = {str(root) for root in roots}
+    rows = [row for row in _read_rows(state_dir, "sessions") if str(row.get("project")) in names]
+    times = [at for row in rows if (at := parse_utc(row.get("lines_about"))) is not None and at > now]
+    if times:
+        return f"lines come about {datetime.fromtimestamp(min(times)).strftime('%H:%M')}; {SYNC}"
+    return f"lines come when a session ends: {END}"
+
+
 def read_waiting_rows(state_dir: Path) -> dict[str, Mapping[str, Any]]:
     """The rows of `waits` of the learning handler in the last status document, by project; {} if it cannot be read."""
+    rows = _read_rows(state_dir, "waits")
+    return {str(row.get("project")): row for row in rows if row.get("handler") == "learning"}
+
+
+def _read_rows(state_dir: Path, key: str) -> list[dict[str, Any]]:
+    """A list of the last status document; [] if it cannot be read."""
     try:
-        document = json.loads((state_dir / SNAPSHOT).read_bytes())
-        rows = [row for row in document["waits"] if row["handler"] == "learning"]
-        return {str(row["project"]): row for row in rows}
+        rows = json.loads((state_dir / SNAPSHOT).read_bytes())[key]
+        return [row for row in rows if isinstance(row, dict)]
     except (OSError, ValueError, KeyError, TypeError):
-        return {}
+        return []

@@ -162,6 +162,19 @@ def test_a_kept_file_is_named_with_its_reason(places: Paths, tmp_path: Path) -> 
     assert f"kept {file}: git's own" in said and not any(str(none) in text for text in said)
 
 
+def test_the_files_of_a_kept_directory_are_counted(places: Paths, tmp_path: Path) -> None:
+    """A directory is named with its number of files; an empty one is not named."""
+    one, two, none = tmp_path / "one", tmp_path / "two", tmp_path / "none"
+    for made in (one, two, none):
+        made.mkdir()
+    for file in (one / "a", two / "a", two / "b"):
+        file.write_text("mine")
+    kept = Footprint(kept=[one, two, none])
+    said = list(uninstall_daemon(places, None, purge=True, footprints=lambda: {"x": kept}))
+    assert f"kept {one} (1 file)" in said and f"kept {two} (2 files)" in said
+    assert not any(str(none) in text for text in said)
+
+
 def test_a_footprint_is_removed_or_named(places: Paths, tmp_path: Path) -> None:
     """Links and directories under the name of a file of tacitd's stay; an empty directory of tacitd's is removed."""
     own, away = tmp_path / "own", tmp_path / "away"

@@ -141,6 +141,28 @@ def test_facts_that_wait_are_said_with_their_time(bench: Bench, cli: Cli) -> Non
     assert "not written before `tacitd exclude --undo /x`" in cli.run("learned", bench.root).err
 
 
+def test_before_the_first_line_it_is_said_when_lines_come(bench: Bench, cli: Cli) -> None:
+    """The time at which a session of the project ends, from the last status; without one, what the end of a session is."""
+
+    def said(*rows: dict[str, str]) -> str:
+        (bench.state / "status.json").write_text(json.dumps({"waits": [], "sessions": rows}))
+        return cli.run("learned", bench.root).err
+
+    end = "lines come when a session ends: two minutes after its client has ended, or after `session.idle` without work"
+    assert said() == f"nothing was learned here yet; {end}\n"
+    later = [utc_seconds(bench.clock.now() + seconds) for seconds in (900, 1800)]
+    other = {"session": "s0", "project": "/other", "lines_about": later[0]}
+    assert said(other, {"session": "s1", "project": str(bench.root)}).endswith(f"{end}\n")
+    at = datetime.fromtimestamp(int(bench.clock.now()) + 900).strftime("%H:%M")
+    rows = [{"session": "s1", "project": str(bench.root), "lines_about": one} for one in reversed(later)]
+    assert said(other, *rows) == (
+        f"nothing was learned here yet; lines come about {at}; `tacitd sync --write` does it now\n"
+    )
+    assert "lines come" not in cli.run("learned", bench.root, "npm").err
+    learn_two(bench)
+    assert "lines come" not in said()
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"waits": 3}', '{"waits": [{}]}', "torn"])
 def test_a_status_document_that_cannot_be_read_costs_only_the_time(bench: Bench, text: str) -> None:
     """Missing, damaged or another version's."""

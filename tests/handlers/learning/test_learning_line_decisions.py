@@ -48,6 +48,22 @@ def test_a_forgotten_line_is_removed_with_its_copy_and_never_learned_again(bench
     assert bench.raw == ()
 
 
+@pytest.mark.parametrize("is_own", [False, True])
+def test_an_empty_section_goes_with_a_forgotten_line_unless_the_person_made_it(
+    bench: Bench, is_own: bool
+) -> None:
+    """S-28: the heading that tacitd made for the line is removed with it, and comes back with it; a person's heading stays."""
+    before = "# Mine\n\n## Coding\n" if is_own else "# Mine\n\n## Other\n- my own line\n"
+    bench.put("LEARNED.md", before)
+    bench.learn()
+    decide(bench, find(bench, PNPM), "drop")
+    assert bench.learned == before
+    decide(bench, find(bench, PNPM, "forgotten"), "restore")
+    assert bench.learned.endswith(f"## Coding\n- {PNPM}\n")
+    decide(bench, find(bench, PNPM), "drop")
+    assert bench.learned == before
+
+
 def test_a_forgotten_line_stays_forgotten_when_another_tool_states_it(bench: Bench) -> None:
     """A fact that another program appended to the raw file does not reach the synthesis."""
     bench.learn()
