@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_rows"]
 
-PARTS = ("context-files", "doctor", "person-rules", "banner")
+PARTS = ("context-files", "doctor", "person-rules", "banner", "history")
 """What a plugin adds to parts of the engine."""
 TEXT_BUDGET = 3_000
 """Characters that a plugin's text for a session may have, if there is room for them."""
@@ -58,6 +58,7 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         findings=spec.prompt_parts.get("doctor", ""),
         person_rules=spec.prompt_parts.get("person-rules", ""),
         banner_lines=spec.prompt_parts.get("banner", ""),
+        changes=spec.prompt_parts.get("history", ""),
         prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
         mcp=spec.mcp,
         spec=spec,
@@ -103,8 +104,8 @@ def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
     from tacitd.text.hashes import sha256
 
     request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
-    text = _make_session_text(spec, request).strip()
-    return [(sha256(text.encode("utf-8", "replace")).hexdigest()[:12], text)] if text else []
+    lines = [line for line in _make_session_text(spec, request).splitlines() if line.strip()]
+    return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 
 
 def _explain(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:

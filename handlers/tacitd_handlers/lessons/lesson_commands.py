@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -19,7 +18,7 @@ from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog, number_of
-from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, add_origin, read_origins
+from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
@@ -156,7 +155,7 @@ def add_(
 
     parts = _read_parts(text, when, do, dont, because)
     log, by_agent = _open_log(), is_agent(os.environ)
-    project = ProjectLessons(None, read_origins(log))
+    project = ProjectLessons(None, load_origins(log))
     source = "user" if firm and not by_agent else "ai"
     done = add_lesson(log, parts, scope, source, force=force and not by_agent, project=project)
     made = done.lesson
@@ -205,8 +204,7 @@ def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
     session = os.environ.get(SESSION, "")
     root = str(project.root) if made.scope == project.name else ""
     if session or root:
-        with suppress(OSError, FileRefusedError):  # the lesson is added; only its origin is missing
-            add_origin(log, made.id, Origin(session, log.clock.now(), root))
+        note_origin(log, made.id, Origin(session, log.clock.now(), root))
 
 
 @lesson.command("list", epilog=_example("lesson list --scope=tmux"))
@@ -233,7 +231,7 @@ def show_(id: str, as_json: bool) -> None:
 
     log = _open_log()
     found = get_lesson(log.read_lessons(), id)
-    origin = read_origins(log).get(int(found.id))
+    origin = load_origins(log).get(int(found.id))
     if as_json:
         _print_document({**build_document(found), "origin": origin._asdict() if origin else None})
     else:
@@ -328,7 +326,7 @@ def load_(scope: str, lines: int, as_json: bool) -> None:
     active = log.read_lessons().list_active()
     groups = {GLOBAL: [one for one in active if one.scope == GLOBAL]}  # first, and only once (SPEC E-18)
     if scope != GLOBAL:
-        groups[scope] = ProjectLessons(None, read_origins(log)).select_scope(active, scope)
+        groups[scope] = ProjectLessons(None, load_origins(log)).select_scope(active, scope)
     text, shown = format_load(groups, lines)
     if as_json:
         rows = [{"id": x.id, "scope": x.scope, "firm": x.is_firm, "pattern": x.text} for x in shown]

@@ -1,46 +1,34 @@
-"""The origin and the changes of lessons, for `tacitd why`, `tacitd history` and the daemon's log: the hooks `explain`, `changes`
-and `activity`."""
+"""What the log says of the past: the changes of lessons, for `tacitd history`, and their earlier wordings, for a purge.
+
+A purge blanks the words of a lesson in all of its records. Digests of what it said become the reason of its deletion, so that it is
+not drafted again.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tacitd.clock import utc_seconds
-from tacitd.handler import Commit, Notice
-from tacitd_handlers.lessons.lesson_log import LOG, Lesson, LessonLog, number_of, trace_log
-from tacitd_handlers.lessons.lesson_origins import Origin, read_origins
+from tacitd.files.replaced import edit_file
+from tacitd_handlers.lessons.lesson_actions import digest_meaning
+from tacitd_handlers.lessons.lesson_log import (
+    BLANK,
+    DELETED,
+    LOG,
+    PROMOTED_DIR,
+    PURGED,
+    Lesson,
+    LessonLog,
+    decode_record,
+    encode_record,
+    number_of,
+    trace_log,
+)
+from tacitd_handlers.lessons.lesson_origins import Origin, load_origins
 
-
-def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
-    """The lessons that match an id or a part of a lesson's text, with their origins. Raises OSError."""
-    log = LessonLog.from_environ(os.environ)
-    found = [one for one in log.read_lessons().all.values() if _is_meant(one, asked)]
-    origins = read_origins(log) if found else {}
-    return [_give_reason(one, origins.get(int(one.id), Origin())) for one in found]
-
-
-def _is_meant(lesson: Lesson, asked: str) -> bool:
-    wanted = asked.strip().removeprefix("- ").casefold()
-    if (number := number_of(wanted)) is not None:
-        return int(lesson.id) == number
-    return len(wanted) > 3 and wanted in f"{lesson.text} [firm]".casefold()
-
-
-def _give_reason(lesson: Lesson, origin: Origin) -> dict[str, Any]:
-    where = f"lesson {lesson.id} ({lesson.scope}, {'waiting' if lesson.is_waiting else lesson.status})"
-    if not lesson.is_firm and not origin.words:
-        where += ", added by an agent: you did not type it"
-    return {
-        "id": lesson.id,
-        "what": lesson.text,
-        "where": where,
-        "at": utc_seconds(origin.at) if origin.at else lesson.created,
-        "sessions": [origin.session] if origin.session else [],
-        "words": list(origin.words),
-    }
+_WORDS = ("when", "do", "because", "reason")
 
 
 def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -49,7 +37,7 @@ def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
     """
     log = LessonLog.from_environ(environ)
-    origins, numbers = read_origins(log), dict[str, int]()
+    origins, numbers = load_origins(log), dict[str, int]()
     for one in trace_log(log.read()):
         after = one.after
         if after is None:
@@ -71,7 +59,6 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
         what = "you added it"
     else:
         what = "drafted from your words" if origin.words else "added with `lesson add`"
-    line = {"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}
     return {
         "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
         "at": at,
@@ -84,17 +71,54 @@ def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: 
         "sessions": [origin.session] if origin.session else [],
         "prompts": list(origin.prompts),
         "facts": list(origin.words),
-        "lines": [line],
+        "lines": [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}],
         "files": [],
         "undo": f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back",
     }
 
 
-def describe_commit(commit: Commit, environ: Mapping[str, str] | None = None) -> Iterator[Notice]:
-    """Given a commit, yield a notice for each lesson that it added and that is still active. Raises OSError."""
-    added = [str(id) for id in commit.data.get("added", ())]
-    if not added:
-        return
-    lessons = LessonLog.from_environ(os.environ if environ is None else environ).read_lessons()
-    for lesson in [lessons.all[id] for id in added if id in lessons.all and lessons.all[id].is_active]:
-        yield Notice("learned", lesson.text, f"lesson {lesson.id}", item=lesson.id)
+def list_wordings(data: bytes) -> dict[int, tuple[str, ...]]:
+    """By number, the texts that each lesson of a log has had, oldest first; without what is purged."""
+    found: dict[int, dict[str, None]] = {}
+    for one in trace_log(data):
+        if one.number is not None and one.after is not None and not one.after.is_purged:
+            found.setdefault(one.number, {})[one.after.text] = None
+    return {number: tuple(texts) for number, texts in found.items()}
+
+
+def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
+    """Blank the lesson `id` if it is marked wrong and `texts` are its; return the files that changed.
+
+    Its records keep their ids and dates, and all other lines stay byte for byte. Ids of other plugins' items may be numbers
+    too. Raises OSError, FileRefusedError.
+    """
+    lesson, data = log.read_lessons().get(id), log.read()
+    if lesson is None or lesson.status != DELETED:
+        return []
+    number = int(lesson.id)
+    if not {*list_wordings(data).get(number, ())} & {*texts}:
+        return []
+    states = [one.after for one in trace_log(data) if one.number == number and one.after is not None]
+    digests = sorted({digest_meaning(one.parts) for one in states if not one.is_purged})
+    with log.begin_change():  # whoever appends waits, and then opens the new file
+        edit_file(log.path, lambda now: _blank_log(now or b"", number, digests), disk=log.disk)
+    log.update_index()
+    card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
+    if not card.exists():
+        return [log.path]
+    card.unlink()
+    return [log.path, card]
+
+
+def _blank_log(data: bytes, number: int, digests: Sequence[str]) -> bytes:
+    return b"\n".join(_blank_line(line, number, digests) for line in data.split(b"\n"))
+
+
+def _blank_line(line: bytes, number: int, digests: Sequence[str]) -> bytes:
+    record = decode_record(line)
+    if number_of(record.get("id")) != number:
+        return line
+    blanked = {key: BLANK if key in _WORDS else value for key, value in record.items()}
+    if record.get("status") == DELETED:
+        blanked["reason"] = PURGED + " ".join(digests)
+    return encode_record(blanked)
