@@ -39,14 +39,13 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     opposites = list_contradictions(lessons.list_active())
     for one in lessons.all.values():
         review, is_promoted, other = "", one.status == PROMOTED, opposites.get(one.id)
+        is_forgotten = one.is_wrong and bool(one.digests or not one.is_purged)
+        if not (one.is_active or one.is_waiting or is_promoted or is_forgotten):
+            continue
         if one.is_waiting:
             review = f"an agent added it, and it waits for you: {one.reason}"
         elif one.is_active and not one.is_firm and other is not None:
             review = f"lesson {other.id} ({other.scope}) says the opposite: {other.text}"
-        elif one.is_wrong and one.is_purged and not one.digests:
-            continue
-        elif not (one.is_active or is_promoted or one.is_wrong):
-            continue
         yield StoredItem(
             one.id,
             "lesson",

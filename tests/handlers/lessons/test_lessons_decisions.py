@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tacitd_handlers.lessons.decisions import decide_lesson, list_items, purge_words
 
 from support_lessons import Lessons
 from tacitd.cli.local_times import format_moment
@@ -16,7 +17,6 @@ from tacitd.errors import TacitdError, UsageError
 from tacitd.files.purge import purge_texts
 from tacitd.handler import Decided, Decision, Handler, Tools
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons.decisions import decide_lesson, list_items, purge_words
 from tacitd_handlers.lessons.lesson_actions import add_lesson
 from tacitd_handlers.lessons.lesson_drafts import render_addition, store_finding
 from tacitd_handlers.lessons.lesson_history import list_changes
