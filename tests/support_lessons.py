@@ -64,16 +64,21 @@ class Lessons:
             self._bench.close()
 
     def tell(self, data: Mapping[str, Any], root: Path | None = None, session: str = "s1") -> list[str]:
-        """A message of learning, as its commit queues it; the ids of the lessons that it added."""
-        app, before = self.bench._app, set(self.store.read_lessons().all)
+        """A message of learning that is handled; the ids of the lessons that it added."""
+        before = set(self.store.read_lessons().all)
+        self.queue(data, root, session)
+        self.bench.settle(0.001)
+        assert self.bench.rows("SELECT reason FROM task WHERE kind = 'message'") == []
+        return [id for id in self.store.read_lessons().all if id not in before]
+
+    def queue(self, data: Mapping[str, Any], root: Path | None = None, session: str = "s1") -> None:
+        """A message of learning, as its commit queues it."""
+        app = self.bench._app
         self._told += 1
         place = Project(root, git=True) if root is not None else NoProject(str(self.home), "it is the home")
         message = Message("learning", f"learning:{self._told}", session, place, app.clock.now(), dict(data))
         with app.store.write() as tx:
             app.queues["lessons"].queue_event(tx, message)
-        self.bench.settle(0.001)
-        assert self.bench.rows("SELECT reason FROM task WHERE kind = 'message'") == []
-        return [id for id in self.store.read_lessons().all if id not in before]
 
     def draft(
         self, text: str, root: Path | None = None, *, scope: str = "global", session: str = "s1"
@@ -134,7 +139,9 @@ class Lessons:
         return LessonLog.from_environ(os.environ)
 
     def records(self) -> list[dict[str, Any]]:
-        """The log's lines, each of which must be a record."""
+        """The log's lines, each of which must be a record; none without a log."""
+        if not self.log.exists():
+            return []
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
 
