@@ -40,7 +40,7 @@ def make_plugin() -> PluginSpec:
         prompt_parts={
             "learning:synthesis": f"{here}.lesson_drafts",
             "person-rules": f"{here}.session_text:LessonRules",
-            "history": f"{here}.lesson_history:list_changes",
+            "history": f"{here}.items:list_changes",
         },
         mcp=f"{here}.mcp_tools:LESSONS",
         footprint=f"{here}:lessons_footprint",

@@ -17,7 +17,7 @@ from tacitd.cli.common import show_argument
 from tacitd.cli.program import OrderedGroup
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
-from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog, number_of
+from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
 from tacitd_handlers.lessons.pattern import (
@@ -39,16 +39,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class LessonCommand(click.Command):
-    """A command that prints its usage on stderr and exits with 2 on wrong use."""
+    """A command that exits with 2 and prints its usage on stderr on wrong use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, but always report errors with the usage."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if error.ctx is not None:
-                raise
-            raise click.UsageError(error.format_message(), ctx) from error
+            error.ctx = error.ctx or ctx
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and convert errors into messages for the person."""
@@ -72,36 +71,17 @@ class LessonGroup(OrderedGroup):
     command_class = LessonCommand
 
 
-class ScopeType(click.ParamType[str]):
-    """A scope: one word in lower case."""
-
-    name = "scope"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Normalise a scope. Exits with 2 if it is invalid."""
-        scope = normalise_scope(value)
-        if scope is None:
-            better = scope_of_name(value)
-            hint = f"; for example {better}" if better else ""
-            what = f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
-            self.fail(what + hint, param, ctx)
-        return scope
-
-
-class LessonIdType(click.ParamType[str]):
-    """A lesson's id: `2` or `002` (SPEC E-19)."""
-
-    name = "id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id unchanged. Exits with 2 if it is not a number."""
-        if number_of(value) is None:
-            shown = show_argument(value)
-            self.fail(f"“{shown}” is not a lesson's id: an id is a number, 2 or 002", param, ctx)
-        return value
-
-
-SCOPE, ID = ScopeType(), LessonIdType()
+def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The scope that an option names: one word in lower case. Exits with 2 if it is invalid."""
+    scope = normalise_scope(value) if value is not None else None
+    if value is not None and scope is None:
+        better = scope_of_name(value)
+        hint = f"; for example {better}" if better else ""
+        what = (
+            f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
+        )
+        raise click.BadParameter(what + hint, ctx, param)
+    return scope
 
 
 @click.group(
@@ -122,7 +102,7 @@ def _example(line: str) -> str:
 
 
 def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
-    return click.option("-s", "--scope", type=SCOPE, help=help, **more)
+    return click.option("-s", "--scope", metavar="SCOPE", callback=_read_scope, help=help, **more)
 
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")
@@ -223,7 +203,7 @@ def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> 
 
 
 @lesson.command("show", epilog=_example("lesson show 002"))
-@click.argument("id", type=ID)
+@click.argument("id")
 @_JSON
 def show_(id: str, as_json: bool) -> None:
     """Show a lesson, active or not: its record, its parts, and its origin."""
@@ -239,7 +219,7 @@ def show_(id: str, as_json: bool) -> None:
 
 
 @lesson.command("wrong", epilog=_example('lesson wrong 002 --reason "too specific"'))
-@click.argument("id", type=ID)
+@click.argument("id")
 @_REASON
 @_JSON
 def wrong_(id: str, reason: str, as_json: bool) -> None:
@@ -254,7 +234,7 @@ def wrong_(id: str, reason: str, as_json: bool) -> None:
 
 
 @lesson.command("promote", epilog=_example("lesson promote 002 --to=skill/config-edit"))
-@click.argument("id", type=ID)
+@click.argument("id")
 @click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The target skill or tool.")
 @_REASON
 @click.option("--create", is_flag=True, help="Create the file if it does not exist.")

@@ -15,7 +15,7 @@ from tacitd.handler import Decided
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons.lesson_actions import add_lesson
 from tacitd_handlers.lessons.lesson_drafts import render_addition
-from tacitd_handlers.lessons.lesson_history import list_changes, purge_words
+from tacitd_handlers.lessons.items import list_changes, purge_words
 from tacitd_handlers.lessons.lesson_log import BLANK, KEYS, LessonLog, decode_record
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import parse_pattern
