@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from tacitd.cli.common import show_argument
+from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup
-from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
@@ -58,11 +58,6 @@ class LessonCommand(click.Command):
             raise click.UsageError(what, ctx) from error
         except UsageError as error:
             raise click.UsageError(f"{error.what}\n{error.hint}".strip(), ctx) from error
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            where = error.filename or _open_log().directory
-            raise FileRefusedError(f"{where}: {error.strerror}", "check its owner and mode") from error
 
 
 class LessonGroup(OrderedGroup):
@@ -148,10 +143,10 @@ def add_(
         return
     _note_origin(log, made, project)
     if firm and by_agent:
-        _echo_error("it is not firm: only a person says so, in a terminal of their own")
+        echo_message("it is not firm: only a person says so, in a terminal of their own")
     for one in done.opposites:
         where = "" if one.scope == scope else f" ({one.scope})"
-        _echo_error(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
+        echo_message(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
     message = f"Added lesson {made.id}"
     if made.is_waiting:
         message = f"Lesson {made.id} is not active: it waits for the person, because {made.reason}"
@@ -213,9 +208,9 @@ def show_(id: str, as_json: bool) -> None:
     found = get_lesson(log.read_lessons(), id)
     origin = load_origins(log).get(int(found.id))
     if as_json:
-        _print_document({**build_document(found), "origin": origin._asdict() if origin else None})
+        echo_json({"schema": 1, **build_document(found), "origin": origin._asdict() if origin else None})
     else:
-        _print_text(format_lesson(found, origin))
+        echo_text(format_lesson(found, origin), nl=False)
 
 
 @lesson.command("wrong", epilog=_example('lesson wrong 002 --reason "too specific"'))
@@ -228,7 +223,7 @@ def wrong_(id: str, reason: str, as_json: bool) -> None:
 
     found, changed = mark_wrong(_open_log(), id, reason)
     if changed and not as_json:
-        _print_text(f"Deleted lesson {found.id}\n")
+        echo_text(f"Deleted lesson {found.id}")
     else:
         _report(found, f"lesson {found.id} was already deleted", as_json, changed=changed)
 
@@ -310,9 +305,9 @@ def load_(scope: str, lines: int, as_json: bool) -> None:
     text, shown = format_load(groups, lines)
     if as_json:
         rows = [{"id": x.id, "scope": x.scope, "firm": x.is_firm, "pattern": x.text} for x in shown]
-        _print_document({"active": sum(map(len, groups.values())), "lessons": rows})
+        echo_json({"schema": 1, "active": sum(map(len, groups.values())), "lessons": rows})
     else:
-        _print_text(text)
+        echo_text(text, nl=False)
 
 
 def _print_list(scope: str | None, every: bool, as_json: bool, is_wanted: Callable[[Lesson], bool]) -> None:
@@ -322,13 +317,13 @@ def _print_list(scope: str | None, every: bool, as_json: bool, is_wanted: Callab
     given: Iterable[Lesson] = lessons.all.values() if every else lessons.list_active()
     found = [one for one in given if scope in (None, one.scope) and is_wanted(one)]
     if lessons.odd:
-        _echo_error(log.describe_odd(lessons.odd))
+        echo_message(log.describe_odd(lessons.odd))
     if as_json:
-        _print_document({"lessons": [build_document(one) for one in found]})
+        echo_json({"schema": 1, "lessons": [build_document(one) for one in found]})
     elif found:
-        _print_text(format_list(found, with_status=every))
+        echo_text(format_list(found, with_status=every), nl=False)
     else:
-        _echo_error("no lessons")
+        echo_message("no lessons")
 
 
 def _open_log() -> LessonLog:
@@ -338,27 +333,6 @@ def _open_log() -> LessonLog:
 def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> None:
     """Print the result on stderr, or as JSON on stdout."""
     if as_json:
-        _print_document({"changed": changed, **build_document(found)})
+        echo_json({"schema": 1, "changed": changed, **build_document(found)})
     else:
-        _echo_error(message)
-
-
-def _print_document(document: dict[str, Any]) -> None:
-    """Print a JSON document with a schema version on stdout."""
-    import json
-
-    _print_text(json.dumps({"schema": 1, **document}, ensure_ascii=False, indent=2) + "\n")
-
-
-def _print_text(text: str) -> None:
-    """Print data on stdout as UTF-8 in any locale. Raises BrokenPipeError, and TacitdError if it cannot be written."""
-    try:
-        click.echo(text.encode("utf-8", "replace"), nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise TacitdError(f"the output could not be written: {error.strerror}") from error
-
-
-def _echo_error(text: str) -> None:
-    click.echo(text, err=True)
+        echo_message(message)

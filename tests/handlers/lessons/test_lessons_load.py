@@ -15,6 +15,7 @@ from test_lessons_project_lessons import project
 
 from support_examples import examples
 from support_lessons import Lessons
+from tacitd.cli.standard_streams import LOST_HINT
 from tacitd_handlers.lessons.error_match import (
     extract_terms,
     score_match,
@@ -150,7 +151,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
         )
     assert (done.returncode, done.stderr) == (
         1,
-        "lesson: the output could not be written: No space left on device\n",
+        f"lesson: the output could not be written: No space left on device\nhint: {LOST_HINT}\n",
     )
 
 
