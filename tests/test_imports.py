@@ -321,7 +321,7 @@ def test_the_root_of_the_engine_is_small() -> None:
 def test_module_names_are_unique() -> None:
     """STYLE "Names": a name identifies a module, except for the fixed names in a plugin's folder."""
     fixed = {
-        "handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt", "mcp_tools", "items", "session_text",
+        "handler", "settings", "store", "cli", "state", "context", "render", "parse", "run", "prompt", "mcp_tools",
     }  # fmt: skip
     names = [m.path.stem for m in (*engine(), *plugins()) if m.path.stem not in {*fixed, "__init__"}]
     assert sorted({name for name in names if names.count(name) > 1}) == []

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from tacitd.handler import Footprint
     from tacitd.plugin import PluginSpec
 
-__all__ = ["lessons_footprint", "make_plugin"]
+__all__ = ["SCHEMA", "lessons_footprint", "make_plugin"]
+
+SCHEMA = ("tacitd_handlers.lessons:schema.sql",)
+"""The steps of its tables; the number of steps is their version."""
 
 
 def make_plugin() -> PluginSpec:
@@ -27,7 +30,7 @@ def make_plugin() -> PluginSpec:
         "lessons",
         order=25,
         settings={"lessons": f"{here}.settings:LessonsSettings"},
-        schema=(f"{here}:schema.sql",),
+        schema=SCHEMA,
         one_lane=True,
         run=f"{here}.handler:run",
         events=frozenset({"purge"}),
@@ -35,12 +38,12 @@ def make_plugin() -> PluginSpec:
         commands={"lesson": (f"{here}.lesson_commands:lesson", about, "More")},
         session_text=f"{here}.session_text:make_text",
         status=f"{here}.handler:report_status",
-        items=f"{here}.items",
-        why=f"{here}.items:explain",
+        items=f"{here}.lesson_items",
+        why=f"{here}.lesson_items:explain",
         prompt_parts={
             "learning:synthesis": f"{here}.lesson_drafts",
             "person-rules": f"{here}.session_text:LessonRules",
-            "history": f"{here}.items:list_changes",
+            "history": f"{here}.lesson_items:list_changes",
         },
         mcp=f"{here}.mcp_tools:LESSONS",
         footprint=f"{here}:lessons_footprint",

@@ -15,8 +15,8 @@ from tacitd.contract import Done, Later, Outcome, Row, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, describe_failure
 from tacitd.events import Project
 from tacitd.handler import Degradation, Notice
-from tacitd_handlers.lessons.items import purge_words
 from tacitd_handlers.lessons.lesson_drafts import DELETED_LINE, store_finding, withdraw_lessons
+from tacitd_handlers.lessons.lesson_items import purge_words
 from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.lesson_origins import put_origin, read_origins
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.errors import TacitdError
 from tacitd.state.paths import state_dir
+from tacitd_handlers.lessons import SCHEMA
 from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.pattern import GLOBAL, scope_of_name
 
@@ -83,11 +84,9 @@ def read_origins(rows: Rows, log: LessonLog) -> dict[int, Origin]:
 def note_origin(log: LessonLog, id: str, origin: Origin) -> None:
     """Store an origin from a command, beside the daemon or without one. If the store cannot be written, only the origin is missing."""
     from tacitd.store import Store
-    from tacitd_handlers.lessons import make_plugin
 
     with suppress(OSError, TacitdError):
-        tables = {"lessons": make_plugin().schema}
-        store = Store.open(state_dir(os.environ), log.clock, tables, owner=False)
+        store = Store.open(state_dir(os.environ), log.clock, {"lessons": SCHEMA}, owner=False)
         with closing(store):
             if not store.off:
                 with store.write() as tx:
@@ -96,12 +95,13 @@ def note_origin(log: LessonLog, id: str, origin: Origin) -> None:
 
 def load_origins(log: LessonLog) -> dict[int, Origin]:
     """By the lesson's number, for a command; none if there is no store or it cannot be read."""
-    from tacitd.session_context.plugin_view import open_rows
-    from tacitd_handlers.lessons import make_plugin
+    from tacitd.store import open_readonly
 
-    with suppress(OSError, TacitdError), open_rows(make_plugin(), state_dir(os.environ)) as rows:
-        if rows is not None:
-            return read_origins(rows, log)
+    with suppress(OSError, TacitdError):
+        store = open_readonly(state_dir(os.environ))
+        if store is not None:
+            with store:
+                return read_origins(store.rows, log) if store.versions.get("lessons") == len(SCHEMA) else {}
     return {}
 
 

@@ -13,9 +13,9 @@ from tacitd.cli.local_times import format_moment
 from tacitd.errors import TacitdError, UsageError
 from tacitd.handler import Decided
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons.items import list_changes, purge_words
 from tacitd_handlers.lessons.lesson_actions import add_lesson
 from tacitd_handlers.lessons.lesson_drafts import render_addition
+from tacitd_handlers.lessons.lesson_items import list_changes, purge_words
 from tacitd_handlers.lessons.lesson_log import BLANK, KEYS, LessonLog, decode_record
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import parse_pattern
