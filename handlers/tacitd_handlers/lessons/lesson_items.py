@@ -33,6 +33,7 @@ from tacitd_handlers.lessons.lesson_log import (
     LessonLog,
     decode_record,
     encode_record,
+    fold_log,
     number_of,
     trace_log,
 )
@@ -50,8 +51,8 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     an agent that waits, or that contradicts another one (SPEC E-12).
     """
     log = LessonLog.from_environ(environ)
-    lessons, origins = log.read_lessons(), read_origins(rows, log)
-    wordings = list_wordings(log.read())
+    data, origins = log.read(), read_origins(rows, log)
+    lessons, wordings = fold_log(data), list_wordings(data)
     opposites = list_contradictions(lessons.list_active())
     for one in lessons.all.values():
         review, is_promoted, other = "", one.status == PROMOTED, opposites.get(one.id)
@@ -188,7 +189,8 @@ def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
     Its records keep their ids and dates, and all other lines stay byte for byte. Ids of other plugins' items may be numbers
     too. Raises OSError, FileRefusedError.
     """
-    lesson, data = log.read_lessons().get(id), log.read()
+    data = log.read()
+    lesson = fold_log(data).get(id)
     if lesson is None or lesson.status != DELETED:
         return []
     number = int(lesson.id)

@@ -118,7 +118,6 @@ class Lesson(NamedTuple):
 class LogLine(NamedTuple):
     """A line of the log, with the state of its lesson before and after it."""
 
-    record: Mapping[str, Any]
     number: int | None
     """The lesson's number; None for a line that is no record of a lesson."""
     before: Lesson | None
@@ -155,12 +154,12 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
         number = number_of(record.get("id"))
         if number is None:
             if line.strip():
-                yield LogLine(record, None, None, None)
+                yield LogLine(None, None, None)
             continue
         kept = records.setdefault(number, {})
         kept.update(record)
         before, states[number] = states.get(number), _make_lesson(name_of(number), kept)
-        yield LogLine(record, number, before, states[number])
+        yield LogLine(number, before, states[number])
 
 
 def fold_log(data: bytes) -> Lessons:
