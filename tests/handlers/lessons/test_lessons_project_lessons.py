@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from pathlib import Path
 
 import pytest
 
 from support_lessons import Lessons
-from tacitd_handlers.lessons import lesson_drafts
+from tacitd.handler import load_hook
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.plugin_view import view_plugin
+from tacitd_handlers.lessons import lesson_drafts, make_plugin
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import SCOPE_LIMIT, normalise_scope
 
@@ -134,6 +138,19 @@ def test_add_and_load_work_without_the_state_directory(
     monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
     lessons.out("add", "-s", "app", TESTING)
     assert TESTING in lessons.out("load", "--scope=app") and TESTING in lessons.out("list", "--scope=app")
+
+
+def test_without_a_store_lessons_are_known(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the log is listed, explained and loaded also before the daemon has run; nothing is made by that."""
+    root = project(lessons.home / "app")
+    monkeypatch.chdir(lessons.home)
+    lessons.out("add", TESTING)
+    view = view_plugin(make_plugin())
+    assert [one.id for one in load_hook(view.items)(os.environ, None)] == ["001"]
+    assert [one["id"] for one in load_hook(view.explain)("1", root)] == ["001"]
+    assert TESTING in load_hook(view.context)(ContextRequest(root))
+    assert len(list(load_hook(view.changes)(os.environ))) == 1
+    assert {path.name for path in lessons.home.iterdir()} == {".claude", "app"}
 
 
 def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
