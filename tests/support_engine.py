@@ -29,7 +29,9 @@ from tacitd.handler import Commit, Done, Gather, Job, Outcome, Plugin, Tools
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.state.person_choices import Scope
@@ -154,6 +156,7 @@ class Scene:
         single_store: bool = False,
         pays: Sequence[bool] = (),
         jobs: Sequence[Job] = (),
+        beside: Sequence[PluginSpec] = (),
         clock: FakeClock | None = None,
         model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
         begins: str = RECENT,
@@ -161,7 +164,7 @@ class Scene:
         **environ: str,
     ) -> None:
         """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`. `pool` replaces the
-        workers, which otherwise run in the test's thread."""
+        workers, which otherwise run in the test's thread. `beside`: plugins of the second contract."""
         self.tmp = tmp.resolve()
         self.begins = begins
         self.version = "2.1.328"
@@ -169,6 +172,7 @@ class Scene:
         self.clock = clock or FakeClock()
         self.held, self.model, self.given_pool = held, model, pool
         self.lanes, self.single_store, self.pays, self.jobs = lanes, single_store, pays, jobs
+        self.beside = [view_plugin(one) for one in beside]
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -191,7 +195,7 @@ class Scene:
             places,
             self.environ,
             clock=self.clock,
-            found=FoundPlugins(tuple(slices)),
+            found=FoundPlugins((*slices, *self.beside)),
             model=self.model,
             watcher_for=SilentWatcher,
             pool=self.given_pool or self.pool,

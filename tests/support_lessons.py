@@ -6,14 +6,21 @@ import json
 import os
 import shutil
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tacitd.events import Message, NoProject, Project
+from tacitd.handler import StoredItem, load_hook
+from tacitd.session_context.context_request import ContextRequest
+from tacitd.testing import HandlerBench
+from tacitd_handlers.lessons import make_plugin
 from tacitd_handlers.lessons.cli import main
 from tacitd_handlers.lessons.lesson_log import LessonLog
+from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, put_origin
 
 FIXTURES = Path(__file__).parent / "fixtures" / "lessons"
 
@@ -41,7 +48,63 @@ class Lessons:
             if name.startswith(("TACITD_", "CLAUDE", "XDG_")):
                 monkeypatch.delenv(name)
         monkeypatch.setenv("HOME", str(home))
-        monkeypatch.setenv("TACITD_STATE_DIR", str(home / "state"))
+        self._bench: HandlerBench | None = None
+        self._told = 0
+
+    @property
+    def bench(self) -> HandlerBench:
+        """The plugin in the real engine, from now on beside the commands."""
+        if self._bench is None:
+            self._bench = HandlerBench(self.home.parent, make_plugin())
+        return self._bench
+
+    def close(self) -> None:
+        """Stop the engine, if there is one."""
+        if self._bench is not None:
+            self._bench.close()
+
+    def tell(self, data: Mapping[str, Any], root: Path | None = None, session: str = "s1") -> list[str]:
+        """A message of learning that is handled; the ids of the lessons that it added."""
+        before = set(self.store.read_lessons().all)
+        self.queue(data, root, session)
+        self.bench.settle(0.001)
+        assert self.bench.rows("SELECT reason FROM task WHERE kind = 'message'") == []
+        return [id for id in self.store.read_lessons().all if id not in before]
+
+    def queue(self, data: Mapping[str, Any], root: Path | None = None, session: str = "s1") -> None:
+        """A message of learning, as its commit queues it."""
+        app = self.bench._app
+        self._told += 1
+        place = Project(root, git=True) if root is not None else NoProject(str(self.home), "it is the home")
+        message = Message("learning", f"learning:{self._told}", session, place, app.clock.now(), dict(data))
+        with app.store.write() as tx:
+            app.queues["lessons"].queue_event(tx, message)
+
+    def draft(
+        self, text: str, root: Path | None = None, *, scope: str = "global", session: str = "s1"
+    ) -> list[str]:
+        """A synthesis of a correction drafts a lesson; the ids of those that it added."""
+        told = {"found": [{"drafts": [[text, scope]]}], "corrected": ["x"], "words": ["no"]}
+        return self.tell(told, root, session)
+
+    def start(self, cwd: Path, budget: int = 9000, loaded: frozenset[str] = frozenset()) -> str:
+        """What a session gets at its start."""
+        request = ContextRequest(cwd, budget, loaded=loaded)
+        text: str = load_hook(self.bench.plugin.context)(request)
+        return text
+
+    def items(self) -> dict[str, StoredItem]:
+        """The items that a person can decide about, by id."""
+        return {one.id: one for one in self.bench.list_items()}
+
+    def note(self, id: str, origin: Origin) -> None:
+        """Store where a lesson came from."""
+        with self.bench._app.store.write() as tx:
+            put_origin(tx, self.store, id, origin)
+
+    def origin(self, id: int) -> Origin:
+        """Where a lesson came from; an empty one if that is not known."""
+        return load_origins(self.store).get(id, Origin())
 
     def given(self, fixture: str) -> Lessons:
         """Use a fixture as the log."""
@@ -76,11 +139,19 @@ class Lessons:
         return LessonLog.from_environ(os.environ)
 
     def records(self) -> list[dict[str, Any]]:
-        """The log's lines, each of which must be a record."""
+        """The log's lines, each of which must be a record; none without a log."""
+        if not self.log.exists():
+            return []
         return [json.loads(line) for line in self.log.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture
-def lessons(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Lessons:
+def lessons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Lessons]:
     """An empty home."""
-    return Lessons(tmp_path, monkeypatch, capsys)
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    made = Lessons(home, monkeypatch, capsys)
+    yield made
+    made.close()

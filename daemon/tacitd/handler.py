@@ -151,6 +151,8 @@ class StoredItem(Struct, frozen=True):
     """Why `tacitd review` asks about it, as a clause; "" if it does not."""
     words: tuple[str, ...] = ()
     """The beginnings of the person's words that it came from, with secrets blanked."""
+    earlier: tuple[str, ...] = ()
+    """Texts that it had before, which `forget --purge` blanks too."""
 
 
 class Decision(Struct, frozen=True):

@@ -85,8 +85,8 @@ class PluginSpec(Struct, frozen=True):
     commands: Mapping[str, tuple[Hook, str, str]] = field(default_factory=dict)
     """Commands of `tacitd` by name: (hook of a click command, one line of help, group)."""
     session_text: Hook = ""
-    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or a line for a failed
-    call (`failure`). It reads `request.rows` and files and writes nothing. The same rows give the same text."""
+    """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or lines for a failed
+    call (`failure`), of which a session gets each once. It reads `request.rows` and files and writes nothing. The same rows give the same text."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""
@@ -101,7 +101,7 @@ class PluginSpec(Struct, frozen=True):
     prompt_parts: Mapping[str, Hook] = field(default_factory=dict)
     """Parts that it adds to another plugin's prompt, by the prompt's name: `{"learning:extraction": "toy.part"}`; and what it adds to parts
     of the engine, with hooks of the same signatures as in `tacitd.handler.Plugin`: `person-rules`, `context-files`, `doctor`
-    (`findings`), `banner` (`banner_lines`, which gets `Tools`)."""
+    (`findings`), `banner` (`banner_lines`, which gets `Tools`), `history` (`changes`)."""
     mcp: Hook = ""
     """An `AgentInterface`: tools and resources for agents."""
     footprint: Hook = ""

@@ -39,7 +39,7 @@ from tacitd.state.store_words import blank_columns, make_blanker
 if TYPE_CHECKING:
     from tacitd.contract import Row, Tx, Value
 
-__all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_readonly", "savepoint"]
+__all__ = ["ReadOnlyStore", "Savepoint", "Store", "open_empty", "open_readonly", "savepoint"]
 
 DAEMON_WAIT, COMMAND_WAIT = 0.2, LONG
 """Seconds for which the daemon and a command wait for another process's write lock."""
@@ -414,6 +414,13 @@ def open_readonly(state_dir: Path) -> ReadOnlyStore | None:
     if version:
         raise UnavailableError("the store is from an earlier version of tacitd", "`tacitd start` changes it")
     return None
+
+
+def open_empty(plugins: Mapping[str, Sequence[str]]) -> ReadOnlyStore:
+    """A store without rows, in memory only: for whoever reads and has none. `plugins`: as for `Store.open`."""
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    store_tables.make_tables(db, plugins)
+    return ReadOnlyStore(Path(":memory:"), db, store_tables.read_versions(db))
 
 
 def _open_read(path: Path, mode: str) -> tuple[sqlite3.Connection, dict[str, int]]:

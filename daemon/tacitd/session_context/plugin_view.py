@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["open_rows"]
 
-PARTS = ("context-files", "doctor", "person-rules", "banner")
+PARTS = ("context-files", "doctor", "person-rules", "banner", "history")
 """What a plugin adds to parts of the engine."""
 TEXT_BUDGET = 3_000
 """Characters that a plugin's text for a session may have, if there is room for them."""
@@ -58,6 +58,7 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         findings=spec.prompt_parts.get("doctor", ""),
         person_rules=spec.prompt_parts.get("person-rules", ""),
         banner_lines=spec.prompt_parts.get("banner", ""),
+        changes=spec.prompt_parts.get("history", ""),
         prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
         mcp=spec.mcp,
         spec=spec,
@@ -65,25 +66,26 @@ def view_plugin(spec: PluginSpec) -> Plugin:
 
 
 @contextmanager
-def open_rows(spec: PluginSpec, state_dir: Path) -> Iterator[Rows | None]:
-    """The rows of the store, for a hook of this plugin; None if there is no store, or if it has no tables of the plugin yet.
+def open_rows(spec: PluginSpec, state_dir: Path) -> Iterator[Rows]:
+    """The rows of the store, for a hook of this plugin. Without a store, or while it has no tables of the plugin yet, they are those of
+    an empty one: what is in files is known all the same.
 
-    Raises UnavailableError if these are of another version, and what `open_readonly` raises.
+    Raises UnavailableError if the tables are of another version, and what `open_readonly` raises.
     """
-    from tacitd.store import open_readonly
+    from tacitd.store import open_empty, open_readonly
 
     store = open_readonly(state_dir)
-    if store is None:
-        yield None
-        return
-    with store:
-        found = store.versions.get(spec.name, 0)
-        if found and found != len(spec.schema):
+    found = store.versions.get(spec.name, 0) if store is not None else 0
+    if store is not None and found != len(spec.schema):
+        store.close()
+        store = None
+        if found:
             what = "a newer" if found > len(spec.schema) else "an earlier"
             raise UnavailableError(
                 f"the tables of {spec.name} are from {what} version of it", "`tacitd restart`"
             )
-        yield store.rows if found == len(spec.schema) else None
+    with store or open_empty({spec.name: spec.schema}) as opened:
+        yield opened.rows
 
 
 def _state_dir(environ: Mapping[str, str]) -> Path:
@@ -95,7 +97,7 @@ def _state_dir(environ: Mapping[str, str]) -> Path:
 def _make_session_text(spec: PluginSpec, request: ContextRequest) -> str:
     make: Callable[[ContextRequest], str] = load_hook(spec.session_text)
     with open_rows(spec, _state_dir(os.environ)) as rows:
-        return make(replace(request, rows=rows)) if rows is not None else ""
+        return make(replace(request, rows=rows))
 
 
 def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
@@ -103,22 +105,22 @@ def _give_advice(spec: PluginSpec, call: FailedCall) -> list[tuple[str, str]]:
     from tacitd.text.hashes import sha256
 
     request = ContextRequest(call.cwd, session=call.session, occasion="failure", failed=call)
-    text = _make_session_text(spec, request).strip()
-    return [(sha256(text.encode("utf-8", "replace")).hexdigest()[:12], text)] if text else []
+    lines = [line for line in _make_session_text(spec, request).splitlines() if line.strip()]
+    return [(sha256(line.encode("utf-8", "replace")).hexdigest()[:12], line) for line in lines]
 
 
 def _explain(spec: PluginSpec, text: str, cwd: Path) -> list[Mapping[str, Any]]:
     from tacitd.files.git import find_project_root
 
     with open_rows(spec, _state_dir(os.environ)) as rows:
-        return list(load_hook(spec.why)(rows, text, find_project_root(cwd))) if rows is not None else []
+        return list(load_hook(spec.why)(rows, text, find_project_root(cwd)))
 
 
 def _report(spec: PluginSpec, scope: ReportScope) -> list[ReportSection]:
     with open_rows(spec, scope.state_dir) as rows:
-        return list(load_hook(spec.report)(rows, scope)) if rows is not None else []
+        return list(load_hook(spec.report)(rows, scope))
 
 
 def _list_items(spec: PluginSpec, environ: Mapping[str, str], root: Path | None) -> list[StoredItem]:
     with open_rows(spec, _state_dir(environ)) as rows:
-        return list(load_hook(spec.items).list_items(rows, environ, root)) if rows is not None else []
+        return list(load_hook(spec.items).list_items(rows, environ, root))

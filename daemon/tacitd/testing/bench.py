@@ -178,9 +178,10 @@ class HandlerBench:
         new = NewTask(self.plugin.name, str(project.root), "command", key, number, "", data)
         return self._asked.run(self._running, new)
 
-    def purge(self, id: str) -> Done:
+    def purge(self, id: str, texts: Sequence[str] = ()) -> Done:
         """The words of a forgotten item are about to be purged."""
-        return self._asked.run(self._running, NewTask(self.plugin.name, "", "purge", id))
+        new = NewTask(self.plugin.name, "", "purge", id, data={"texts": list(texts)})
+        return self._asked.run(self._running, new)
 
     @property
     def _asked(self) -> AskedTasks:

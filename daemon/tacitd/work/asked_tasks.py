@@ -114,5 +114,7 @@ class AskedTasks:
         done = self.run(plugin, new)
         said = [f"{one.did}: {one.text}" + (f" ({one.where})" if one.where else "") for one in done.notices]
         known = [one for one in items if one.id == decision.id]
-        texts = tuple(dict.fromkeys(text for one in known for text in (one.text, *one.words) if text))
+        texts = tuple(
+            dict.fromkeys(text for one in known for text in (one.text, *one.earlier, *one.words) if text)
+        )
         return Decided("; ".join(said) or _DID[decision.choice], texts)

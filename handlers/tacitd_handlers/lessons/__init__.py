@@ -1,8 +1,8 @@
 """Lessons (seed 004): WHEN -> DO -> BECAUSE rules that agents load and people can override.
 
 This module only declares the plugin. `pattern`, `lesson_text` and `error_match` are pure; `lesson_log` reads and appends
-lessons.jsonl, and `lesson_actions`, `promotion`, `lesson_drafts` and `decisions` change what it says. `lesson_commands` is the command
-line, and `handler` is what the daemon runs.
+lessons.jsonl, `lesson_origins` says where a lesson came from, and `lesson_actions`, `promotion` and `lesson_drafts` change what the log
+says. `lesson_commands` is the command line, which needs no store and no daemon; `handler` is what the daemon runs.
 """
 
 from __future__ import annotations
@@ -11,48 +11,42 @@ TYPE_CHECKING = False  # importing typing takes a tenth of the time of loading t
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tacitd.handler import Footprint, Plugin
+    from tacitd.handler import Footprint
+    from tacitd.plugin import PluginSpec
 
-__all__ = ["lessons_footprint", "make_plugin"]
+__all__ = ["SCHEMA", "lessons_footprint", "make_plugin"]
+
+SCHEMA = ("tacitd_handlers.lessons:schema.sql",)
+"""The steps of its tables; the number of steps is their version."""
 
 
-def make_plugin() -> Plugin:
-    """Return the plugin's declaration, for the entry point."""
-    from tacitd.handler import Job, Plugin
+def make_plugin() -> PluginSpec:
+    """Return the plugin; the entry point `tacitd.handlers` calls it."""
+    from tacitd.plugin import PluginSpec, TimedJob
 
     here = "tacitd_handlers.lessons"
-    return Plugin(
+    about = "Add, list and load WHEN -> DO -> BECAUSE rules for agents."
+    return PluginSpec(
         "lessons",
-        f"{here}.handler:LessonsHandler",
+        order=25,
         settings={"lessons": f"{here}.settings:LessonsSettings"},
-        jobs=(Job("tidy", 3600.0, at_start=True),),
-        uses_model=False,
-        reads_records=False,
-        single_store=True,
-        footprint=f"{here}:lessons_footprint",
-        order=50,
-        commands={
-            "lesson": (
-                f"{here}.lesson_commands:lesson",
-                "Add, list and load WHEN -> DO -> BECAUSE rules for agents.",
-                "More",
-            )
+        schema=SCHEMA,
+        one_lane=True,
+        run=f"{here}.handler:run",
+        events=frozenset({"purge"}),
+        jobs=(TimedJob("tidy", 3600.0),),
+        commands={"lesson": (f"{here}.lesson_commands:lesson", about, "More")},
+        session_text=f"{here}.session_text:make_text",
+        status=f"{here}.handler:report_status",
+        items=f"{here}.lesson_items",
+        why=f"{here}.lesson_items:explain",
+        prompt_parts={
+            "learning:synthesis": f"{here}.lesson_drafts",
+            "person-rules": f"{here}.session_text:LessonRules",
+            "history": f"{here}.lesson_items:list_changes",
         },
-        context=f"{here}.session_text:build_section",
-        context_order=20,
-        context_budget=2_000,
-        context_for_agents=True,
-        failure_advice=f"{here}.error_match:find_lessons",
-        explain=f"{here}.lesson_history:find_reasons",
-        person_rules=f"{here}.session_text:LessonRules",
-        prompt_extensions={"learning:synthesis": f"{here}.lesson_drafts"},
-        items=f"{here}.decisions:list_items",
-        decide=f"{here}.decisions:decide_lesson",
-        purge=f"{here}.decisions:purge_words",
-        changes=f"{here}.lesson_history:list_changes",
-        status_lines=f"{here}.handler:format_status_lines",
         mcp=f"{here}.mcp_tools:LESSONS",
-        activity=f"{here}.lesson_history:describe_commit",
+        footprint=f"{here}:lessons_footprint",
     )
 
 

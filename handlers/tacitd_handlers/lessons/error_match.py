@@ -1,18 +1,14 @@
-"""The lessons that fit the error of a failed call of a tool, by the words of their WHEN (SPEC E-31). Pure, but the hook."""
+"""The lessons that fit the error of a failed call of a tool, by the words of their WHEN (SPEC E-31). Pure."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tacitd_handlers.lessons.lesson_log import LessonLog
-from tacitd_handlers.lessons.lesson_origins import ProjectLessons, read_origins
-
 if TYPE_CHECKING:
-    from tacitd.session_context.context_request import FailedCall
+    from tacitd_handlers.lessons.lesson_log import Lesson
 
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -24,17 +20,13 @@ _SMALL = (
 )
 
 
-def find_lessons(call: FailedCall) -> Iterator[tuple[str, str]]:
-    """Yield id and line of each global lesson and lesson of the project that fits, best first. The hook `failure_advice`.
-
-    Raises OSError.
-    """
-    log = LessonLog.from_environ(os.environ)
-    project = ProjectLessons(call.cwd, read_origins(log))
-    lessons = project.list_in_force(log.read_lessons().list_active())
-    scored = [(score_match(one.parts.when, call.error), one) for one in lessons]
-    for _, one in sorted(((s, one) for s, one in scored if s), key=lambda pair: (-pair[0], pair[1].id)):
-        yield one.id, one.line
+def list_matches(lessons: Iterable[Lesson], error: str) -> list[Lesson]:
+    """The lessons that fit an error, the best first."""
+    scored = [(score_match(one.parts.when, error), one) for one in lessons]
+    return [
+        one
+        for _, one in sorted(((s, one) for s, one in scored if s), key=lambda pair: (-pair[0], pair[1].id))
+    ]
 
 
 def shares_words(one: str, other: str) -> bool:

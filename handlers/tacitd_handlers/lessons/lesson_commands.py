@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from tacitd.cli.common import show_argument
+from tacitd.cli.common import echo_json, echo_message, echo_text, show_argument
 from tacitd.cli.program import OrderedGroup
-from tacitd.errors import FileRefusedError, TacitdError, UsageError
+from tacitd.errors import TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
-from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog, number_of
-from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, add_origin, read_origins
+from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
+from tacitd_handlers.lessons.lesson_origins import SESSION, Origin, ProjectLessons, load_origins, note_origin
 from tacitd_handlers.lessons.lesson_text import LINES, build_document, format_lesson, format_list, format_load
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
@@ -40,16 +39,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class LessonCommand(click.Command):
-    """A command that prints its usage on stderr and exits with 2 on wrong use."""
+    """A command that exits with 2 and prints its usage on stderr on wrong use."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse as click does, but always report errors with the usage."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
-            if error.ctx is not None:
-                raise
-            raise click.UsageError(error.format_message(), ctx) from error
+            error.ctx = error.ctx or ctx
+            raise
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, and convert errors into messages for the person."""
@@ -60,11 +58,6 @@ class LessonCommand(click.Command):
             raise click.UsageError(what, ctx) from error
         except UsageError as error:
             raise click.UsageError(f"{error.what}\n{error.hint}".strip(), ctx) from error
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            where = error.filename or _open_log().directory
-            raise FileRefusedError(f"{where}: {error.strerror}", "check its owner and mode") from error
 
 
 class LessonGroup(OrderedGroup):
@@ -73,36 +66,17 @@ class LessonGroup(OrderedGroup):
     command_class = LessonCommand
 
 
-class ScopeType(click.ParamType[str]):
-    """A scope: one word in lower case."""
-
-    name = "scope"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Normalise a scope. Exits with 2 if it is invalid."""
-        scope = normalise_scope(value)
-        if scope is None:
-            better = scope_of_name(value)
-            hint = f"; for example {better}" if better else ""
-            what = f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
-            self.fail(what + hint, param, ctx)
-        return scope
-
-
-class LessonIdType(click.ParamType[str]):
-    """A lesson's id: `2` or `002` (SPEC E-19)."""
-
-    name = "id"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id unchanged. Exits with 2 if it is not a number."""
-        if number_of(value) is None:
-            shown = show_argument(value)
-            self.fail(f"“{shown}” is not a lesson's id: an id is a number, 2 or 002", param, ctx)
-        return value
-
-
-SCOPE, ID = ScopeType(), LessonIdType()
+def _read_scope(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """The scope that an option names: one word in lower case. Exits with 2 if it is invalid."""
+    scope = normalise_scope(value) if value is not None else None
+    if value is not None and scope is None:
+        better = scope_of_name(value)
+        hint = f"; for example {better}" if better else ""
+        what = (
+            f"“{show_argument(value)}” is not a scope: it is one word of letters, digits and . _ - + : / @ #"
+        )
+        raise click.BadParameter(what + hint, ctx, param)
+    return scope
 
 
 @click.group(
@@ -123,7 +97,7 @@ def _example(line: str) -> str:
 
 
 def _scope_option(help: str, **more: Any) -> Callable[[F], F]:
-    return click.option("-s", "--scope", type=SCOPE, help=help, **more)
+    return click.option("-s", "--scope", metavar="SCOPE", callback=_read_scope, help=help, **more)
 
 
 _JSON = click.option("--json", "as_json", is_flag=True, help="As JSON, with a schema version.")
@@ -156,7 +130,7 @@ def add_(
 
     parts = _read_parts(text, when, do, dont, because)
     log, by_agent = _open_log(), is_agent(os.environ)
-    project = ProjectLessons(None, read_origins(log))
+    project = ProjectLessons(None, load_origins(log))
     source = "user" if firm and not by_agent else "ai"
     done = add_lesson(log, parts, scope, source, force=force and not by_agent, project=project)
     made = done.lesson
@@ -169,10 +143,10 @@ def add_(
         return
     _note_origin(log, made, project)
     if firm and by_agent:
-        _echo_error("it is not firm: only a person says so, in a terminal of their own")
+        echo_message("it is not firm: only a person says so, in a terminal of their own")
     for one in done.opposites:
         where = "" if one.scope == scope else f" ({one.scope})"
-        _echo_error(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
+        echo_message(f"warning: lesson {one.id}{where} says the opposite: {one.text}")
     message = f"Added lesson {made.id}"
     if made.is_waiting:
         message = f"Lesson {made.id} is not active: it waits for the person, because {made.reason}"
@@ -205,8 +179,7 @@ def _note_origin(log: LessonLog, made: Lesson, project: ProjectLessons) -> None:
     session = os.environ.get(SESSION, "")
     root = str(project.root) if made.scope == project.name else ""
     if session or root:
-        with suppress(OSError, FileRefusedError):  # the lesson is added; only its origin is missing
-            add_origin(log, made.id, Origin(session, log.clock.now(), root))
+        note_origin(log, made.id, Origin(session, log.clock.now(), root))
 
 
 @lesson.command("list", epilog=_example("lesson list --scope=tmux"))
@@ -225,7 +198,7 @@ def list_(scope: str | None, source: str | None, every: bool, as_json: bool) -> 
 
 
 @lesson.command("show", epilog=_example("lesson show 002"))
-@click.argument("id", type=ID)
+@click.argument("id")
 @_JSON
 def show_(id: str, as_json: bool) -> None:
     """Show a lesson, active or not: its record, its parts, and its origin."""
@@ -233,15 +206,15 @@ def show_(id: str, as_json: bool) -> None:
 
     log = _open_log()
     found = get_lesson(log.read_lessons(), id)
-    origin = read_origins(log).get(int(found.id))
+    origin = load_origins(log).get(int(found.id))
     if as_json:
-        _print_document({**build_document(found), "origin": origin._asdict() if origin else None})
+        echo_json({"schema": 1, **build_document(found), "origin": origin._asdict() if origin else None})
     else:
-        _print_text(format_lesson(found, origin))
+        echo_text(format_lesson(found, origin), nl=False)
 
 
 @lesson.command("wrong", epilog=_example('lesson wrong 002 --reason "too specific"'))
-@click.argument("id", type=ID)
+@click.argument("id")
 @_REASON
 @_JSON
 def wrong_(id: str, reason: str, as_json: bool) -> None:
@@ -250,13 +223,13 @@ def wrong_(id: str, reason: str, as_json: bool) -> None:
 
     found, changed = mark_wrong(_open_log(), id, reason)
     if changed and not as_json:
-        _print_text(f"Deleted lesson {found.id}\n")
+        echo_text(f"Deleted lesson {found.id}")
     else:
         _report(found, f"lesson {found.id} was already deleted", as_json, changed=changed)
 
 
 @lesson.command("promote", epilog=_example("lesson promote 002 --to=skill/config-edit"))
-@click.argument("id", type=ID)
+@click.argument("id")
 @click.option("--to", required=True, metavar="skill/NAME|tool/NAME", help="The target skill or tool.")
 @_REASON
 @click.option("--create", is_flag=True, help="Create the file if it does not exist.")
@@ -328,13 +301,13 @@ def load_(scope: str, lines: int, as_json: bool) -> None:
     active = log.read_lessons().list_active()
     groups = {GLOBAL: [one for one in active if one.scope == GLOBAL]}  # first, and only once (SPEC E-18)
     if scope != GLOBAL:
-        groups[scope] = ProjectLessons(None, read_origins(log)).select_scope(active, scope)
+        groups[scope] = ProjectLessons(None, load_origins(log)).select_scope(active, scope)
     text, shown = format_load(groups, lines)
     if as_json:
         rows = [{"id": x.id, "scope": x.scope, "firm": x.is_firm, "pattern": x.text} for x in shown]
-        _print_document({"active": sum(map(len, groups.values())), "lessons": rows})
+        echo_json({"schema": 1, "active": sum(map(len, groups.values())), "lessons": rows})
     else:
-        _print_text(text)
+        echo_text(text, nl=False)
 
 
 def _print_list(scope: str | None, every: bool, as_json: bool, is_wanted: Callable[[Lesson], bool]) -> None:
@@ -344,13 +317,13 @@ def _print_list(scope: str | None, every: bool, as_json: bool, is_wanted: Callab
     given: Iterable[Lesson] = lessons.all.values() if every else lessons.list_active()
     found = [one for one in given if scope in (None, one.scope) and is_wanted(one)]
     if lessons.odd:
-        _echo_error(log.describe_odd(lessons.odd))
+        echo_message(log.describe_odd(lessons.odd))
     if as_json:
-        _print_document({"lessons": [build_document(one) for one in found]})
+        echo_json({"schema": 1, "lessons": [build_document(one) for one in found]})
     elif found:
-        _print_text(format_list(found, with_status=every))
+        echo_text(format_list(found, with_status=every), nl=False)
     else:
-        _echo_error("no lessons")
+        echo_message("no lessons")
 
 
 def _open_log() -> LessonLog:
@@ -360,27 +333,6 @@ def _open_log() -> LessonLog:
 def _report(found: Lesson, message: str, as_json: bool, *, changed: bool) -> None:
     """Print the result on stderr, or as JSON on stdout."""
     if as_json:
-        _print_document({"changed": changed, **build_document(found)})
+        echo_json({"schema": 1, "changed": changed, **build_document(found)})
     else:
-        _echo_error(message)
-
-
-def _print_document(document: dict[str, Any]) -> None:
-    """Print a JSON document with a schema version on stdout."""
-    import json
-
-    _print_text(json.dumps({"schema": 1, **document}, ensure_ascii=False, indent=2) + "\n")
-
-
-def _print_text(text: str) -> None:
-    """Print data on stdout as UTF-8 in any locale. Raises BrokenPipeError, and TacitdError if it cannot be written."""
-    try:
-        click.echo(text.encode("utf-8", "replace"), nl=False)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise TacitdError(f"the output could not be written: {error.strerror}") from error
-
-
-def _echo_error(text: str) -> None:
-    click.echo(text, err=True)
+        echo_message(message)

@@ -22,7 +22,7 @@ from tacitd.text.redact import has_secret
 from tacitd_handlers.lessons.error_match import shares_words
 from tacitd_handlers.lessons.lesson_actions import find_wrong, mark_wrong, says_same
 from tacitd_handlers.lessons.lesson_log import ACTIVE, PROMOTED, Lesson, LessonLog, Lessons
-from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, add_origin, read_origins
+from tacitd_handlers.lessons.lesson_origins import Origin, ProjectLessons, load_origins
 from tacitd_handlers.lessons.pattern import (
     GLOBAL,
     Pattern,
@@ -78,7 +78,7 @@ def render_addition(project: str) -> str:
     except OSError as error:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
-    here = ProjectLessons(Path(project), read_origins(log))
+    here = ProjectLessons(Path(project), load_origins(log))
     scope = here.name
     in_force = here.list_in_force(lessons.list_active())
     wrong = [one for one in lessons.all.values() if one.is_wrong and not one.is_purged]
@@ -190,37 +190,44 @@ def find_twin(lessons: Lessons, parts: Pattern, scope: str, project: ProjectLess
     return None
 
 
-def store_finding(
-    log: LessonLog, message: Mapping[str, Any], session: str, at: float, project: str
-) -> tuple[str, ...]:
-    """Store the drafts of a synthesis with their origin, and return the ids of new lessons. Repeating it adds nothing.
+class Stored(NamedTuple):
+    """What a finding added."""
 
-    Only from a correction a lesson is made; what somebody likes or a thing is becomes a line. `at`: seconds since 1970, UTC.
-    `project`: the project's root. Raises OSError, FileRefusedError: lessons added before stay, and are known the next time.
+    added: tuple[Lesson, ...] = ()
+    origins: tuple[tuple[str, Origin], ...] = ()
+    """By the lesson's id: of the new ones, and of those that are known and have none."""
+
+
+def store_finding(
+    log: LessonLog, message: Mapping[str, Any], session: str, project: str, known: Mapping[int, Origin]
+) -> Stored:
+    """Add the drafts of a synthesis to the log. Repeating it adds nothing.
+
+    Only from a correction a lesson is made; what somebody likes or a thing is becomes a line. `project`: the project's root.
+    `known`: the origins by number. Raises OSError, FileRefusedError: lessons added before stay, and are known the next time.
     """
     given = [Draft(*map(str, draft[:2])) for found in message.get("found", ()) for draft in found["drafts"]]
     drafts = [checked for draft in given if not isinstance(checked := check_draft(draft), str)]
     if not drafts or not message.get("corrected"):
-        return ()
+        return Stored()
     sessions = message.get("sessions") or [session]
     words = message.get("words") or message.get("facts", ())
     prompts = map(str, message.get("prompts", ()))
-    origin = Origin(str(sessions[-1]), at, project, tuple(prompts), tuple(map(str, words)))
+    origin = Origin(str(sessions[-1]), log.clock.now(), project, tuple(prompts), tuple(map(str, words)))
     lines = [str(line) for line in message.get("lines", ())]
-    origins = read_origins(log)
-    here = ProjectLessons(Path(project), origins) if project else None
-    added: list[str] = []
+    here = ProjectLessons(Path(project), known) if project else None
+    added, origins = list[Lesson](), list[tuple[str, Origin]]()
     with log.begin_change() as change:
         for parts, scope in drafts:
             own = tuple(line for line in lines if shares_words(f"{parts.when} {parts.do}", line))
             twin = find_twin(change.lessons, parts, scope, here)
             if twin is None:
                 made = Lesson(change.next_id(), scope, "ai", ACTIVE, log.today, parts)
-                added.append(change.append(made).id)
-                add_origin(log, made.id, origin._replace(lines=own))
-            elif twin.is_active and _lacks_origin(twin, origins.get(int(twin.id)), parts, origin):
-                add_origin(log, twin.id, origin._replace(lines=own))
-    return tuple(added)
+                added.append(change.append(made))
+                origins.append((made.id, origin._replace(lines=own)))
+            elif twin.is_active and _lacks_origin(twin, known.get(int(twin.id)), parts, origin):
+                origins.append((twin.id, origin._replace(lines=own)))
+    return Stored(tuple(added), tuple(origins))
 
 
 def _lacks_origin(lesson: Lesson, known: Origin | None, parts: Pattern, origin: Origin) -> bool:
@@ -231,20 +238,18 @@ def _lacks_origin(lesson: Lesson, known: Origin | None, parts: Pattern, origin: 
     return lesson.source == "ai" and lesson.parts == parts
 
 
-def withdraw_lessons(log: LessonLog, removed: Sequence[str], project: Path) -> tuple[str, ...]:
+def withdraw_lessons(
+    log: LessonLog, removed: Sequence[str], project: Path, known: Mapping[int, Origin]
+) -> list[Lesson]:
     """Mark the lessons wrong that were drafted in this project with one of the lines that a person deleted by hand.
 
-    Lessons that somebody stated or changed stay, and so do those of other projects. Returns the ids. Raises OSError,
-    FileRefusedError.
+    Lessons that somebody stated or changed stay, and so do those of other projects. Raises OSError, FileRefusedError.
     """
     if not removed:
-        return ()
-    here = ProjectLessons(project, read_origins(log))
-    found = [
-        lesson.id
+        return []
+    here = ProjectLessons(project, known)
+    return [
+        mark_wrong(log, lesson.id, DELETED_LINE)[0]
         for lesson in log.read_lessons().list_active()
         if lesson.is_ours and {*here.find_origin(lesson).lines} & {*removed} and here.is_from_here(lesson)
     ]
-    for id in found:
-        mark_wrong(log, id, DELETED_LINE)
-    return tuple(found)

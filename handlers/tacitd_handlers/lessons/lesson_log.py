@@ -13,17 +13,15 @@ index.json is made from the log after each change, for people and other programs
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
-from zlib import crc32
 
 from tacitd.clock import Clock, SystemClock, local_date
 from tacitd.files.disk import Disk, RealDisk, read_all
-from tacitd.state.paths import config_dir, state_dir
+from tacitd.state.paths import config_dir
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.lessons.pattern import FIRM, GLOBAL, Pattern, format_pattern
@@ -120,7 +118,6 @@ class Lesson(NamedTuple):
 class LogLine(NamedTuple):
     """A line of the log, with the state of its lesson before and after it."""
 
-    record: Mapping[str, Any]
     number: int | None
     """The lesson's number; None for a line that is no record of a lesson."""
     before: Lesson | None
@@ -157,12 +154,12 @@ def trace_log(data: bytes) -> Iterator[LogLine]:
         number = number_of(record.get("id"))
         if number is None:
             if line.strip():
-                yield LogLine(record, None, None, None)
+                yield LogLine(None, None, None)
             continue
         kept = records.setdefault(number, {})
         kept.update(record)
         before, states[number] = states.get(number), _make_lesson(name_of(number), kept)
-        yield LogLine(record, number, before, states[number])
+        yield LogLine(number, before, states[number])
 
 
 def fold_log(data: bytes) -> Lessons:
@@ -244,26 +241,16 @@ def encode_record(record: Mapping[str, Any], indent: int | None = None) -> bytes
 class LessonLog:
     """The lessons of one directory. Safe with any number of processes."""
 
-    def __init__(
-        self, directory: Path, notes: Path, clock: Clock | None = None, disk: Disk | None = None
-    ) -> None:
-        """`notes`: the folder for the origins of the lessons."""
+    def __init__(self, directory: Path, clock: Clock | None = None, disk: Disk | None = None) -> None:
         self.directory = directory
         self.path = directory / LOG
-        self.notes = notes
         self.clock = clock or SystemClock()
         self.disk = disk or RealDisk()
 
     @classmethod
     def from_environ(cls, env: Mapping[str, str], clock: Clock | None = None) -> Self:
-        """Those of `~/.claude/lessons`, or of the `lessons` folder of CLAUDE_CONFIG_DIR.
-
-        That folder contains only what the seed defines. The notes are in tacitd's state directory, in one folder for each
-        folder of lessons, because people keep `~/.claude` under git, and their own words do not belong there.
-        """
-        place = config_dir(env) / "lessons"
-        number = crc32(os.fsencode(os.path.realpath(place)))
-        return cls(place, state_dir(env) / "handlers" / "lessons" / f"{number:08x}", clock)
+        """Those of `~/.claude/lessons`, or of the `lessons` folder of CLAUDE_CONFIG_DIR."""
+        return cls(config_dir(env) / "lessons", clock)
 
     @property
     def today(self) -> str:

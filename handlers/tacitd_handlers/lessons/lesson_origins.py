@@ -1,7 +1,7 @@
 """Where a lesson came from: the session, the project, the prompts, and the person's words with secrets blanked.
 
-It is not stored in lessons.jsonl, because its records have the seed's keys alone (SPEC E-25) and people share it. It may be
-missing: in an agent's sandbox the state directory cannot be written.
+It is in the store, because the log's records have the seed's keys alone (SPEC E-25) and people share it. It may be missing: in an
+agent's sandbox the store cannot be written.
 
 The project's root decides which lessons belong to a project (SPEC E-13, E-18, E-30). A scope is stored as it was typed; folders
 of one name are told apart by the root: a lesson that came from another project of this name is not loaded here. If the root is
@@ -10,24 +10,23 @@ not known, or is gone because the project was moved, the name alone decides.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from tacitd_handlers.lessons.lesson_log import (
-    Lesson,
-    LessonLog,
-    decode_record,
-    encode_record,
-    number_of,
-)
+from tacitd.errors import TacitdError
+from tacitd.state.paths import state_dir
+from tacitd_handlers.lessons import SCHEMA
+from tacitd_handlers.lessons.lesson_log import Lesson, LessonLog
 from tacitd_handlers.lessons.pattern import GLOBAL, scope_of_name
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
     from tacitd_handlers.shared.project_identity import ProjectIdentity
 
-FILE = "origins.jsonl"
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
 WORDS = 5
@@ -46,48 +45,68 @@ class Origin(NamedTuple):
     prompts: tuple[str, ...] = ()
     """Ids of the prompts' records."""
     words: tuple[str, ...] = ()
-    """What the person typed. `add_origin` redacts and cuts it."""
+    """What the person typed. `put_origin` redacts and cuts it."""
     lines: tuple[str, ...] = ()
     """Lines of the project's files that were made of the same facts. Who deletes one withdraws the lesson (SPEC E-30)."""
 
 
-def add_origin(log: LessonLog, id: str, origin: Origin) -> None:
-    """Append an origin, durably. Raises OSError, FileRefusedError."""
-    from tacitd.files.append_text import append_text
+def put_origin(tx: Tx, log: LessonLog, id: str, origin: Origin) -> None:
+    """Store an origin. The first one of a lesson counts; if it has no words, a later one replaces it, of the same session if it
+    has one."""
     from tacitd.text.redact import redact_secrets
     from tacitd.text.sanitize import sanitize_line
 
     # Redacted before they are cut: half of a secret is a secret.
     words = [redact_secrets(sanitize_line(each))[0][:LONGEST] for each in origin.words if each.strip()]
-    kept = origin._replace(at=int(origin.at), words=tuple(words[:WORDS]))
-    append_text(log.notes / FILE, encode_record({"id": id, **kept._asdict()}) + b"\n", disk=log.disk)
+    lists = (origin.prompts, words[:WORDS], origin.lines)
+    tx.execute(
+        "INSERT INTO lessons_origin VALUES(?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "(session, at, root, prompts, words, lines) = "
+        "(excluded.session, excluded.at, excluded.root, excluded.prompts, excluded.words, excluded.lines) "
+        "WHERE lessons_origin.words = '[]' AND lessons_origin.session IN ('', excluded.session)",
+        *(_name_directory(log), int(id), origin.session, int(origin.at), origin.project),
+        *(json.dumps(each, ensure_ascii=False) for each in lists),
+    )
 
 
-def read_origins(log: LessonLog) -> dict[int, Origin]:
-    """By the lesson's number; none if they cannot be read.
-
-    The first one counts. If it has no words, a later one replaces it, of the same session if it has one.
-    """
-    try:
-        data = (log.notes / FILE).read_bytes()
-    except OSError:
-        return {}
-    kept: dict[int, Origin] = {}
-    for line in data.split(b"\n"):
-        record = decode_record(line)
-        number, at, session = number_of(record.get("id")), record.get("at"), record.get("session")
-        if number is None or not isinstance(at, int | float) or not isinstance(session, str):
-            continue
-        known = kept.get(number)
-        if known is None or (not known.words and known.session in ("", session)):
-            texts = (_texts(record, key) for key in ("prompts", "words", "lines"))
-            kept[number] = Origin(session, at, str(record.get("project", "")), *texts)
-    return kept
+def read_origins(rows: Rows, log: LessonLog) -> dict[int, Origin]:
+    """By the lesson's number."""
+    found = rows(
+        "SELECT lesson, session, at, root, prompts, words, lines FROM lessons_origin WHERE directory = ?",
+        _name_directory(log),
+    )
+    return {
+        number: Origin(session, at, root, *(tuple(json.loads(each)) for each in lists))
+        for number, session, at, root, *lists in found
+    }
 
 
-def _texts(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    value = record.get(key)
-    return tuple(map(str, value)) if isinstance(value, list) else ()
+def note_origin(log: LessonLog, id: str, origin: Origin) -> None:
+    """Store an origin from a command, beside the daemon or without one. If the store cannot be written, only the origin is missing."""
+    from tacitd.store import Store
+
+    with suppress(OSError, TacitdError):
+        store = Store.open(state_dir(os.environ), log.clock, {"lessons": SCHEMA}, owner=False)
+        with closing(store):
+            if not store.off:
+                with store.write() as tx:
+                    put_origin(tx, log, id, origin)
+
+
+def load_origins(log: LessonLog) -> dict[int, Origin]:
+    """By the lesson's number, for a command; none if there is no store or it cannot be read."""
+    from tacitd.store import open_readonly
+
+    with suppress(OSError, TacitdError):
+        store = open_readonly(state_dir(os.environ))
+        if store is not None:
+            with store:
+                return read_origins(store.rows, log) if store.versions.get("lessons") == len(SCHEMA) else {}
+    return {}
+
+
+def _name_directory(log: LessonLog) -> str:
+    return os.path.realpath(log.directory)
 
 
 class ProjectLessons:

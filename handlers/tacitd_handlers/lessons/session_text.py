@@ -1,4 +1,4 @@
-"""What every session gets of the lessons by itself: at its start, and the global ones in the rules file."""
+"""What every session gets of the lessons by itself: at its start, for a failed call, and the global ones in the rules file."""
 
 from __future__ import annotations
 
@@ -18,21 +18,27 @@ from tacitd_handlers.lessons.pattern import GLOBAL
 if TYPE_CHECKING:
     from tacitd.session_context.context_request import ContextRequest
 
-LINES = 15
+LINES, LONGEST = 15, 2_000
 DELETED_LINE = "the line was deleted in rules/tacitd.md"
 
 
-def build_section(request: ContextRequest) -> str:
-    """The lessons of the directory's project and the global ones, in at most 15 lines; "" if there are none.
+def make_text(request: ContextRequest) -> str:
+    """The lessons of the directory's project and the global ones, in at most 15 lines; "" if there are none. For a failed call a
+    line for each lesson that fits its error, the best first.
 
-    What the session loads in another file is left out. The hook `context`. Raises OSError.
+    What the session loads in another file is left out. The hook `session_text`. Raises OSError.
     """
     log = LessonLog.from_environ(os.environ)
     active = log.read_lessons().list_active()
     if not active:
         return ""
-    project = ProjectLessons(request.cwd, read_origins(log))
-    wanted = [one for one in project.list_in_force(active) if not _is_given(one, request, project)]
+    project = ProjectLessons(request.cwd, read_origins(request.rows, log))
+    in_force = project.list_in_force(active)
+    if request.failed is not None:
+        from tacitd_handlers.lessons.error_match import list_matches  # a session's start needs none of it
+
+        return "\n".join(one.line for one in list_matches(in_force, request.failed.error))
+    wanted = [one for one in in_force if not _is_given(one, request, project)]
     groups = {
         GLOBAL: [one for one in wanted if one.scope == GLOBAL],
         project.name: [one for one in wanted if one.scope != GLOBAL],
@@ -40,7 +46,7 @@ def build_section(request: ContextRequest) -> str:
     # The budget is in characters and `format_load` counts lines, so fewer lines are tried until the text fits.
     for lines in range(LINES, 3, -1):
         text, shown = format_load(groups, lines)
-        if shown and len(text) <= request.budget:
+        if shown and len(text) <= min(request.budget, LONGEST):
             return text
     return ""
 
@@ -52,7 +58,7 @@ def _is_given(lesson: Lesson, request: ContextRequest, project: ProjectLessons) 
 
 
 class LessonRules:
-    """The global lessons for the rules file: the hook `person_rules`. A rule's id is that of its lesson."""
+    """The global lessons for the rules file: the part `person-rules`. A rule's id is that of its lesson."""
 
     title = "Lessons"
 

@@ -58,8 +58,8 @@ def _read_state() -> tuple[ProfileState, str]:
     """The profile, and why nothing fades now."""
     now = SystemClock().now()
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
-        found = read_state(rows or _no_rows, now=now)
-        return found, find_clock_doubt(rows or _no_rows, found, now, by_person=True)
+        found = read_state(rows, now=now)
+        return found, find_clock_doubt(rows, found, now, by_person=True)
 
 
 def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:

@@ -102,8 +102,6 @@ class ProfileRules:
 
         now = self._clock.now()
         with open_rows(make_plugin(), state_dir(self._environ)) as rows:
-            if rows is None:
-                return []
             state = read_state(rows, self._environ, now)
             profile = _leave_out(state, _list_below(state, rows, now, LEAST))
         leaves = dot_paths.list_leaves(profile)

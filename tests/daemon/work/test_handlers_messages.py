@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from reminders import make_plugin
 from support_engine import Scene, Scripted, prompts_of
 from tacitd.events import Due, Event, Message, Project, TranscriptGrew
 from tacitd.handler import Done, Later
@@ -88,3 +89,20 @@ def test_a_receiver_that_fails_parks_only_its_own_work(tmp_path: Path) -> None:
     found = [event.data["said"] for event in messages_to(scene.handlers[1])]
     assert sorted(found) == [["one"], ["one"], ["two"]]
     assert scene.parked() == []
+
+
+def test_a_handler_sends_a_plugin_of_the_second_contract_a_message(tmp_path: Path) -> None:
+    """`Done.data`, `TaskKind`: what a handler tells such a plugin is a task of it, in the transaction of the commit, handled once."""
+    said = []
+
+    def tell(event: Event) -> Any:
+        return Done(data={"tell": {"reminders": {"said": "one"}}}) if prompts_of(event) else Done()
+
+    scene = Scene(tmp_path, Scripted(tell), beside=[make_plugin()])
+    scene.type("s", "one")
+    for _ in range(2):
+        scene.settle()
+        sql = "SELECT about FROM reminders_event WHERE kind = 'message'"
+        said.append([about for (about,) in scene.app.store.rows(sql)])
+        scene.restart()
+    assert said == [["{'said': 'one'}"]] * 2

@@ -11,7 +11,7 @@ import pytest
 
 from support_lessons import Lessons
 from support_rights import bound
-from tacitd_handlers.lessons.lesson_origins import Origin, add_origin
+from tacitd_handlers.lessons.lesson_origins import Origin
 
 P = "WHEN editing config -> DO read first -> BECAUSE know it"
 
@@ -299,7 +299,7 @@ def test_show_names_where_a_lesson_came_from(lessons: Lessons) -> None:
     """Provenance: the session and the person's words follow the seed's YAML, which is unchanged."""
     lessons.given("list")
     words = ("no, read it first", "the password is hunter2hunter!")
-    add_origin(lessons.store, "002", Origin("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words))
+    lessons.note("002", Origin("s-1", 1_795_149_000.0, "/home/u/app", ("u1",), words))
     shown = lessons.out("show", "2")
     assert 'origin:\n  session: "s-1"\n  project: "/home/u/app"\n  date: "2026-' in shown
     assert '  words:\n    - "no, read it first"\n' in shown and "hunter2" not in shown

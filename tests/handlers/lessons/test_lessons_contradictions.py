@@ -2,80 +2,61 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 from test_lessons_project_lessons import project
 
 from support_lessons import Lessons
-from tacitd.handler import Decision, Handler, Tools
-from tacitd.session_context.context_request import ContextRequest
-from tacitd.testing import START, FakeClock
-from tacitd_handlers.lessons import lesson_drafts
-from tacitd_handlers.lessons.decisions import decide_lesson, list_items
 from tacitd_handlers.lessons.lesson_actions import list_contradictions
 from tacitd_handlers.lessons.lesson_log import Lesson
 from tacitd_handlers.lessons.pattern import parse_pattern
-from tacitd_handlers.lessons.session_text import build_section
 
 OLD = "WHEN committing -> DO squash first -> BECAUSE the history stays short"
 TURNED = "WHEN Committing -> DO NOT squash first -> BECAUSE reviews need the steps"
 
 
-def tell(lessons: Lessons, root: Path, *drafts: Any, session: str = "s2") -> tuple[str, ...]:
-    told = {"found": [{"drafts": list(drafts)}], "corrected": ["keep each step"], "words": ["no"]}
-    return lesson_drafts.store_finding(lessons.store, told, session, START, str(root))
-
-
-def decide(choice: Any, id: str) -> None:
-    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
-    decide_lesson(cast("Handler", None), tools, Decision(id, choice))
-
-
-def questions() -> dict[str, str]:
+def questions(lessons: Lessons) -> dict[str, str]:
     """What `review` asks, by id."""
-    return {one.id: one.review for one in list_items(os.environ, None) if one.review}
+    return {id: one.review for id, one in lessons.items().items() if one.review}
 
 
 @pytest.fixture
 def root(lessons: Lessons) -> Path:
     """A project with lesson 001, drafted there."""
     made = project(lessons.home / "app")
-    assert tell(lessons, made, [OLD, "app"], session="s1") == ("001",)
+    assert lessons.draft(OLD, made, scope="app") == ["001"]
     return made
 
 
 def test_both_are_loaded_and_asked_about(lessons: Lessons, root: Path) -> None:
     """A later correction in other words: the statuses stay the seed's three, and the person decides."""
     for _ in range(2):
-        tell(lessons, root, [TURNED, "app"])
-    text = build_section(ContextRequest(root, 9000))
+        lessons.draft(TURNED, root, scope="app", session="s2")
+    text = lessons.start(root)
     assert OLD in text and TURNED in text
     assert [one["status"] for one in lessons.records()] == ["active", "active"]
-    asked = questions()
+    asked = questions(lessons)
     assert set(asked) == {"001", "002"} and asked["001"].endswith(f"says the opposite: {TURNED}")
-    decide("drop", "001")
-    assert questions() == {} and OLD not in build_section(ContextRequest(root, 9000))
+    lessons.bench.decide("001", "drop")
+    assert questions(lessons) == {} and OLD not in lessons.start(root)
 
 
 def test_a_lesson_that_is_kept_is_the_persons(lessons: Lessons, root: Path) -> None:
     """`keep` answers the question for good; the other one is still asked about."""
-    tell(lessons, root, [TURNED, "app"])
-    decide("keep", "001")
-    assert lessons.json("show", "1")["from"] == "user" and set(questions()) == {"002"}
+    lessons.draft(TURNED, root, scope="app", session="s2")
+    lessons.bench.decide("001", "keep")
+    assert lessons.json("show", "1")["from"] == "user" and set(questions(lessons)) == {"002"}
 
 
 def test_a_persons_lesson_is_not_asked_about(lessons: Lessons) -> None:
     """Who states both has an exception in mind; of an agent's and a person's only the agent's is asked about."""
     lessons.out("add", "--firm", OLD)
     lessons.out("add", "-s", "tmux", TURNED)
-    assert set(questions()) == {"002"}
+    assert set(questions(lessons)) == {"002"}
     lessons.out("wrong", "2")
     lessons.out("add", "--firm", "-s", "tmux", TURNED)
-    assert questions() == {}
+    assert questions(lessons) == {}
 
 
 def test_thousands_of_lessons_are_compared_at_once() -> None:
@@ -96,9 +77,9 @@ def test_a_lesson_is_printed_once_with_the_line_of_the_same_words(lessons: Lesso
         "found": [{"drafts": [[OLD, "app"]]}], "corrected": ["x"], "words": ["no"],
         "lines": ["When committing, squash first"],
     }  # fmt: skip
-    lesson_drafts.store_finding(lessons.store, told, "s1", START, str(made))
+    lessons.tell(told, made)
     loaded = frozenset({"When committing, squash first"})
-    assert OLD in build_section(ContextRequest(made))
-    assert build_section(ContextRequest(made, loaded=loaded)) == ""
+    assert OLD in lessons.start(made)
+    assert lessons.start(made, loaded=loaded) == ""
     lessons.out("add", "--firm", "-s", "global", OLD)
-    assert OLD in build_section(ContextRequest(made, loaded=loaded))
+    assert OLD in lessons.start(made, loaded=loaded)

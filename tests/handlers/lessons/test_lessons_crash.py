@@ -18,7 +18,7 @@ from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
 
 def bench(root: Path) -> LessonLog:
     """Two lessons and a skill."""
-    store = LessonLog(root / "lessons", root / "beside", FakeClock())
+    store = LessonLog(root / "lessons", FakeClock())
     for n in (1, 2):
         lesson_actions.add_lesson(store, Pattern(f"case {n}", "do", "b", "c"), "global", "ai")
     (root / "skills" / "s").mkdir(parents=True)
@@ -49,7 +49,7 @@ def test_a_crash_anywhere_leaves_it_done_or_undone(
         bench(root)
         disk = FaultyDisk(crash_at=at, torn=torn)
         try:
-            what(LessonLog(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonLog(root / "lessons", FakeClock(), disk), root)
         except Crash:
             check(root, what)
         else:
@@ -71,7 +71,7 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
         bench(root)
         disk = FaultyDisk(fail_at=at, code=code, torn=True)
         try:
-            what(LessonLog(root / "lessons", root / "beside", FakeClock(), disk), root)
+            what(LessonLog(root / "lessons", FakeClock(), disk), root)
         except OSError as error:
             assert error.errno == code
         check(root, what)
@@ -81,7 +81,7 @@ def test_a_failing_disk_is_an_error_and_nothing_worse(
 
 
 def check(root: Path, what: Callable[[LessonLog, Path], None]) -> None:
-    store = LessonLog(root / "lessons", root / "beside", FakeClock())
+    store = LessonLog(root / "lessons", FakeClock())
     what(store, root)
     folded = store.read_lessons()
     expected = "active" if what is add else "deleted" if what is wrong else "promoted"

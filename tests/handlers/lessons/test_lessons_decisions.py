@@ -5,23 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
 from support_lessons import Lessons
 from tacitd.cli.local_times import format_moment
 from tacitd.errors import TacitdError, UsageError
-from tacitd.files.purge import purge_texts
-from tacitd.handler import Decided, Decision, Handler, Tools
+from tacitd.handler import Decided
 from tacitd.testing import FakeClock
-from tacitd_handlers.lessons.decisions import decide_lesson, list_items, purge_words
 from tacitd_handlers.lessons.lesson_actions import add_lesson
-from tacitd_handlers.lessons.lesson_drafts import render_addition, store_finding
-from tacitd_handlers.lessons.lesson_history import list_changes
+from tacitd_handlers.lessons.lesson_drafts import render_addition
+from tacitd_handlers.lessons.lesson_items import list_changes, purge_words
 from tacitd_handlers.lessons.lesson_log import BLANK, KEYS, LessonLog, decode_record
-from tacitd_handlers.lessons.lesson_origins import Origin, add_origin
+from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.pattern import parse_pattern
 from tacitd_handlers.lessons.promotion import parse_target, promote_lesson
 
@@ -29,72 +25,68 @@ ONE, TWO = ("WHEN one -> DO it -> BECAUSE it helps", "WHEN two -> DO it -> BECAU
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LessonLog:
+def store(lessons: Lessons) -> LessonLog:
     """A drafted lesson with its words, and one that the person stated."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "TACITD_STATE_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    made = LessonLog.from_environ({"HOME": str(tmp_path)}, FakeClock())
+    made = LessonLog(lessons.directory, FakeClock())
     add_lesson(made, parse_pattern(ONE), "global", "ai")
-    add_origin(made, "001", Origin("s1", FakeClock().now(), "/home/me/app", ("u1",), ("no, do it",)))
+    lessons.note("001", Origin("s1", FakeClock().now(), str(lessons.bench.project), ("u1",), ("no, do it",)))
     add_lesson(made, parse_pattern(TWO), "global", "user")
     return made
 
 
-def decide(choice: Any, id: str, text: str = "") -> Decided:
-    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
-    return decide_lesson(cast("Handler", None), tools, Decision(id, choice, None, text))
+def items(lessons: Lessons) -> dict[str, tuple[str, bool]]:
+    return {id: (one.state, one.by_person) for id, one in lessons.items().items()}
 
 
-def items(tmp_path: Path) -> dict[str, tuple[str, bool]]:
-    return {one.id: (one.state, one.by_person) for one in list_items({"HOME": str(tmp_path)}, None)}
-
-
-def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonLog, tmp_path: Path) -> None:
+def test_a_forgotten_lesson_is_marked_wrong_and_restored(store: LessonLog, lessons: Lessons) -> None:
     """It is not drafted again meanwhile; its words are named for a purge; a firm lesson asks first."""
-    assert items(tmp_path) == {"001": ("stored", False), "002": ("stored", True)}
-    assert decide("drop", "001").texts == (ONE, "no, do it")
-    assert items(tmp_path)["001"] == ("forgotten", False)
+    assert items(lessons) == {"001": ("stored", False), "002": ("stored", True)}
+    assert lessons.bench.decide("001", "drop").texts == (ONE, "no, do it")
+    assert items(lessons)["001"] == ("forgotten", False)
     assert not add_lesson(store, parse_pattern(ONE), "global", "ai").is_new
-    assert "active again" in decide("restore", "001").what
-    assert items(tmp_path)["001"] == ("stored", False) and "yours" in decide("keep", "001").what
-    assert items(tmp_path)["001"] == ("stored", True)
+    assert "active again" in lessons.bench.decide("001", "restore").what
+    assert items(lessons)["001"] == ("stored", False) and "yours" in lessons.bench.decide("001", "keep").what
+    assert items(lessons)["001"] == ("stored", True)
     with pytest.raises(UsageError, match="not marked wrong"):
-        decide("restore", "001")
+        lessons.bench.decide("001", "restore")
     with pytest.raises(TacitdError, match="no lesson 009"):
-        decide("drop", "009")
+        lessons.bench.decide("009", "drop")
 
 
-def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonLog, tmp_path: Path) -> None:
+def test_a_promoted_lesson_is_forgotten_restored_and_purged(store: LessonLog, lessons: Lessons) -> None:
     """It asks first, because a person promoted it; the target's file is the person's and is named."""
-    target = parse_target("tool/editing", tmp_path / "skills", tmp_path / "tools")
+    target = parse_target("tool/editing", lessons.home / "skills", lessons.home / "tools")
     promote_lesson(store, "001", target, create=True)
-    assert items(tmp_path)["001"] == ("stored", True)
-    assert "tool/editing still has it" in decide("drop", "001").what
-    assert items(tmp_path)["001"] == ("forgotten", False)
-    assert "promoted again" in decide("restore", "001").what
-    assert items(tmp_path)["001"] == ("stored", True)
-    assert set(find_words(tmp_path, "WHEN one")) == {"001.md", "editing.md"}
-    purge("001")
-    assert find_words(tmp_path, "WHEN one") == ["editing.md"]
-    assert find_words(tmp_path, "no, do it") == []
+    assert items(lessons)["001"] == ("stored", True)
+    assert "tool/editing still has it" in lessons.bench.decide("001", "drop").what
+    assert items(lessons)["001"] == ("forgotten", False)
+    assert "promoted again" in lessons.bench.decide("001", "restore").what
+    assert items(lessons)["001"] == ("stored", True)
+    assert set(find_words(lessons.home, "WHEN one")) == {"001.md", "editing.md"}
+    purge(lessons, "001")
+    assert find_words(lessons.home, "WHEN one") == ["editing.md"]
+    assert find_words(lessons.home, "no, do it") == []
 
 
-def test_the_log_is_a_list_of_changes(store: LessonLog, tmp_path: Path) -> None:
+def test_the_log_is_a_list_of_changes(store: LessonLog, lessons: Lessons) -> None:
     """Added, edited, removed and restored, with the origin of a draft; foreign records are not changes."""
-    decide("edit", "002", "WHEN two -> DO NOT it -> BECAUSE it harms")
-    decide("drop", "001")
-    decide("restore", "001")
+    lessons.bench.decide("002", "edit", "WHEN two -> DO NOT it -> BECAUSE it harms")
+    lessons.bench.decide("001", "drop")
+    lessons.bench.decide("001", "restore")
     with store.path.open("ab") as file:
         file.write(b'{"id": "x", "when": "no lesson"}\n')
-    made = list(list_changes({"HOME": str(tmp_path)}))
+    made = list(list_changes(os.environ))
     edited = "WHEN two -> DO NOT it -> BECAUSE it harms"
     found = [
         (one["lines"][0]["added"].replace(" [firm]", ""), one["lines"][0]["removed"].replace(" [firm]", ""))
         for one in made
     ]
     assert found == [(ONE, ""), (TWO, ""), (edited, TWO), ("", ONE), (ONE, "")]
-    assert (made[0]["root"], made[0]["sessions"], made[0]["facts"]) == ("/home/me/app", ["s1"], ["no, do it"])
+    assert (made[0]["root"], made[0]["sessions"], made[0]["facts"]) == (
+        str(lessons.bench.project),
+        ["s1"],
+        ["no, do it"],
+    )
     said = ["drafted from your words", "you added it", "changed", "forgotten with tacitd forget"]
     assert [one["what"] for one in made][:4] == said
     assert made[1]["at"] == store.today, "only the day is known, and it is local"
@@ -102,13 +94,11 @@ def test_the_log_is_a_list_of_changes(store: LessonLog, tmp_path: Path) -> None:
     assert made[1]["root"] == "" and len({one["id"] for one in made}) == 5
 
 
-def purge(id: str) -> Decided:
+def purge(lessons: Lessons, id: str) -> Decided:
     """Forget a lesson with its words, as the daemon does."""
-    done = decide("drop", id)
-    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
-    home = LessonLog.from_environ(os.environ, FakeClock())
-    purge_texts(home.notes.parent.parent.parent, done.texts)
-    purge_words(cast("Handler", None), tools, id, done.texts)
+    done = lessons.bench.decide(id, "drop")
+    lessons.bench.purge(id, done.texts)
+    lessons.bench._app.store.purge_words(done.texts)
     return done
 
 
@@ -118,45 +108,42 @@ def find_words(tmp_path: Path, *words: str) -> list[str]:
     return [path.name for path in files if any(one.encode() in path.read_bytes() for one in words)]
 
 
-def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonLog, tmp_path: Path) -> None:
+def test_a_purged_lesson_leaves_no_words_and_is_not_drafted_again(store: LessonLog, lessons: Lessons) -> None:
     """In no record of the log, no index and no sidecar; other lessons and foreign lines stay byte for byte."""
-    decide("edit", "001", "WHEN one -> DO the zebra -> BECAUSE zebras help")
+    lessons.bench.decide("001", "edit", "WHEN one -> DO the zebra -> BECAUSE zebras help")
     with store.path.open("ab") as file:
         file.write(b"not a record\n")
     before = [line for line in store.path.read_bytes().splitlines() if b'"001"' not in line]
-    assert set(find_words(tmp_path, "zebra", "it helps")) >= {"lessons.jsonl", "index.json"}
-    assert purge("001").texts[:2] == (ONE, "WHEN one -> DO the zebra -> BECAUSE zebras help")
-    assert find_words(tmp_path, "zebra", "no, do it") == []
+    assert set(find_words(lessons.home, "zebra", "it helps")) >= {"lessons.jsonl", "index.json"}
+    assert {*purge(lessons, "001").texts} == {
+        ONE,
+        "WHEN one -> DO the zebra -> BECAUSE zebras help",
+        "no, do it",
+    }
+    assert find_words(lessons.home, "zebra", "no, do it") == []
     assert [line for line in store.path.read_bytes().splitlines() if b'"001"' not in line] == before
-    assert items(tmp_path) == {"001": ("forgotten", False), "002": ("stored", True)}
-    assert next(one.text for one in list_items({"HOME": str(tmp_path)}, None)) == ""
+    assert items(lessons) == {"001": ("forgotten", False), "002": ("stored", True)}
+    assert lessons.items()["001"].text == ""
     for text in (ONE, "WHEN One -> DO the zebra. -> BECAUSE of another reason"):
-        assert draft(store, text) == () and not add_lesson(store, parse_pattern(text), "global", "ai").is_new
-    assert draft(store, TWO.replace("two", "three")) == ("003",)
+        assert lessons.draft(text) == [] and not add_lesson(store, parse_pattern(text), "global", "ai").is_new
+    assert lessons.draft(TWO.replace("two", "three")) == ["003"]
     assert BLANK not in render_addition("/home/me/app")
     assert {key for line in store.path.read_bytes().splitlines()[:-1] for key in decode_record(line)} <= {
         *KEYS
     }
-    assert "drafted again" in decide("restore", "001").what
-    assert items(tmp_path) == {"002": ("stored", True), "003": ("stored", False)}
-    assert draft(store, ONE) == ("004",)
+    assert "drafted again" in lessons.bench.decide("001", "restore").what
+    assert items(lessons) == {"002": ("stored", True), "003": ("stored", False)}
+    assert lessons.draft(ONE) == ["004"]
 
 
-def draft(store: LessonLog, text: str) -> tuple[str, ...]:
-    """A synthesis drafts a lesson."""
-    told = {"found": [{"drafts": [[text, "global"]]}], "corrected": ["a correction"]}
-    return store_finding(store, told, "s2", store.clock.now(), "")
-
-
-def test_the_purge_of_another_item_leaves_lessons(store: LessonLog) -> None:
+def test_the_purge_of_another_item_leaves_lessons(store: LessonLog, lessons: Lessons) -> None:
     """A line with the id or the words of a lesson; without lessons nothing is created."""
-    tools = cast("Tools", SimpleNamespace(clock=FakeClock()))
-    decide("drop", "001")
+    lessons.bench.decide("001", "drop")
     before = store.path.read_bytes()
-    assert purge_words(cast("Handler", None), tools, "001", ["no, do it", "one"]) == []
+    assert purge_words(store, "001", ["no, do it", "one"]) == []
     assert store.path.read_bytes() == before
     shutil.rmtree(store.directory)
-    assert purge_words(cast("Handler", None), tools, "001", [ONE]) == [] and not store.directory.exists()
+    assert purge_words(store, "001", [ONE]) == [] and not store.directory.exists()
 
 
 SECRET = "sk-ant-abcdefgh12345678"
@@ -173,7 +160,7 @@ def test_a_secret_is_never_stored(lessons: Lessons) -> None:
     for command in ("wrong 1 --reason", "promote 1 --to=tool/x --create --reason"):
         assert lessons.run(*command.split(), f"the key is {SECRET}").code == 1
     with pytest.raises(TacitdError, match="secret"):
-        decide("edit", "1", with_secret)
+        lessons.bench.decide("1", "edit", with_secret)
     assert lessons.log.read_bytes() == before
 
 
@@ -184,13 +171,13 @@ def test_what_waits_becomes_the_persons_by_accepting_it(lessons: Lessons) -> Non
         lessons.out("add", order)
     lessons.out("add", order.replace("pushing", "releasing"))
     assert lessons.out("list") == "" and lessons.out("load")[-8:] == "active)\n"
-    (first, second) = list_items(os.environ, None)
+    (first, second) = lessons.items().values()
     assert (first.state, first.by_person) == ("proposed", False)
     assert first.review == "an agent added it, and it waits for you: it runs a command"
-    decide("keep", "1")
-    decide("drop", "2")
+    lessons.bench.decide("1", "keep")
+    lessons.bench.decide("2", "drop")
     assert lessons.out("load").endswith(f"- {order} [firm]\n")
-    assert {one.id: one.state for one in list_items(os.environ, None)} == {
+    assert {one.id: one.state for one in lessons.items().values()} == {
         "001": "stored",
         "002": "forgotten",
     }

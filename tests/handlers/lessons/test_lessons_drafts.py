@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,17 +10,13 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from support_lessons import Lessons
-from tacitd.testing import START
 from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_drafts import (
     Draft,
     check_draft,
     parse_drafts,
     render_addition,
-    store_finding,
 )
-from tacitd_handlers.lessons.lesson_history import find_reasons
-from tacitd_handlers.lessons.lesson_origins import Origin, read_origins
 from tacitd_handlers.lessons.pattern import parse_pattern
 
 TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
@@ -29,7 +24,7 @@ TMUX = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering
 
 def store(
     lessons: Lessons, *drafts: Draft, session: str = "s1", words: str = "no, read it first!"
-) -> tuple[str, ...]:
+) -> list[str]:
     """A synthesis of a correction with these drafts; the ids of new lessons."""
     told = {
         "found": [{"drafts": [list(one) for one in drafts]}],
@@ -37,12 +32,7 @@ def store(
         "words": [words],
         "prompts": ["u1"],
     }
-    return store_finding(lessons.store, told, session, START, "/home/u/app")
-
-
-def origin(lessons: Lessons, number: int) -> Origin:
-    """The origin of a lesson; an empty one if it is not known."""
-    return read_origins(lessons.store).get(number, Origin())
+    return lessons.tell(told, lessons.bench.project, session)
 
 
 ANSWER = f"""\
@@ -141,11 +131,11 @@ def test_the_prompt_names_what_must_not_come_back(lessons: Lessons) -> None:
 def test_drafts_are_active_at_once_with_their_origin(lessons: Lessons) -> None:
     """SPEC E-30: from=ai, active; the session and the person's words (redacted) are stored."""
     words = "no, read it first! my token: sk-ant-abcdefgh12345678"
-    assert store(lessons, Draft(TMUX, "TMUX"), words=words) == ("001",)
+    assert store(lessons, Draft(TMUX, "TMUX"), words=words) == ["001"]
     lesson = lessons.store.read_lessons().all["001"]
     assert (lesson.source, lesson.status, lesson.scope, lesson.text) == ("ai", "active", "tmux", TMUX)
-    found = origin(lessons, 1)
-    assert (found.session, found.prompts, found.project) == ("s1", ("u1",), "/home/u/app")
+    found = lessons.origin(1)
+    assert (found.session, found.prompts, found.project) == ("s1", ("u1",), str(lessons.bench.project))
     assert found.words == ("no, read it first! my token: [secret]",)
     assert "token" not in lessons.log.read_text()
 
@@ -160,7 +150,7 @@ def test_the_same_draft_twice_is_one_lesson(lessons: Lessons) -> None:
 def test_an_origin_that_a_crash_cut_off_is_written_the_second_time(lessons: Lessons) -> None:
     """After a crash between the lesson and its origin, the repeated draft adds the origin."""
     add_lesson(lessons.store, parse_pattern(TMUX), "tmux", "ai")
-    assert store(lessons, Draft(TMUX, "tmux")) == () and origin(lessons, 1).session == "s1"
+    assert store(lessons, Draft(TMUX, "tmux")) == [] and lessons.origin(1).session == "s1"
 
 
 SAME = [
@@ -181,22 +171,22 @@ OTHER = [
 def test_another_spelling_is_no_other_lesson(lessons: Lessons, text: str) -> None:
     """SPEC E-12, E-32: spelling and the reason do not count; a draft of a lesson marked wrong is refused in any scope."""
     store(lessons, Draft(TMUX, "tmux"))
-    assert store(lessons, Draft(text, "tmux")) == () == store(lessons, Draft(text, "global"))
+    assert store(lessons, Draft(text, "tmux")) == [] == store(lessons, Draft(text, "global"))
     mark_wrong(lessons.store, "1", "too specific")
     for scope in ("tmux", "global", "other"):
-        assert store(lessons, Draft(text, scope), session="s2") == ()
+        assert store(lessons, Draft(text, scope), session="s2") == []
     assert lessons.run("add", text).code == 1
 
 
 @pytest.mark.parametrize("text", OTHER)
 def test_a_negation_a_number_or_another_case_is_another_lesson(lessons: Lessons, text: str) -> None:
     """SPEC E-12: a negation, a number or another case makes another lesson."""
-    assert store(lessons, Draft(TMUX, "tmux"), Draft(text, "tmux")) == ("001", "002")
+    assert store(lessons, Draft(TMUX, "tmux"), Draft(text, "tmux")) == ["001", "002"]
 
 
 def test_scopes_keep_lessons_apart_but_global_holds_for_all(lessons: Lessons) -> None:
     """SPEC E-12: the same text in two tools is two lessons; with a global one it is one."""
-    assert store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "screen"), Draft(TMUX)) == ("001", "002")
+    assert store(lessons, Draft(TMUX, "tmux"), Draft(TMUX, "screen"), Draft(TMUX)) == ["001", "002"]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +210,7 @@ def test_what_a_model_may_not_draft(lessons: Lessons, draft: Draft, word: str) -
     """SPEC E-30, ANCHORS P19, RELIABILITY row 19: it is refused with the reason, and nothing of it is stored."""
     refused = check_draft(draft)
     assert isinstance(refused, str) and word in refused
-    assert store(lessons, draft) == () and not lessons.log.exists()
+    assert store(lessons, draft) == [] and not lessons.log.exists()
 
 
 def test_why_tells_the_origin(lessons: Lessons) -> None:
@@ -228,8 +218,8 @@ def test_why_tells_the_origin(lessons: Lessons) -> None:
     store(lessons, Draft(TMUX, "tmux"))
     mark_wrong(lessons.store, "1", "too specific")
     for asked in ("1", "001", "read the file first", f"- {TMUX}"):
-        (found,) = find_reasons(asked, Path("/"))
+        (found,) = lessons.bench.explain(asked)
         assert found["sessions"] == ["s1"] and found["words"] == ["no, read it first!"]
         assert found["where"] == "lesson 001 (tmux, deleted)"
         json.dumps(found)
-    assert find_reasons("knitting", Path("/")) == [] == find_reasons("7", Path("/"))
+    assert lessons.bench.explain("knitting") == [] == lessons.bench.explain("7")

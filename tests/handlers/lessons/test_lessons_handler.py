@@ -5,74 +5,56 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from support_lessons import Lessons
-from tacitd.events import Due, Message, NoProject
-from tacitd.handler import Commit, Degradation, Done, Later, Notice, Tools
-from tacitd.session_context.context_request import ContextRequest, FailedCall
-from tacitd.testing import FakeClock
-from tacitd_handlers.lessons import lesson_drafts, lesson_origins
-from tacitd_handlers.lessons import make_plugin as lessons_slice
-from tacitd_handlers.lessons.error_match import find_lessons
-from tacitd_handlers.lessons.handler import DAMAGED, TIDY, format_status_lines
-from tacitd_handlers.lessons.handler import LessonsHandler as Handler
-from tacitd_handlers.lessons.lesson_origins import Origin, add_origin, read_origins
-from tacitd_handlers.lessons.session_text import LINES, build_section
+from tacitd.handler import load_hook
+from tacitd.plugin import TimedJob
+from tacitd.session_context.context_request import FailedCall
+from tacitd_handlers.lessons import lesson_drafts, make_plugin
+from tacitd_handlers.lessons.lesson_origins import Origin
+from tacitd_handlers.lessons.session_text import LINES
 from tacitd_handlers.lessons.settings import LessonsSettings
 
-
-class Said:
-    """The tools that this handler uses, with the degradations it reported."""
-
-    def __init__(self) -> None:
-        self.clock = FakeClock()
-        self.wrong: dict[str, Degradation] = {}
-
-    def tools(self) -> Tools:
-        def degrade(what: Degradation) -> None:
-            self.wrong[what.id] = what
-
-        def clear(id: str) -> None:
-            self.wrong.pop(id, None)
-
-        return cast(Tools, SimpleNamespace(clock=self.clock, degrade=degrade, clear=clear))
+READ = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
 
 
 def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
-    """One notice for each drafted lesson; a lesson that no longer exists is skipped."""
-    lessons.given("list")
-    heard: list[Notice] = []
-    tools = cast(Tools, SimpleNamespace(clock=FakeClock(), announce=heard.append))
-    handler = Handler()
-    for added in (["002", "999"], []):
-        handler.committed(Commit(0.0, "Told", "", "s", -1, {"added": added}), tools)
-    (notice,) = heard
-    assert notice.text.startswith("WHEN editing tmux.conf -> DO read first")
-    assert (notice.did, notice.where) == ("learned", "lesson 002")
+    """One line of the log for each lesson that is drafted or withdrawn; none for a draft that adds nothing."""
+    told = {
+        "found": [{"drafts": [[READ, "tmux"]]}],
+        "corrected": ["x"],
+        "lines": ["Read the file tmux.conf first"],
+    }
+    root = lessons.bench.project
+    assert lessons.tell(told, root) == ["001"] and lessons.tell(told, root) == []
+    lessons.tell({"removed": told["lines"]}, root)
+    sql = "SELECT did, text, place, about FROM activity WHERE plugin = 'lessons' ORDER BY number"
+    assert lessons.bench.rows(sql) == [
+        ("learned", READ, "lesson 001", ""),
+        ("withdrawn", READ, "lesson 001", "its line was deleted by hand"),
+    ]
 
 
-def test_the_slice_needs_no_model() -> None:
-    """DESIGN "Plugins": a plugin declares whether it calls the model; this one does not."""
-    made = lessons_slice()
-    assert (made.name, made.uses_model) == ("lessons", False)
-    assert made.load_settings() == {"lessons": LessonsSettings}
-    assert isinstance(made.make_handler(), Handler) and [job.name for job in made.jobs] == [TIDY]
+def test_the_plugin_needs_no_model() -> None:
+    """DESIGN "Plugins": it gathers no prompts and reads no records; its one job keeps the index."""
+    made = make_plugin()
+    assert (made.name, made.gather, made.observe) == ("lessons", "", "")
+    assert made.jobs == (TimedJob("tidy", 3600.0),)
 
 
 def test_status_counts_lessons(lessons: Lessons) -> None:
     """Of each kind, as the log has them."""
-    handler = Handler()
-    assert handler.status()["active"] == 0
+    assert lessons.bench.status["active"] == 0 and lessons.bench.status_lines == []
     lessons.given("history")
-    assert handler.status() == {
+    found = lessons.bench.status
+    assert {kind: found[kind] for kind in ("active", "ai", "user", "deleted", "promoted")} == {
         "active": 1, "ai": 0, "user": 1, "deleted": 1, "promoted": 0,
     }  # fmt: skip
-    assert list(format_status_lines(handler.status())) == ["1 active, stated by a person"]
+    assert lessons.bench.status_lines == ["1 active, stated by a person"]
 
 
 def test_tidying_makes_the_index_and_says_what_is_damaged(lessons: Lessons) -> None:
@@ -80,43 +62,57 @@ def test_tidying_makes_the_index_and_says_what_is_damaged(lessons: Lessons) -> N
     lessons.given("load")
     with lessons.log.open("a") as log:
         log.write("nonsense\n")
-    said, handler = Said(), Handler()
     for _ in range(2):
-        assert handler.handle(Due(TIDY), said.tools()) == Done()
-    assert "1 line of" in said.wrong[DAMAGED].what
+        lessons.bench.run_job("tidy")
+    (said,) = [what for what in lessons.bench.degraded if "make no lesson" in what]
+    assert "1 line of" in said and (lessons.directory / "index.json").exists()
     lessons.log.write_text(lessons.log.read_text().replace("nonsense\n", ""))
-    handler.handle(Due(TIDY), said.tools())
-    assert said.wrong == {}
+    lessons.bench.run_job("tidy")
+    assert said not in lessons.bench.degraded
 
 
-def test_a_directory_in_the_way_degrades(lessons: Lessons) -> None:
-    """A degradation is reported, and nothing else stops."""
-    (lessons.home / ".claude").mkdir()
+def find_waiting(lessons: Lessons, kind: str) -> tuple[str, str]:
+    """Why a task waits, and what helps."""
+    ((reason, hint),) = lessons.bench.rows(
+        "SELECT reason, hint FROM task WHERE kind = ? AND reason <> ''", kind
+    )
+    return reason, hint
+
+
+def test_a_directory_in_the_way_is_said(lessons: Lessons) -> None:
+    """The task waits with the reason, and nothing else stops."""
+    (lessons.home / ".claude").mkdir(exist_ok=True)
     lessons.directory.write_text("in the way")
-    said = Said()
-    assert Handler().handle(Due(TIDY), said.tools()) == Done()
-    assert str(lessons.directory) in said.wrong[DAMAGED].what
+    lessons.bench.run_job("tidy")
+    assert str(lessons.directory) in find_waiting(lessons, "job")[0]
+    lessons.directory.unlink()
+    lessons.bench.settle(3600.0)
+    assert lessons.bench.rows("SELECT reason FROM task WHERE kind = 'job' AND plugin = 'lessons'") == []
 
 
-@pytest.mark.parametrize(
-    "event", [Due(TIDY), Message("learning", "1", "s", NoProject("/h", "home"), 0.0, {})]
-)
+@pytest.mark.parametrize("kind", ["job", "message"])
 def test_a_full_disk_is_said_with_its_cure(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, event: Due | Message
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Owner and mode are irrelevant here: the hint is the one for the system's error."""
+    """Owner and mode are irrelevant here: the hint is the one for the system's error. The message is handled later."""
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(lessons.log))
 
-    monkeypatch.setattr("tacitd_handlers.lessons.handler.store_finding", full)
-    monkeypatch.setattr("tacitd_handlers.lessons.lesson_log.LessonLog.read", full)
-    said = Said()
-    outcome = Handler().handle(event, said.tools())
-    found = outcome if isinstance(outcome, Later) else said.wrong[DAMAGED]
-    what = found.reason if isinstance(found, Later) else found.what
-    assert "free space" in found.hint and str(lessons.log) in what and "No space left" in what
-    assert "Errno" not in what
+    bench = lessons.bench
+    with monkeypatch.context() as faults:
+        faults.setattr("tacitd_handlers.lessons.lesson_log.LessonLog.read", full)
+        faults.setattr("tacitd_handlers.lessons.lesson_log.LessonLog.begin_change", full)
+        if kind == "job":
+            bench.run_job("tidy")
+        else:
+            lessons.queue({"found": [{"drafts": [[READ, "tmux"]]}], "corrected": ["x"]}, bench.project)
+            bench.settle(0.001)
+        what, hint = find_waiting(lessons, kind)
+        assert "free space" in hint and str(lessons.log) in what and "No space left" in what
+        assert "Errno" not in what
+    bench.settle(3600.0)
+    assert [one["do"] for one in lessons.records()] == (["read the file first"] if kind == "message" else [])
 
 
 def project(home: Path, name: str) -> Path:
@@ -133,10 +129,11 @@ def test_lessons_that_fit_a_failed_call(lessons: Lessons) -> None:
     lessons.out("add", "WHEN pytest fails with timeout -> DO raise it -> BECAUSE CI is slow")
     lessons.out("add", "-s", "my-app", "WHEN pytest fails -> DO read the log -> BECAUSE it is long")
     lessons.out("add", "-s", "other", "WHEN pytest fails -> DO nothing -> BECAUSE it is another's")
+    advise = load_hook(lessons.bench.plugin.failure_advice)
     call = FailedCall(root / "src", "s1", "Bash", "pytest failed: 3 errors")
-    assert [key for key, _ in find_lessons(call)] == ["002", "001"]
-    assert next(iter(find_lessons(call)))[1].startswith("- WHEN pytest fails -> DO read")
-    assert list(find_lessons(replace(call, error="no such file"))) == []
+    (key, first), (other, second) = advise(call)
+    assert first.startswith("- WHEN pytest fails -> DO read") and "DO raise it" in second and key != other
+    assert advise(replace(call, error="no such file")) == []
 
 
 def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:
@@ -145,25 +142,23 @@ def test_lessons_in_the_rules_file_are_not_repeated(lessons: Lessons) -> None:
     lessons.out("add", "--firm", "WHEN a -> DO b -> BECAUSE c")
     lessons.out("add", "-s", "my-app", "WHEN d -> DO e -> BECAUSE f")
     loaded = frozenset({"WHEN a -> DO b -> BECAUSE c"})
-    text = build_section(ContextRequest(root, loaded=loaded))
+    text = lessons.start(root, loaded=loaded)
     assert "WHEN a" not in text and "WHEN d" in text
 
 
 def test_a_session_is_told_global_lessons_and_its_projects(lessons: Lessons) -> None:
     """The session-start text: at most 15 lines, from any folder of the project."""
     root = project(lessons.home, "My App")
-    assert build_section(ContextRequest(root, 9000)) == ""
+    assert lessons.start(root, 9000) == ""
     lessons.given("load")
     lessons.out("add", "-s", "my-app", "WHEN testing -> DO use pytest -> BECAUSE the house does")
-    text = build_section(ContextRequest(root / "src", 9000))
+    text = lessons.start(root / "src", 9000)
     assert text.startswith("## Lessons (2 active)\n\n### Global\n") and "### my-app\n- WHEN testing" in text
     for n in range(40):
         lessons.out("add", f"WHEN case {n} -> DO b -> BECAUSE c")
-    told = build_section(ContextRequest(root / "src" / "gone", 9000))
+    told = lessons.start(root / "src" / "gone", 9000)
     assert len(told.splitlines()) == LINES and "[firm]" in told and "my-app" in told and "left out" in told
-    assert (
-        len(build_section(ContextRequest(root, 300))) <= 300 and build_section(ContextRequest(root, 20)) == ""
-    )
+    assert len(lessons.start(root, 300)) <= 300 and lessons.start(root, 20) == ""
 
 
 @pytest.mark.parametrize(("name", "scope"), [("app", "app"), ("My App!", "my-app")])
@@ -184,20 +179,19 @@ def test_what_an_agent_adds_in_a_session_is_of_that_session(
     monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
     lessons.out("add", text)
     assert 'origin:\n  session: "s-1"\n' in lessons.out("show", "1")
-    store = lessons.store
     for session in ("s-1", "s-2"):
         told = {
             "found": [{"drafts": [[text.replace("the file", "file"), "global"]]}],
             "words": ["no, read it"],
             "corrected": ["Read the file first"],
         }
-        assert lesson_drafts.store_finding(store, told, session, store.clock.now(), "/p") == ()
+        assert lessons.tell(told, lessons.bench.project, session) == []
     assert '  words:\n    - "no, read it"\n' in lessons.out("show", "1")
 
 
-@pytest.mark.parametrize(("corrected", "added"), [(["Read tmux.conf first"], ("001",)), ([], ())])
+@pytest.mark.parametrize(("corrected", "added"), [(["Read tmux.conf first"], ["001"]), ([], [])])
 def test_a_lesson_is_made_of_a_correction_only(
-    lessons: Lessons, corrected: list[str], added: tuple[str, ...]
+    lessons: Lessons, corrected: list[str], added: list[str]
 ) -> None:
     """SPEC E-30: a draft from facts without a correction is dropped; the facts became lines."""
     text = "WHEN editing tmux.conf -> DO read the file first -> BECAUSE was layering on wrong assumptions"
@@ -206,14 +200,15 @@ def test_a_lesson_is_made_of_a_correction_only(
         "facts": ["Read tmux.conf first"],
         "corrected": corrected,
     }
-    assert lesson_drafts.store_finding(lessons.store, told, "s-1", 0.0, "/p") == added
+    assert lessons.tell(told, lessons.bench.project, "s-1") == added
 
 
 def test_half_a_secret_is_a_secret(lessons: Lessons) -> None:
     """DESIGN "Model", S-67: a person's words are redacted before they are cut, not after."""
     words = "look " * 58 + "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
-    add_origin(lessons.store, "1", Origin("s", 0.0, words=(words,)))
-    assert "ghp_" not in (lessons.store.notes / lesson_origins.FILE).read_text()
+    lessons.note("1", Origin("s", 0.0, words=(words,)))
+    ((stored,),) = lessons.bench.rows("SELECT words FROM lessons_origin")
+    assert "ghp_" not in stored and len(stored) < 310
 
 
 def test_every_setting_is_described() -> None:
@@ -222,9 +217,11 @@ def test_every_setting_is_described() -> None:
     assert all(field.description for field in fields.values())
 
 
-def test_what_is_noted_of_lessons_leaves_no_file_open(lessons: Lessons) -> None:
-    """A daemon that runs for months would have no descriptors left."""
+def test_a_command_leaves_no_file_open(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of the log nor of the store, which a command opens to note the session."""
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s-1")
+    lessons.out("add", READ)
     before = len(os.listdir("/dev/fd"))
-    add_origin(lessons.store, "001", Origin("s", 1.0, "/p", ("u1",), ("no",)))
+    lessons.out("add", READ.replace("tmux.conf", "vimrc"))
     assert len(os.listdir("/dev/fd")) == before
-    assert len(read_origins(lessons.store)) == 1
+    assert [lessons.origin(id).session for id in (1, 2)] == ["s-1", "s-1"]

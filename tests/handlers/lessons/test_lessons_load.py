@@ -15,7 +15,7 @@ from test_lessons_project_lessons import project
 
 from support_examples import examples
 from support_lessons import Lessons
-from tacitd.session_context.context_request import ContextRequest
+from tacitd.cli.standard_streams import LOST_HINT
 from tacitd_handlers.lessons.error_match import (
     extract_terms,
     score_match,
@@ -24,7 +24,6 @@ from tacitd_handlers.lessons.error_match import (
 from tacitd_handlers.lessons.lesson_log import Lesson
 from tacitd_handlers.lessons.lesson_text import format_load
 from tacitd_handlers.lessons.pattern import Pattern
-from tacitd_handlers.lessons.session_text import build_section
 
 rows = st.lists(st.tuples(st.integers(1, 400), st.booleans()), unique_by=lambda one: one[0], max_size=40)
 
@@ -152,7 +151,7 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
         )
     assert (done.returncode, done.stderr) == (
         1,
-        "lesson: the output could not be written: No space left on device\n",
+        f"lesson: the output could not be written: No space left on device\nhint: {LOST_HINT}\n",
     )
 
 
@@ -188,7 +187,7 @@ def test_a_lesson_of_an_agent_hides_none_of_a_person(
     loaded = lessons.out("load", "--scope=tmux")
     assert loaded == (f"## Lessons (2 active)\n\n### Global\n- {FIRM} [firm]\n\n### tmux\n- {OPPOSITE}\n")
     lessons.out("add", "--scope=app", OPPOSITE)
-    assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
+    assert f"- {FIRM} [firm]" in lessons.start(root)
 
 
 def test_no_file_of_a_repository_hides_a_persons_lesson(
@@ -201,4 +200,4 @@ def test_no_file_of_a_repository_hides_a_persons_lesson(
     (root / "AGENTS.md").write_text("- When a branch is old, squash first\n")
     (root / "LEARNED.md").write_text("# Learned\n\n## Git\n- When committing, squash first\n")
     assert lessons.out("load") == f"## Lessons (1 active)\n\n### Global\n- {FIRM} [firm]\n"
-    assert f"- {FIRM} [firm]" in build_section(ContextRequest(root))
+    assert f"- {FIRM} [firm]" in lessons.start(root)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import unicodedata
 from pathlib import Path
 
 import pytest
 
 from support_lessons import Lessons
+from tacitd.handler import load_hook
 from tacitd.session_context.context_request import ContextRequest
-from tacitd.testing import START
-from tacitd_handlers.lessons import lesson_drafts
-from tacitd_handlers.lessons.lesson_drafts import withdraw_lessons
+from tacitd.session_context.plugin_view import view_plugin
+from tacitd_handlers.lessons import lesson_drafts, make_plugin
 from tacitd_handlers.lessons.lesson_origins import ProjectLessons
 from tacitd_handlers.lessons.pattern import SCOPE_LIMIT, normalise_scope
-from tacitd_handlers.lessons.session_text import build_section
 
 TESTING = "WHEN testing -> DO use pytest -> BECAUSE the house does"
 LINE = "When testing, use pytest"
@@ -28,9 +28,7 @@ def project(root: Path, url: str = "") -> Path:
     return root
 
 
-def draft(
-    lessons: Lessons, root: Path, text: str, *, scope: str = "app", session: str = "s1"
-) -> tuple[str, ...]:
+def draft(lessons: Lessons, root: Path, text: str, *, scope: str = "app", session: str = "s1") -> list[str]:
     """A synthesis in this project drafts a lesson."""
     told = {
         "found": [{"drafts": [[text, scope]]}],
@@ -38,12 +36,7 @@ def draft(
         "words": ["no"],
         "lines": [LINE],
     }
-    return lesson_drafts.store_finding(lessons.store, told, session, START, str(root))
-
-
-def start(root: Path) -> str:
-    """What a session gets at its start."""
-    return build_section(ContextRequest(root, 9000))
+    return lessons.tell(told, root, session)
 
 
 def test_a_draft_belongs_to_the_project_that_it_came_from(
@@ -53,8 +46,8 @@ def test_a_draft_belongs_to_the_project_that_it_came_from(
     mine = project(lessons.home / "a/app", "git@github.com:me/app.git")
     other = project(lessons.home / "b/app", "git@github.com:you/app.git")
     copy = project(lessons.home / "c/app", "https://t:oken@github.com/me/app")
-    assert draft(lessons, mine, TESTING) == ("001",)
-    assert TESTING in start(mine) and TESTING in start(copy) and start(other) == ""
+    assert draft(lessons, mine, TESTING) == ["001"]
+    assert TESTING in lessons.start(mine) and TESTING in lessons.start(copy) and lessons.start(other) == ""
     assert f"001 (app) {TESTING}" in lesson_drafts.render_addition(str(mine))
     assert TESTING not in lesson_drafts.render_addition(str(other))
     for place, count in ((mine, 1), (other, 0), (copy, 1), (lessons.home, 1)):
@@ -79,7 +72,7 @@ def test_the_scope_is_as_it_was_typed_wherever_it_is_shown(
     for root, own in ((mine, TESTING), (other, DEPLOYING)):
         monkeypatch.chdir(root)
         assert lessons.out("load", "--scope=app") == f"## Lessons (1 active)\n\n### app\n- {own}\n"
-        assert start(root) == lessons.out("load", "--scope=app")
+        assert lessons.start(root) == lessons.out("load", "--scope=app")
 
 
 def test_the_same_lesson_of_two_projects_is_two_lessons(
@@ -92,9 +85,9 @@ def test_the_same_lesson_of_two_projects_is_two_lessons(
     assert "already says that" in lessons.run("add", "-s", "app", TESTING).err
     monkeypatch.chdir(roots[1])
     lessons.out("add", "-s", "app", TESTING)
-    assert draft(lessons, roots[2], TESTING) == ("003",) and draft(lessons, roots[2], TESTING) == ()
-    assert draft(lessons, roots[0], TESTING, session="s2") == ()
-    assert all(start(root).count(TESTING) == 1 for root in roots) and len(lessons.records()) == 3
+    assert draft(lessons, roots[2], TESTING) == ["003"] and draft(lessons, roots[2], TESTING) == []
+    assert draft(lessons, roots[0], TESTING, session="s2") == []
+    assert all(lessons.start(root).count(TESTING) == 1 for root in roots) and len(lessons.records()) == 3
 
 
 @pytest.mark.parametrize("by_draft", [True, False])
@@ -111,10 +104,11 @@ def test_a_moved_project_keeps_its_lessons(
     new.parent.mkdir()
     old.rename(new)
     monkeypatch.chdir(new)
-    assert TESTING in start(new) and TESTING in lessons.out("load", "--scope=app")
+    assert TESTING in lessons.start(new) and TESTING in lessons.out("load", "--scope=app")
     assert TESTING in lesson_drafts.render_addition(str(new))
-    assert draft(lessons, new, TESTING, session="s2") == ()
-    assert withdraw_lessons(lessons.store, [LINE], new) == ("001",)
+    assert draft(lessons, new, TESTING, session="s2") == []
+    lessons.tell({"removed": [LINE]}, new)
+    assert lessons.json("show", "1")["status"] == "deleted"
 
 
 def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
@@ -122,9 +116,10 @@ def test_without_a_known_root_the_name_decides(lessons: Lessons) -> None:
     roots = [project(lessons.home / "a/app"), project(lessons.home / "b/app")]
     lessons.out("add", "-s", "app", TESTING)
     draft(lessons, roots[0], DEPLOYING)
-    assert TESTING in start(roots[1]) and DEPLOYING not in start(roots[1])
-    (lessons.store.notes / "origins.jsonl").unlink()
-    assert all(TESTING in start(root) and DEPLOYING in start(root) for root in roots)
+    assert TESTING in lessons.start(roots[1]) and DEPLOYING not in lessons.start(roots[1])
+    with lessons.bench._app.store.write() as tx:
+        tx.execute("DELETE FROM lessons_origin")
+    assert all(TESTING in lessons.start(root) and DEPLOYING in lessons.start(root) for root in roots)
 
 
 def test_a_tools_name_is_no_project(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +127,7 @@ def test_a_tools_name_is_no_project(lessons: Lessons, monkeypatch: pytest.Monkey
     draft(lessons, project(lessons.home / "app"), TESTING, scope="tmux")
     tmux = project(lessons.home / "tmux")
     monkeypatch.chdir(tmux)
-    assert TESTING in lessons.out("load", "--scope=tmux") and TESTING in start(tmux)
+    assert TESTING in lessons.out("load", "--scope=tmux") and TESTING in lessons.start(tmux)
 
 
 def test_add_and_load_work_without_the_state_directory(
@@ -143,6 +138,19 @@ def test_add_and_load_work_without_the_state_directory(
     monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
     lessons.out("add", "-s", "app", TESTING)
     assert TESTING in lessons.out("load", "--scope=app") and TESTING in lessons.out("list", "--scope=app")
+
+
+def test_without_a_store_lessons_are_known(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is in the log is listed, explained and loaded also before the daemon has run; nothing is made by that."""
+    root = project(lessons.home / "app")
+    monkeypatch.chdir(lessons.home)
+    lessons.out("add", TESTING)
+    view = view_plugin(make_plugin())
+    assert [one.id for one in load_hook(view.items)(os.environ, None)] == ["001"]
+    assert [one["id"] for one in load_hook(view.explain)("1", root)] == ["001"]
+    assert TESTING in load_hook(view.context)(ContextRequest(root))
+    assert len(list(load_hook(view.changes)(os.environ))) == 1
+    assert {path.name for path in lessons.home.iterdir()} == {".claude", "app"}
 
 
 def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:

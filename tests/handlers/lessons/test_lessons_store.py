@@ -14,6 +14,7 @@ from support_lessons import FIXTURES, Lessons
 from tacitd.testing import FakeClock
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.lesson_log import LessonLog, encode_record, fold_log
+from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.lesson_text import LINES, format_load
 from tacitd_handlers.lessons.pattern import Pattern
 
@@ -23,7 +24,7 @@ from pathlib import Path
 from tacitd_handlers.lessons import lesson_actions
 from tacitd_handlers.lessons.pattern import Pattern
 from tacitd_handlers.lessons.lesson_log import LessonLog
-store = LessonLog(Path(sys.argv[1]), Path(sys.argv[1]) / "beside")
+store = LessonLog(Path(sys.argv[1]))
 for n in range(int(sys.argv[3])):
     lesson_actions.add_lesson(store, Pattern(f"case {sys.argv[2]}-{n}", "do", "x", "y"), "global", "ai")
 """
@@ -113,7 +114,7 @@ def test_every_prefix_of_a_log_is_read(tmp_path: Path) -> None:
         directory = tmp_path / str(cut)
         directory.mkdir()
         (directory / "lessons.jsonl").write_bytes(whole[:cut])
-        store = LessonLog(directory, tmp_path / "beside", FakeClock())
+        store = LessonLog(directory, FakeClock())
         before = len(store.read_lessons().all)
         assert before in (whole[:cut].count(b'"created"'), whole[:cut].count(b'"created"') - 1)
         assert lesson_actions.add_lesson(store, pattern("new"), "global", "ai").is_new
@@ -136,7 +137,7 @@ def test_an_id_in_a_damaged_line_is_not_given_again(lessons: Lessons) -> None:
 
 def test_the_index_kept_in_step_is_the_one_from_the_log(tmp_path: Path) -> None:
     """SPEC E-20: the index after each change equals, byte for byte, one made from the log."""
-    store = LessonLog(tmp_path / "l", tmp_path / "b", FakeClock())
+    store = LessonLog(tmp_path / "l", FakeClock())
     for n in range(5):
         lesson_actions.add_lesson(
             store, pattern(f"case {n}"), "tmux" if n % 2 else "global", "user" if n == 3 else "ai"
@@ -176,12 +177,13 @@ def test_a_hundred_thousand_lessons() -> None:
     assert text.endswith("more are left out: lesson load --lines 0)\n")
 
 
-def test_two_lessons_directories_have_two_folders_of_data(tmp_path: Path) -> None:
-    """DESIGN "Where it writes": in the state directory, one for each directory of lessons; a link is its target."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "link").symlink_to("a")
-    one, other, link = (
-        LessonLog.from_environ({"HOME": "/h", "CLAUDE_CONFIG_DIR": str(tmp_path / each)}).notes
-        for each in ("a", "b", "link")
-    )
-    assert one != other and one == link and one.parent == Path("/h/.local/state/tacitd/handlers/lessons")
+def test_two_lessons_directories_have_their_own_origins(
+    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Where it writes": one store, and origins by the directory of lessons; a link is its target."""
+    (lessons.home / ".claude").mkdir()
+    (lessons.home / "link").symlink_to(".claude")
+    lessons.note("1", Origin("s1"))
+    for name, session in (("link", "s1"), ("other", "")):
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(lessons.home / name))
+        assert lessons.origin(1).session == session

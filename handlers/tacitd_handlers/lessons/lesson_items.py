@@ -1,0 +1,222 @@
+"""What the engine's commands ask about lessons: `forget`, `accept` and `review` by items, `why`, `history`, and a purge.
+
+To forget a lesson is to mark it wrong: it is then neither loaded nor drafted again (SPEC E-15, E-32). A purge blanks its words in all
+of its records. Digests of what it said become the reason of its deletion, so that it is still not drafted again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tacitd.clock import utc_seconds
+from tacitd.contract import Done, Rows, Tools
+from tacitd.files.replaced import edit_file
+from tacitd.handler import Decision, Notice, StoredItem
+from tacitd_handlers.lessons.lesson_actions import (
+    confirm_lesson,
+    digest_meaning,
+    list_contradictions,
+    mark_wrong,
+    restore_lesson,
+)
+from tacitd_handlers.lessons.lesson_log import (
+    BLANK,
+    DELETED,
+    LOG,
+    PROMOTED,
+    PROMOTED_DIR,
+    PURGED,
+    Lesson,
+    LessonLog,
+    decode_record,
+    encode_record,
+    fold_log,
+    number_of,
+    trace_log,
+)
+from tacitd_handlers.lessons.lesson_origins import Origin, load_origins, read_origins
+from tacitd_handlers.lessons.pattern import parse_pattern
+
+REASON = "forgotten with tacitd forget"
+_WORDS = ("when", "do", "because", "reason")
+
+
+def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
+    """An item for each active, promoted or waiting lesson, and for each one that is marked wrong. Raises OSError.
+
+    The id is the lesson's. Only a person promotes, so a promoted lesson counts as theirs. `review` asks about a lesson of
+    an agent that waits, or that contradicts another one (SPEC E-12).
+    """
+    log = LessonLog.from_environ(environ)
+    data, origins = log.read(), read_origins(rows, log)
+    lessons, wordings = fold_log(data), list_wordings(data)
+    opposites = list_contradictions(lessons.list_active())
+    for one in lessons.all.values():
+        review, is_promoted, other = "", one.status == PROMOTED, opposites.get(one.id)
+        is_forgotten = one.is_wrong and bool(one.digests or not one.is_purged)
+        if not (one.is_active or one.is_waiting or is_promoted or is_forgotten):
+            continue
+        if one.is_waiting:
+            review = f"an agent added it, and it waits for you: {one.reason}"
+        elif one.is_active and not one.is_firm and other is not None:
+            review = f"lesson {other.id} ({other.scope}) says the opposite: {other.text}"
+        yield StoredItem(
+            one.id,
+            "lesson",
+            "" if one.is_purged else one.text,
+            f"lesson {one.id} ({one.scope}{f', promoted to {one.promoted_to}' if is_promoted else ''})",
+            state="proposed" if one.is_waiting else "forgotten" if one.is_wrong else "stored",
+            by_person=is_promoted or (one.is_active and one.is_firm),
+            review=review,
+            words=origins.get(int(one.id), Origin()).words,
+            earlier=wordings.get(int(one.id), ()),
+        )
+
+
+def decide(decision: Decision, tools: Tools) -> Done:
+    """Carry out a decision about a lesson. Raises UsageError, and TacitdError if it does not exist; OSError."""
+    log = LessonLog.from_environ(os.environ, tools.clock)
+    match decision.choice:
+        case "drop":
+            lesson, _ = mark_wrong(log, decision.id, REASON, is_promoted_too=True)
+            did, more = "forgotten", "it is neither loaded nor drafted again"
+            more += f"; {lesson.promoted_to} still has it, remove it there" if lesson.promoted_to else ""
+        case "restore":
+            lesson = restore_lesson(log, decision.id)
+            did = "restored"
+            more = "it may be drafted again" if lesson.is_purged else f"it is {lesson.status} again"
+        case "edit":
+            lesson = confirm_lesson(log, decision.id, parse_pattern(decision.text))
+            did, more = "changed", "it is yours"
+        case "keep":
+            lesson = confirm_lesson(log, decision.id)
+            did, more = "kept", "it is active, and yours"
+    return Done(notices=[Notice(did, f"lesson {lesson.id}; {more}")])
+
+
+def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
+    """The lessons that match an id or a part of a lesson's text, with their origins. Raises OSError."""
+    log = LessonLog.from_environ(os.environ)
+    origins = read_origins(rows, log)
+    for one in log.read_lessons().all.values():
+        if not _is_meant(one, asked):
+            continue
+        origin = origins.get(int(one.id), Origin())
+        where = f"lesson {one.id} ({one.scope}, {'waiting' if one.is_waiting else one.status})"
+        if not one.is_firm and not origin.words:
+            where += ", added by an agent: you did not type it"
+        yield {
+            "id": one.id,
+            "what": one.text,
+            "where": where,
+            "at": utc_seconds(origin.at) if origin.at else one.created,
+            "sessions": [origin.session] if origin.session else [],
+            "words": list(origin.words),
+        }
+
+
+def _is_meant(lesson: Lesson, asked: str) -> bool:
+    wanted = asked.strip().removeprefix("- ").casefold()
+    if (number := number_of(wanted)) is not None:
+        return int(lesson.id) == number
+    return len(wanted) > 3 and wanted in f"{lesson.text} [firm]".casefold()
+
+
+# --- what the log says of the past
+
+
+def list_changes(environ: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Each record that changed a lesson in the form of `tacitd.files.change_view.describe_transaction`, oldest first.
+
+    A record has a date only, so its time is that of its origin, otherwise the local date. Raises OSError.
+    """
+    log = LessonLog.from_environ(environ)
+    origins, numbers = load_origins(log), dict[str, int]()
+    for one in trace_log(log.read()):
+        after = one.after
+        if after is None:
+            continue
+        removed = one.before.text if one.before is not None and one.before.is_active else ""
+        added = after.text if after.is_active else ""
+        if added == removed:
+            continue
+        numbers[after.id] = numbers.get(after.id, 0) + 1
+        origin = origins.get(int(after.id), Origin()) if one.before is None else Origin()
+        yield _describe(after, numbers[after.id], origin, added, removed)
+
+
+def _describe(lesson: Lesson, number: int, origin: Origin, added: str, removed: str) -> dict[str, Any]:
+    at = utc_seconds(origin.at) if origin.at else lesson.updated or lesson.created
+    if number > 1:
+        what = "changed" if added and removed else "active again"
+    elif lesson.is_firm:
+        what = "you added it"
+    else:
+        what = "drafted from your words" if origin.words else "added with `lesson add`"
+    return {
+        "id": f"{at[:10].replace('-', '')}-lesson-{lesson.id}.{number}",
+        "at": at,
+        "root": origin.project,
+        "state": "done",
+        "by": "lessons",
+        "what": lesson.reason or what,
+        "undoes": "",
+        "undone_by": "",
+        "sessions": [origin.session] if origin.session else [],
+        "prompts": list(origin.prompts),
+        "facts": list(origin.words),
+        "lines": [{"file": LOG, "heading": f"lesson {lesson.id}", "added": added, "removed": removed}],
+        "files": [],
+        "undo": f"`tacitd forget {lesson.id}` removes the lesson, `tacitd forget --undo {lesson.id}` brings it back",
+    }
+
+
+def list_wordings(data: bytes) -> dict[int, tuple[str, ...]]:
+    """By number, the texts that each lesson of a log has had, oldest first; without what is purged."""
+    found: dict[int, dict[str, None]] = {}
+    for one in trace_log(data):
+        if one.number is not None and one.after is not None and not one.after.is_purged:
+            found.setdefault(one.number, {})[one.after.text] = None
+    return {number: tuple(texts) for number, texts in found.items()}
+
+
+def purge_words(log: LessonLog, id: str, texts: Sequence[str]) -> list[Path]:
+    """Blank the lesson `id` if it is marked wrong and `texts` are its; return the files that changed.
+
+    Its records keep their ids and dates, and all other lines stay byte for byte. Ids of other plugins' items may be numbers
+    too. Raises OSError, FileRefusedError.
+    """
+    data = log.read()
+    lesson = fold_log(data).get(id)
+    if lesson is None or lesson.status != DELETED:
+        return []
+    number = int(lesson.id)
+    if not {*list_wordings(data).get(number, ())} & {*texts}:
+        return []
+    states = [one.after for one in trace_log(data) if one.number == number and one.after is not None]
+    digests = sorted({digest_meaning(one.parts) for one in states if not one.is_purged})
+    with log.begin_change():  # whoever appends waits, and then opens the new file
+        edit_file(log.path, lambda now: _blank_log(now or b"", number, digests), disk=log.disk)
+    log.update_index()
+    card = log.directory / PROMOTED_DIR / f"{lesson.id}.md"
+    if not card.exists():
+        return [log.path]
+    card.unlink()
+    return [log.path, card]
+
+
+def _blank_log(data: bytes, number: int, digests: Sequence[str]) -> bytes:
+    return b"\n".join(_blank_line(line, number, digests) for line in data.split(b"\n"))
+
+
+def _blank_line(line: bytes, number: int, digests: Sequence[str]) -> bytes:
+    record = decode_record(line)
+    if number_of(record.get("id")) != number:
+        return line
+    blanked = {key: BLANK if key in _WORDS else value for key, value in record.items()}
+    if record.get("status") == DELETED:
+        blanked["reason"] = PURGED + " ".join(digests)
+    return encode_record(blanked)
