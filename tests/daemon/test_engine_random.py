@@ -210,6 +210,7 @@ class World:
 
 
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
+@example(2, ["type"] * 6 + ["eio", "type", "type", "jump", "type"])  # clock set back while the store refuses
 @example(
     2, ["type", "type", "type", "queue", "type", "type", "type", "type"]
 )  # read in slices, without a kept reader
