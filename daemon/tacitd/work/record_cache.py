@@ -96,7 +96,7 @@ def _join(pieces: Sequence[Piece], start: int, upto: int) -> tuple[Sequence[Reco
     for piece in pieces:
         if start < piece.end <= upto:
             made.extend(one for one in piece.records if one.start >= start)
-            if made and MOST <= piece.end - start and made[-1].end < upto:
+            if made and piece.end - start >= MOST and made[-1].end < upto:
                 return made, made[-1].end
     return made, upto
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,7 @@ def test_parts_that_follow_each_other_are_what_the_file_has(tmp_path: Path) -> N
     for _ in range(60):
         cache = RecordCache(source)
         borders = sorted({0, *luck.sample(ends, luck.randint(1, 8))})
-        for start, end in zip(borders, borders[1:], strict=False):
+        for start, end in pairwise(borders):
             inside = tuple(one for one in records if start <= one.start < end)
             cache.put(path, Piece(start, end, position_at(path, end).crc, inside))
         upto, start = luck.choice(borders[1:]), luck.choice([0, *ends])
