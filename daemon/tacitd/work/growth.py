@@ -102,9 +102,9 @@ class GrowthReader:
         batch = make_batch(kept, end, lambda prompt: True, self._find_project, cwd, limit)
         return Growth(session, start, ingested, batch, waiting, gone, from_rows=bool(rows))
 
-    def read_unpaused(self, path: Path, start: int, upto: int) -> Sequence[Record]:
+    def read_unpaused(self, path: Path, start: int, upto: int) -> list[Record]:
         """The records between two offsets, without those of a pause."""
-        return self._drop_paused(path, read_records(self._source, path, start, upto))
+        return list(self._drop_paused(path, read_records(self._source, path, start, upto)))
 
     def _drop_paused(self, path: Path, records: Sequence[Record]) -> Sequence[Record]:
         passed = self._rows("SELECT start, end FROM adapter_passed WHERE transcript = ?", str(path))
