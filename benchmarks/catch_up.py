@@ -3,7 +3,8 @@
     python benchmarks/catch_up.py [--appends 200000] [--files 2000]
 
 One append in `--typed-every` is a prompt. Prints the CPU seconds of the daemon until everything is handled beside those of
-`json.loads` on each of the same lines, in the same run, and how many prompts were lost. Ends with 1 if something is missed.
+`json.loads` on each of the same lines, in the same run, how many prompts were lost, and the same ratio for reading alone, with
+a plugin that observes nothing. Ends with 1 if something is missed.
 """
 
 from __future__ import annotations
@@ -23,27 +24,29 @@ sys.path[:0] = [str(ROOT / "tests")]
 from daemon_figures import AskedRow, print_rows, read_cpu, read_memory  # noqa: E402
 from reader import Corpus  # noqa: E402
 from support_daemon import Daemon, line, prompt_record  # noqa: E402
+from support_work import WorkBench  # noqa: E402
 
 LIMIT = 600.0
 """Seconds for everything to be handled."""
 RATIO = 6.0
+READING = 1.0
 SECONDS = 5.0
 """RELIABILITY row 5, for 200,000 appends over 2,000 files."""
 LONGEST = 2000
 """Bytes of the longest line that is appended."""
 
 
-def make_appends(daemon: Daemon, count: int, files: int, typed_every: int) -> list[tuple[str, bytes]]:
+def make_appends(project: Path, count: int, files: int, typed_every: int) -> list[tuple[str, bytes]]:
     """What is appended to which session, in order. One in `typed_every` is a prompt."""
     corpus = Corpus(old_client=True)
-    corpus.cwd, corpus.typed_every = str(daemon.project), count
+    corpus.cwd, corpus.typed_every = str(project), count
     short = (raw for raw in corpus.lines(1 << 40) if len(raw) <= LONGEST)
     lines = list(islice(short, 5000))
     made = []
     for number in range(count):
         session = f"s{number % files}"
         if number % typed_every == typed_every - 1:
-            raw = line(prompt_record(session, f"Prefers {number}", str(daemon.project)))
+            raw = line(prompt_record(session, f"Prefers {number}", str(project)))
         else:
             raw = lines[number % len(lines)].replace(
                 b"1254ce28-513c-40d7-b565-c3ab13440906", session.encode()
@@ -60,6 +63,26 @@ def time_json(appends: list[tuple[str, bytes]]) -> float:
     return time.process_time() - begin
 
 
+def measure_reading(place: Path, count: int, files: int, typed_every: int) -> AskedRow:
+    """Read the same into the store in this process, with a plugin that observes nothing."""
+    bench = WorkBench(place)
+    folder = bench.client_home / "projects" / "-app"
+    folder.mkdir()
+    grown = dict[str, list[bytes]]()
+    appends = make_appends(bench.project, count, files, typed_every)
+    for session, raw in appends:
+        grown.setdefault(session, []).append(raw)
+    for session, lines in grown.items():
+        (folder / f"{session}.jsonl").write_bytes(b"".join(lines))
+    bare, begin = min(time_json(appends) for _ in range(3)), time.process_time()
+    bench.loop.read_all()
+    while bench.reader.has_unread:
+        bench.reader.read_pass()
+    busy = time.process_time() - begin
+    bench.store.close()
+    return AskedRow("CPU of reading alone, of json.loads on each line", READING, busy / bare)
+
+
 def measure(place: Path, count: int, files: int, typed_every: int) -> tuple[list[AskedRow], str]:
     """Stop, append, continue."""
     daemon = Daemon(place)
@@ -68,7 +91,7 @@ def measure(place: Path, count: int, files: int, typed_every: int) -> tuple[list
     assert daemon.process is not None
     pid = daemon.process.pid
     daemon.sync()
-    appends = make_appends(daemon, count, files, typed_every)
+    appends = make_appends(daemon.project, count, files, typed_every)
     before = read_cpu(pid)
     daemon.process.send_signal(signal.SIGSTOP)
     for session, raw in appends:
@@ -103,7 +126,9 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--typed-every", type=int, default=10_000)
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as folder:
-        rows, said = measure(Path(folder), options.appends, options.files, options.typed_every)
+        sizes = options.appends, options.files, options.typed_every
+        rows, said = measure(Path(folder) / "daemon", *sizes)
+        rows.append(measure_reading(Path(folder) / "reading", *sizes))
     print(said)
     return 0 if print_rows(rows) else 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,11 @@ class WorkBench:
         threads: bool = False,
         on_step: Callable[[str], None] = do_nothing,
         pass_bytes: int = 1 << 20,
+        pool: Executor | None = None,
+        on_done: Callable[[], None] = lambda: None,
     ) -> None:
+        """`pool` replaces the workers, which otherwise run in the test's thread; `on_done` is called at the end of each task."""
+        self.pool, self.on_done = pool, on_done
         self.tmp, self.toys = tmp.resolve(), toys or (Toy(),)
         self.clock = clock or FakeClock()
         self.home = self.tmp / "home"
@@ -104,7 +109,8 @@ class WorkBench:
             self.store,
             {toy.name: Runnable(toy.run, lambda task: None, toy.rule) for toy in self.toys},
             self.clock,
-            pool=InlineExecutor(),
+            pool=self.pool or InlineExecutor(),
+            on_done=self.on_done,
         )
         claims: Callable[[], Sequence[SessionClaim]] = tuple
         self.loop = Engine(

@@ -413,7 +413,8 @@ def _join_parts(
     reading = [one for one in adapted if one.plugin.reads_records]
     observers = [*map(make_observer, adapted), *plugins.observers]
     mode = config.projects.write
-    reader = Reader(store, source, lookup, observers, clock, default_mode=mode)
+    cache = services.reader.cache if reading else None
+    reader = Reader(store, source, lookup, observers, clock, default_mode=mode, cache=cache)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
     runner = TaskRunner(
         store,

@@ -30,6 +30,7 @@ from tacitd.store import Store
 from tacitd.work.behind import BehindReader
 from tacitd.work.client_hints import ClientHints, make_growth_due
 from tacitd.work.engine_problems import find_fault, list_problems
+from tacitd.work.first_start import FirstStart
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
 from tacitd.work.inbox import Inbox, make_stopped_error
 from tacitd.work.lookup import ProjectLookup
@@ -53,9 +54,6 @@ SHOWN = 600.0
 """Seconds for which a failed pass is a problem, if no other fails."""
 READ_AT_MOST = 200
 """Passes of the reader that a command waits for."""
-GRACE = 60.0
-"""Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
-pressed, and appears in the file later."""
 SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
 T = TypeVar("T")
@@ -117,9 +115,7 @@ class Engine:
         self.inbox = Inbox(wake)
         self.recognition = RecognitionWatch()
         self.started_at = clock.now()
-        self.is_first_start = False
-        self.first_start = 0.0
-        """Seconds since 1970, UTC."""
+        self.first_start = FirstStart(store, clock)
         self.fault: Degradation | None = None
         """Why a pass failed lately."""
         self.choices = Choices()
@@ -183,12 +179,9 @@ class Engine:
         self.follower.start()
         self.follower.list_all()
         known = self.follower.list_own()
-        if not self._store.rows("SELECT 1 FROM setting WHERE key = 'first start'"):
-            self.is_first_start = True
+        if not self.first_start.read():
             self.reader.take_baselines((Path(name), position) for name, position in find_baselines(known))
-            with self._store.write() as tx:
-                tx.execute("INSERT INTO setting VALUES('first start', ?)", repr(now))
-        self._find_floor()
+        self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
             tx.execute("UPDATE task SET due = min(due, ?), not_before = NULL WHERE reason <> ''", now)
@@ -205,15 +198,10 @@ class Engine:
             at = seen.mtime_ns / 1e9 if seen is not None else last
             self.sessions.note_growth(Path(path), session, cwd, last, mtime=at)
 
-    def _find_floor(self) -> None:
-        """Prompts from before the first start are not paid for. If that is in the future, the clock was wrong then, or is now."""
-        ((first,),) = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = 'first start'")
-        now = self._clock.now()
-        self.first_start = min(first, now)
-        self.reader.floor = self.first_start - GRACE
-        if first > now:
-            with self._store.write() as tx:
-                tx.execute("UPDATE setting SET value = ? WHERE key = 'first start'", repr(now))
+    def _keep_first_start(self) -> None:
+        self.first_start.note_clock()
+        self.reader.floor = self.first_start.floor
+        self.first_start.store()
 
     def run(self, on_pass: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run passes until `stop`. `on_pass` is called after each; the loop sleeps for `max_sleep` seconds at most. A pass that
@@ -270,10 +258,12 @@ class Engine:
         If the store refuses, nothing moved, and the pass is tried again after a pause.
         """
         self.inbox.run_pending()
+        self.first_start.note_clock()  # it may be set again before the store can be written
         if self._clock.monotonic() < self._refused[0]:
             return
         try:
             self._watch_clock()
+            self._keep_first_start()
             self.choices = read_choices(self._store, self._default_mode, self._clock.now())
             self._notice(full=full)
             self._read()
@@ -313,7 +303,6 @@ class Engine:
                     now,
                     min(now, now - jump),  # what was due before stays due
                 )
-            self._find_floor()
         self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again
 
     def _notice(self, *, full: bool) -> None:

@@ -180,7 +180,7 @@ def _handler(app: App, name: str) -> dict[str, Any]:
         "parked": parked,
         "waiting": work_status.count_waiting(rows, name),
         "goes_out": _format_time(goes_out),
-        "first_start": _format_time(app.engine.first_start),
+        "first_start": _format_time(app.engine.first_start.at),
     }
 
 

@@ -114,11 +114,11 @@ def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Pat
     scene = Scene(tmp_path, Lazy())
     scene.type("s", "one")
     scene.settle()
-    first_start = scene.engine.first_start
+    first_start = scene.engine.first_start.at
     scene.clock.advance(500)
     scene.restart(Lazy())
     scene.settle()
-    assert scene.handler.words == [] and scene.engine.first_start == first_start
+    assert scene.handler.words == [] and scene.engine.first_start.at == first_start
 
 
 def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:

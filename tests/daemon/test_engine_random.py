@@ -21,7 +21,7 @@ from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Gather, Later
 from tacitd.state.person_choices import Scope
 from tacitd.work import reader as reader_module
-from tacitd.work import task_runner
+from tacitd.work import record_cache, task_runner
 from tacitd.work.commit_rows import list_commits_since
 from tacitd.work.work_status import list_pauses
 
@@ -210,6 +210,7 @@ class World:
 
 
 @given(st.integers(0, 10**9), st.lists(st.sampled_from(STEPS), min_size=5, max_size=60))
+@example(2, ["type"] * 6 + ["eio", "type", "type", "jump", "type"])  # clock set back while the store refuses
 @example(
     2, ["type", "type", "type", "queue", "type", "type", "type", "type"]
 )  # read in slices, without a kept reader
@@ -222,6 +223,7 @@ def test_every_prompt_exactly_once(seed: int, steps: list[str]) -> None:
         patch.setattr(task_runner, "AGAIN", (0.0,))
         patch.setattr(reader_module, "TAILS", world.random.choice([0, 1, reader_module.TAILS]))
         patch.setattr(reader_module, "SLICE", world.random.choice([200, 1000, reader_module.SLICE]))
+        patch.setattr(record_cache, "REMEMBERED", world.random.choice([0, 3000, record_cache.REMEMBERED]))
         for step in steps:
             world.step(step)
         world.end()

@@ -24,7 +24,7 @@ def banner_lines(app: App) -> Iterator[str]:
     stamps = app.engine.follower.stamps
     roots = ", ".join(map(str, app.engine.source.roots))
     yield f"tacitd {__version__} watches {roots} ({len(stamps)} transcripts)"
-    if app.engine.is_first_start:
+    if app.engine.first_start.is_now:
         yield "first start: earlier prompts are not read; `tacitd scan --since 30d` reads them, after naming the cost"
     yield (
         f"it may cost at most ${budget.usd_per_day:.2f} a day, ${budget.usd_per_month:.2f} a month and "

@@ -8,8 +8,6 @@ rewritten, or a person asked for it with `scan` or `rescue retry`.
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,15 +17,11 @@ from msgspec.structs import replace
 from tacitd.contract import StoredPrompt, Tx
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.sources.base import Source
-from tacitd.sources.transcript import read_part, read_records
+from tacitd.sources.transcript import read_records
 from tacitd.work.batching import Batch, infer_times, make_batch
 from tacitd.work.prompt_rows import COLUMNS, prompt_id, prompt_of
+from tacitd.work.record_cache import RecordCache
 from tacitd.work.task_rows import Rows
-
-REMEMBERED = 16 << 20
-"""Bytes of transcripts whose records are kept: most handlers read the same ones at about the same time."""
-MOST = 4 << 20
-"""Bytes of a transcript that a handler is offered at once, about."""
 
 
 class Growth(Struct, frozen=True):
@@ -70,10 +64,7 @@ class GrowthReader:
         self._rows = rows
         self._source = source
         self._find_project = find_project
-        self._lock = threading.Lock()
-        self._remembered: OrderedDict[tuple[Path, int, int, int], tuple[list[Record], int]] = OrderedDict()
-        self._size = 0
-        """Bytes of what is remembered."""
+        self.cache = RecordCache(source)
 
     def read_growth(
         self, plugin: str, path: Path, alone_until: int = 0, *, pays: bool = False
@@ -91,7 +82,7 @@ class GrowthReader:
         session, cwd, ingested, crc, position = found[0]
         start: int = ingested if position is None else position
         waiting = {one.id: one for one in list_waiting(self._rows, plugin, path)}
-        records, reached = self._read(path, start, ingested, crc) if start < ingested else ([], ingested)
+        records, reached = self.cache.read(path, start, ingested, crc) if start < ingested else ([], ingested)
         records = self._drop_paused(path, records) if records else []
         there = {prompt_id(prompt) for record in records for prompt in record.prompts}
         absent = [one for one in waiting.values() if one.id not in there] if reached == ingested else []
@@ -113,27 +104,13 @@ class GrowthReader:
 
     def read_unpaused(self, path: Path, start: int, upto: int) -> list[Record]:
         """The records between two offsets, without those of a pause."""
-        return self._drop_paused(path, read_records(self._source, path, start, upto))
+        return list(self._drop_paused(path, read_records(self._source, path, start, upto)))
 
-    def _drop_paused(self, path: Path, records: list[Record]) -> list[Record]:
+    def _drop_paused(self, path: Path, records: Sequence[Record]) -> Sequence[Record]:
         passed = self._rows("SELECT start, end FROM adapter_passed WHERE transcript = ?", str(path))
         if not passed:
             return records
         return [one for one in records if not any(begin <= one.start < end for begin, end in passed)]
-
-    def _read(self, path: Path, start: int, upto: int, mark: int) -> tuple[list[Record], int]:
-        """The next records before an offset, and the offset that they reach. `mark`: another one belongs to another file."""
-        key = path, start, upto, mark
-        with self._lock:  # also while it is read: the other handlers want the same
-            found = self._remembered.pop(key, None)
-            if found is None:
-                found = read_part(self._source, path, start, upto, MOST)
-                self._size += found[1] - start
-            self._remembered[key] = found
-            while self._size > REMEMBERED and len(self._remembered) > 1:
-                (_, begin, _, _), (_, end) = self._remembered.popitem(last=False)
-                self._size -= end - begin
-        return found
 
 
 def list_waiting(rows: Rows, plugin: str, path: Path) -> list[StoredPrompt]:

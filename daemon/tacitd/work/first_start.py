@@ -1,0 +1,56 @@
+"""When tacitd started first. A prompt from before that is not paid for, unless `scan` asks for it.
+
+What transcripts contain at the first start is taken as read by their positions. Time decides only for what appears later: a copy of
+an old session, a transcript of another machine, one that could not be read then. So a time is only ever moved back: the clock may
+have been wrong at the first start, or may be wrong now, and what is typed meanwhile is new.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tacitd.clock import Clock
+from tacitd.store import Store
+
+GRACE = 60.0
+"""Seconds by which a prompt may be older than the first start and still count as new: its record has the time at which Enter was
+pressed, and appears in the file later."""
+_KEY = "first start"
+
+
+class FirstStart:
+    """The earliest time that the clock showed since tacitd is here. Use it from one thread, the loop's."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self.is_now = False
+        """Whether this start is the first."""
+        self.at = math.inf
+        """Seconds since 1970, UTC."""
+        self._stored = math.inf
+
+    @property
+    def floor(self) -> float:
+        """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
+        return self.at - GRACE
+
+    def read(self) -> bool:
+        """Read when it was; return whether it was ever."""
+        found = self._store.rows("SELECT CAST(value AS REAL) FROM setting WHERE key = ?", _KEY)
+        if found:
+            self._stored = found[0][0]
+            self.at = min(self.at, self._stored)
+        self.is_now = not found
+        return bool(found)
+
+    def note_clock(self) -> None:
+        """Look at the clock, whether the store can be written or not: it may be set again before it can be."""
+        self.at = min(self.at, self._clock.now())
+
+    def store(self) -> None:
+        """Store it if it is earlier than what is stored. Raises UnwritableError, StoreLostError: it is stored by the next pass."""
+        if self.at < self._stored:
+            with self._store.write() as tx:
+                tx.execute("INSERT OR REPLACE INTO setting VALUES(?, ?)", _KEY, repr(self.at))
+            self._stored = self.at
