@@ -14,7 +14,9 @@ from __future__ import annotations
 import ast
 import math
 import os
+import random
 import re
+import shutil
 import socket
 import threading
 import traceback
@@ -40,12 +42,19 @@ from tacitd.testing import Crash, World
 from tacitd.testing.world import Cwd, Ran
 from tacitd.testing.world_daemon import InProcessDaemon
 
+SHARE = 0.001
 DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
 """The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
 KILLED = 137
-_CLOCK_TIME = re.compile(r"\{([+-]\d+d) \d{2}:\d{2}(:\d{2})?\}")
-_SINCE = re.compile(r"\{[+-]\d+s\}")
+_TURNS = re.compile(r"(?<=^s\d:)\d+$")
+_VARYING = re.compile(r"(?<=^s\d:)\d+$|(?<=[+-]\dd) \d{2}:\d{2}(:\d{2})?(?=\})|(?<=\{)[+-]\d+s(?=\})")
+"""Numbers of lines that were read, times of a day, and seconds since the beginning."""
+
+
+def _identify(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
 
 
 @dataclass(slots=True)
@@ -63,7 +72,12 @@ class Steps:
     """Those of the daemon's socket."""
     _commands: set[int] = field(default_factory=set)
     """The threads that run a command."""
-    _opened: dict[str, set[int]] = field(default_factory=lambda: {DAEMON: set(), COMMAND: set(), UNCOUNTED: set()})
+    _opened: dict[str, dict[int, tuple[int, int]]] = field(
+        default_factory=lambda: {DAEMON: {}, COMMAND: {}, UNCOUNTED: {}}
+    )
+    has_cut_input: bool = False
+    """Whether a command ended that a person types lines into."""
+    _close: Callable[[RealDisk, int], None] = RealDisk.close
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @property
@@ -97,9 +111,10 @@ class Steps:
         """End this thread's process: its files are closed, and it changes nothing any more."""
         process = self.crashed = self.process
         self.dead.add(process)
-        for fd in self._opened[process]:
+        for fd, file in self._opened[process].items():
             with suppress(OSError):
-                os.close(fd)
+                if _identify(fd) == file:  # its number may be that of another file by now
+                    self._close(RealDisk(), fd)
         self._opened[process].clear()
         raise Crash(what)
 
@@ -110,7 +125,7 @@ class Steps:
 
     def reset(self, crash_at: int) -> None:
         """Begin another story."""
-        self.crash_at, self.crashed = crash_at, ""
+        self.crash_at, self.crashed, self.has_cut_input = crash_at, "", False
         self.trail.clear()
         self.dead.clear()
         self.connections.clear()
@@ -137,9 +152,11 @@ class Steps:
             patch.setattr(RealDisk, "open_read", self._opening(RealDisk.open_read))
             close, unlock, begin, answer = RealDisk.close, RealDisk.unlock, Store.__init__, Server._serve
 
+            self._close = close
+
             def close_alive(disk: RealDisk, fd: int) -> None:
                 if self.process not in self.dead:
-                    self._opened[self.process].discard(fd)
+                    self._opened[self.process].pop(fd, None)
                     close(disk, fd)
 
             def unlock_alive(disk: RealDisk, fd: int) -> None:
@@ -162,7 +179,7 @@ class Steps:
     def _opening(self, real: Callable[..., int]) -> Callable[..., int]:
         def open_file(disk: RealDisk, *arguments: Any) -> int:
             fd = real(disk, *arguments)
-            self._opened[self.process].add(fd)
+            self._opened[self.process][fd] = _identify(fd)
             return fd
 
         return open_file
@@ -260,6 +277,7 @@ class CrashingWorld(World):
         ran = super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
         self._daemon.begin_again_after()
         if STEPS.crashed != before and ran.code:
+            STEPS.has_cut_input = bool(given) and STEPS.crashed == COMMAND
             return super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
         return ran
 
@@ -296,7 +314,7 @@ def load_stories(path: Path) -> dict[str, Any]:
     """The module of stories, with the lines of claims that did not hold in `FAILED`."""
     tree = _Claims().visit(ast.parse(path.read_text("utf-8")))
     names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path), "FAILED": []}
-    exec(compile(tree, str(path), "exec"), names)  # noqa: S102  a test module
+    exec(compile(tree, str(path), "exec"), names)
     return names
 
 
@@ -316,7 +334,12 @@ class Crashed:
 
 
 def run_story(
-    tell: Callable[..., object], given: Mapping[str, Any], tmp: Path, recorded: Files, crash_at: int, failed: list[int]
+    tell: Callable[..., object],
+    given: Mapping[str, Any],
+    tmp: Path,
+    recorded: Files,
+    crash_at: int,
+    failed: list[int],
 ) -> Crashed:
     """Run a story with a crash at this step. `given`: what the story takes but `begin` and `tmp_path`."""
     worlds = list[CrashingWorld]()
@@ -337,37 +360,91 @@ def run_story(
             broke = f"the story ended: {''.join(traceback.format_exception(error)[-6:])}\n"
         total = len(STEPS.trail)
         step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if 0 < crash_at <= total else "none"
-        for world in worlds:
-            with suppress(Exception):
-                if world.runs and not broke:
-                    continue
-                if world.runs:
-                    world.stop()
-        world = worlds[0]
+        (world,) = worlds
         differences = broke + compare_files(recorded, record_files(world))
-        why = ""
-        if differences and not broke:
-            why = _find_reason(world, recorded)
+        why = _find_reason(world, recorded) if differences and not broke else ""
         if world.runs:
             world.stop()
     return Crashed(step, differences, why, tuple(failed), total)
 
 
+RIGHT = {
+    "temporary": "a kill leaves a temporary file, which the next write in its directory removes after a day",
+    "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
+    "turns": "a start brings `.processed_turns` up to the lines that were read; without one that waits for the next change",
+    "input": "a command that asks goes on where it ended, so the lines that the story types into it from its beginning do not fit",
+    "time": "only times of the day differ: the last record that was seen before the end is not the last one of its minute",
+    "late": "work whose call or file was cut is begun again after a pause",
+}
+"""The differences that are right, each with its reason."""
+_MARK = "(recovered from ledger)"
+
+
 def _find_reason(world: World, recorded: Files) -> str:
     for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
         sweep_temporary(path, math.inf, RealDisk())
-    if not compare_files(recorded, record_files(world)):
+    found = record_files(world)
+    if not compare_files(recorded, found):
         return "temporary"
-    if not compare_files(_blank(recorded), _blank(record_files(world))):
+    if not compare_files(recorded, _unmark(found)):
+        return "recovered"
+    if not compare_files(_blank(recorded, _TURNS), _blank(found, _TURNS)):
+        return "turns"
+    if not compare_files(_blank(recorded), _blank(found)):
         return "time"
+    if STEPS.has_cut_input:
+        return "input"
     if not world.runs:
         world.start()
-    for _ in range(20):
+    for _ in range(6):
         world.wait(300)
         if not compare_files(_blank(recorded), _blank(record_files(world))):
             return "late"
     return ""
 
 
-def _blank(files: Files) -> Files:
-    return {name: [_SINCE.sub("{s}", _CLOCK_TIME.sub("{time}", line)) for line in lines] for name, lines in files.items()}
+def _blank(files: Files, what: re.Pattern[str] = _VARYING) -> Files:
+    return {name: [what.sub("", line) for line in lines] for name, lines in files.items()}
+
+
+def _unmark(files: Files) -> Files:
+    return {name: [line for line in lines if line != _MARK] for name, lines in files.items()}
+
+
+class CrashPlan:
+    """At which steps each story is run again, by the options of pytest."""
+
+    def __init__(self, share: float, seed: int, at: Sequence[int] = ()) -> None:
+        """`share` of the steps, 1: all. `at`: these steps only."""
+        self.share, self.seed, self.at = share, seed, at
+
+    def choose_steps(self, story: str, total: int) -> Sequence[int]:
+        """The steps of a story that has so many."""
+        if self.at:
+            return [number for number in self.at if number <= total]
+        chance = random.Random(f"{self.seed} {story}")
+        whole, part = divmod(total * min(1.0, self.share), 1)
+        return sorted(chance.sample(range(1, total + 1), int(whole) + (chance.random() < part)))
+
+
+def check_crashes(
+    plan: CrashPlan, story: str, path: Path, name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
+) -> list[Crashed]:
+    """Run a story that passed with each crash of the plan; `STEPS` has its steps. Raises AssertionError with what differs."""
+    chosen = plan.choose_steps(story, len(STEPS.trail))
+    if not chosen:
+        return []
+    names = load_stories(path)
+    made, wrong = list[Crashed](), list[str]()
+    for at in chosen:
+        place = tmp / f"crash {at}"
+        place.mkdir()
+        one = run_story(names[name], given, place, recorded, at, names["FAILED"])
+        shutil.rmtree(place, ignore_errors=True)
+        made.append(one)
+        if one.differences and not one.why:
+            wrong.append(
+                f"--crash-at {at}, {one.step}, claims of lines {list(one.claims)}:\n{one.differences}"
+            )
+    assert not wrong, f"other final files after a crash, --crash-seed {plan.seed}:\n" + "\n".join(wrong)
+    return made
