@@ -12,6 +12,7 @@ What the client and the person do is no step. A claim of the story that does not
 from __future__ import annotations
 
 import ast
+import json
 import math
 import os
 import random
@@ -25,7 +26,7 @@ from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -47,7 +48,6 @@ DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
 """The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
 KILLED = 137
-_TURNS = re.compile(r"(?<=^s\d:)\d+$")
 _VARYING = re.compile(r"(?<=^s\d:)\d+$|(?<=[+-]\dd) \d{2}:\d{2}(:\d{2})?(?=\})|(?<=\{)[+-]\d+s(?=\})")
 """Numbers of lines that were read, times of a day, and seconds since the beginning."""
 
@@ -330,85 +330,110 @@ class Crashed:
     """The reason for which the difference is right; a key of `RIGHT`."""
     claims: Sequence[int] = ()
     """The lines of claims that did not hold."""
-    total: int = 0
-
-
-def run_story(
-    tell: Callable[..., object],
-    given: Mapping[str, Any],
-    tmp: Path,
-    recorded: Files,
-    crash_at: int,
-    failed: list[int],
-) -> Crashed:
-    """Run a story with a crash at this step. `given`: what the story takes but `begin` and `tmp_path`."""
-    worlds = list[CrashingWorld]()
-
-    def begin(*arguments: Any, **named: Any) -> World:
-        made = make_world(tmp, *arguments, kind=CrashingWorld, **named)
-        assert isinstance(made, CrashingWorld)
-        worlds.append(made)
-        return made
-
-    failed.clear()
-    STEPS.reset(crash_at)
-    broke = ""
-    with STEPS.everywhere():
-        try:
-            tell(**{**given, "begin": begin, **({"tmp_path": tmp} if "tmp_path" in given else {})})
-        except Exception as error:  # noqa: BLE001  it is reported
-            broke = f"the story ended: {''.join(traceback.format_exception(error)[-6:])}\n"
-        total = len(STEPS.trail)
-        step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if 0 < crash_at <= total else "none"
-        (world,) = worlds
-        differences = broke + compare_files(recorded, record_files(world))
-        why = _find_reason(world, recorded) if differences and not broke else ""
-        if world.runs:
-            world.stop()
-    return Crashed(step, differences, why, tuple(failed), total)
 
 
 RIGHT = {
-    "temporary": "a kill leaves a temporary file, which the next write in its directory removes after a day",
+    "temporary": "a kill leaves a temporary file, which a write in its directory removes after a day",
+    "torn": "a kill leaves a part of a line in a log; the next one begins a line of its own, and readers leave the part out",
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
-    "turns": "a start brings `.processed_turns` up to the lines that were read; without one that waits for the next change",
-    "input": "a command that asks goes on where it ended, so the lines that the story types into it from its beginning do not fit",
-    "time": "only times of the day differ: the last record that was seen before the end is not the last one of its minute",
-    "late": "work whose call or file was cut is begun again after a pause",
+    "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
+    "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
+    "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
 _MARK = "(recovered from ledger)"
 
 
-def _find_reason(world: World, recorded: Files) -> str:
-    for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
-        sweep_temporary(path, math.inf, RealDisk())
-    found = record_files(world)
-    if not compare_files(recorded, found):
-        return "temporary"
-    if not compare_files(recorded, _unmark(found)):
-        return "recovered"
-    if not compare_files(_blank(recorded, _TURNS), _blank(found, _TURNS)):
-        return "turns"
-    if not compare_files(_blank(recorded), _blank(found)):
-        return "time"
-    if STEPS.has_cut_input:
-        return "input"
-    if not world.runs:
-        world.start()
+class Story:
+    """A story that can be run several times."""
+
+    def __init__(
+        self, names: Mapping[str, Any], name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
+    ) -> None:
+        """`names`: of its module, from `load_stories`. `given`: what it takes but `begin`."""
+        self._tell, self._failed = names[name], names["FAILED"]
+        self._given, self._tmp, self._recorded = given, tmp, recorded
+        self._count = 0
+        self._settled: Files | None = None
+
+    def run(self, crash_at: int) -> Crashed:
+        """Run it with a crash at this step, and compare its files with the recorded ones."""
+        with STEPS.everywhere(), self._told(crash_at) as (world, broke):
+            step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else "never reached"
+            claims = tuple(self._failed)
+            differences = broke + compare_files(self._recorded, record_files(world))
+            why = self._find_reason(world) if differences and not broke else ""
+        return Crashed(step, differences, why, claims)
+
+    @contextmanager
+    def _told(self, crash_at: int) -> Iterator[tuple[CrashingWorld, str]]:
+        """The world after the story, and with what error it ended."""
+        self._count += 1
+        tmp, worlds, broke = self._tmp / f"run {self._count}", list[CrashingWorld](), ""
+        tmp.mkdir()
+
+        def begin(*arguments: Any, **named: Any) -> World:
+            worlds.append(cast("CrashingWorld", make_world(tmp, *arguments, kind=CrashingWorld, **named)))
+            return worlds[0]
+
+        self._failed.clear()
+        STEPS.reset(crash_at)
+        own = {"begin": begin} | ({"tmp_path": tmp} if "tmp_path" in self._given else {})
+        try:
+            self._tell(**{**self._given, **own})
+        except Exception as error:  # noqa: BLE001  it is reported as a difference
+            broke = f"the story ended: {''.join(traceback.format_exception(error)[-6:])}\n"
+        yield worlds[0], broke
+        if worlds[0].runs:
+            worlds[0].stop()
+        shutil.rmtree(tmp, ignore_errors=True)
+
+    def _find_reason(self, world: World) -> str:
+        """The key of `RIGHT` for what differs; "" if nothing makes it right."""
+        for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
+            sweep_temporary(path, math.inf, RealDisk())
+        recorded, found = self._recorded, record_files(world)
+        if recorded == found:
+            return "temporary"
+        if recorded == (found := _leave_out(found, _is_torn)):
+            return "torn"
+        if recorded == (found := _leave_out(found, lambda name, line: line == _MARK)):
+            return "recovered"
+        if _blank(recorded) == _blank(found):
+            return "time"
+        if STEPS.has_cut_input:
+            return "input"
+        settled = _settle(world)
+        if self._settled is None:
+            with self._told(0) as (whole, _):
+                self._settled = _settle(whole)
+        return "when" if self._settled == settled else ""
+
+
+def _settle(world: World) -> Files:
+    """The files half an hour after a start, without what may differ."""
+    if world.runs:
+        world.stop()
+    world.start()
     for _ in range(6):
         world.wait(300)
-        if not compare_files(_blank(recorded), _blank(record_files(world))):
-            return "late"
-    return ""
+    return _blank(_leave_out(record_files(world), lambda name, line: line == _MARK or _is_torn(name, line)))
 
 
-def _blank(files: Files, what: re.Pattern[str] = _VARYING) -> Files:
-    return {name: [what.sub("", line) for line in lines] for name, lines in files.items()}
+def _is_torn(name: str, line: str) -> bool:
+    """Whether it is a part of a line of a log."""
+    try:
+        return bool(name.endswith(".jsonl") and line and json.loads(line) is None)
+    except ValueError:
+        return True
 
 
-def _unmark(files: Files) -> Files:
-    return {name: [line for line in lines if line != _MARK] for name, lines in files.items()}
+def _leave_out(files: Files, is_out: Callable[[str, str], bool]) -> Files:
+    return {name: [line for line in lines if not is_out(name, line)] for name, lines in files.items()}
+
+
+def _blank(files: Files) -> Files:
+    return {name: [_VARYING.sub("", line) for line in lines] for name, lines in files.items()}
 
 
 class CrashPlan:
@@ -434,13 +459,10 @@ def check_crashes(
     chosen = plan.choose_steps(story, len(STEPS.trail))
     if not chosen:
         return []
-    names = load_stories(path)
     made, wrong = list[Crashed](), list[str]()
+    told = Story(load_stories(path), name, given, tmp, recorded)
     for at in chosen:
-        place = tmp / f"crash {at}"
-        place.mkdir()
-        one = run_story(names[name], given, place, recorded, at, names["FAILED"])
-        shutil.rmtree(place, ignore_errors=True)
+        one = told.run(at)
         made.append(one)
         if one.differences and not one.why:
             wrong.append(
