@@ -29,8 +29,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MEMORY = "/dev/shm"
 """A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
-SHARE = 0.001
-"""Of the durable steps of the stories, at how many they are run with a crash: about a hundred, which take a minute."""
+SHARE = 0.0005
+"""Of the durable steps of the stories, at how many they are run with a crash: about fifty."""
 ROOM = 1 << 30
 """Bytes that must be free in it. In containers it often has 64 MB."""
 

@@ -43,7 +43,7 @@ from tacitd.testing import Crash, World
 from tacitd.testing.world import Cwd, Ran
 from tacitd.testing.world_daemon import InProcessDaemon
 
-SHARE = 0.001
+SHARE = 0.0005
 DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
 """The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from support_daemon import Daemon, MakeDaemon, bullets, until
-from support_store import build_shim
 from support_waiting import PATIENCE
 
 pytestmark = pytest.mark.scenario
@@ -111,21 +110,3 @@ def test_a_project_whose_disk_hangs_stops_nobody(make: MakeDaemon, tmp_path: Pat
     assert max(took) < LIMIT, sorted(took)[-5:]
     stalled.write_text("")
     ask_until(daemon, lambda: has_line(mount, "Prefers spaces here"))
-
-
-def test_a_disk_whose_syncs_are_slow_delays_no_answer(make: MakeDaemon, tmp_path: Path) -> None:
-    """RELIABILITY 20b, DESIGN "The store": while each fsync takes three seconds, `status` answers within one, and prompts of two
-    projects are handled."""
-    fault = tmp_path / "fault"
-    fault.touch()
-    daemon = make(EXTRACTION__SETTLE="1s")
-    other = daemon.new_project("other")
-    daemon.environ |= {"LD_PRELOAD": str(build_shim(tmp_path)), "FAULT": str(fault)}
-    daemon.start()
-    fault.write_text("slow 3000000")
-    daemon.type_("s1", "Prefers tabs here", other)
-    daemon.type_("s2", "Prefers pnpm over npm")
-    found = (other, "Prefers tabs here"), (daemon.project, "Prefers pnpm over npm")
-    took = ask_until(daemon, lambda: all(has_line(*one) for one in found))
-    fault.write_text("")
-    assert max(took) < LIMIT, sorted(took)[-5:]
