@@ -62,7 +62,7 @@ FULL = {"TACITD_EXAMPLES": "1"}
 COUNTED = FULL | {"TACITD_COUNT_FAULTS": "1"}
 ROWS = (
     SoakRow(1, "kills at random points", "2,000 kills over 5 seeds: 0 lost, 0 repeated, 0 torn lines", (f"{SCENARIO}kills.py",), {"TACITD_KILLS": "400"}, (1, 2, 3, 4, 5)),
-    SoakRow(2, "a crash before every write, sync, rename and unlink", "0 violations", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{HANDLERS}learning/test_learning_disk_faults.py"), COUNTED),
+    SoakRow(2, "a crash before and after each commit of the store, and before every write, sync, rename and unlink, also in each story of a person", "0 violations", ("tests/stories", f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{HANDLERS}learning/test_learning_disk_faults.py"), COUNTED | {"TACITD_CRASHES": "1"}),
     SoakRow(3, "ENOSPC, EIO, EROFS, short writes, failed fsync at every step", "1,000 injections: 0 lost, 0 repeated", (f"{DAEMON}files", f"{DAEMON}work", f"{DAEMON}test_store_kills.py", f"{DAEMON}test_store_faults.py", f"{DAEMON}model", f"{DAEMON}test_engine_random.py", f"{HANDLERS}profile", f"{HANDLERS}learner", f"{HANDLERS}lessons"), COUNTED, least_faults=1000),
     SoakRow(4, "disk full for a minute", "no crash loop, under 1 % CPU, reported, nothing lost", (f"{SCENARIO}full_disk.py", f"{DAEMON}test_engine_faults.py"), {"TACITD_FULL_DISK_SECONDS": "60"}),
     SoakRow(5, "200,000 appends over 2,000 files while stopped", "0 lost, caught up within 5 s; at most 6 times a JSON pass", benchmarks=(("catch_up.py",),)),

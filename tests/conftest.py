@@ -1,5 +1,6 @@
 """Fixtures and options for all tests: temporary directories in memory, no fsync, few processes of git, a user memory of their
-own, closed descriptors, default signal handlers, and the option `--days-ahead`."""
+own, closed descriptors, default signal handlers, and the options `--days-ahead`, `--record` and
+`--crashes`."""
 
 from __future__ import annotations
 
@@ -28,6 +29,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 MEMORY = "/dev/shm"
 """A file system in memory, on Linux: a test file needs a fifth less CPU time there, and no test waits for a disk."""
+SHARE = 0.0005
+"""Of the durable steps of the stories, at how many they are run with a crash: about fifty."""
 ROOM = 1 << 30
 """Bytes that must be free in it. In containers it often has 64 MB."""
 
@@ -47,6 +50,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="record the final files of the stories instead of comparing them with the recorded ones (with -n 0)",
     )
+    parser.addoption(
+        "--crashes",
+        type=float,
+        default=float(os.environ.get("TACITD_CRASHES", SHARE)),
+        metavar="SHARE",
+        help="run each story again with a crash at this share of its durable steps (default: %(default)s; 1: at each)",
+    )
+    parser.addoption(
+        "--crash-seed",
+        type=int,
+        default=int(os.environ.get("TACITD_SEED", "20261125")),
+        help="which steps these are (default: %(default)s)",
+    )
+    parser.addoption(
+        "--crash-at",
+        type=int,
+        action="append",
+        default=[],
+        metavar="N",
+        help="only at this step of each story",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """Say with which crashes the stories run."""
+    share, seed = config.getoption("--crashes"), config.getoption("--crash-seed")
+    return f"crashes: at {share:g} of the durable steps of each story, seed {seed}"
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -74,6 +74,7 @@ def make_world(
     clock: FakeClock | None = None,
     packages: Sequence[Path] = (),
     settings: Mapping[str, str] | None = None,
+    kind: type[World] = World,
 ) -> World:
     """Make a world whose model knows what these words mean.
 
@@ -81,7 +82,7 @@ def make_world(
     others. `settings`: variables without `TACITD_`.
     """
     made = Answers(facts or {}, profile or {}, summary or {})
-    return World(
+    return kind(
         tmp,
         [
             *answers,

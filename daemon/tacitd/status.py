@@ -282,7 +282,7 @@ def _model_degradations(app: App) -> list[Degradation]:
 
 def _unfinished_degradations(app: App) -> list[Degradation]:
     """Transactions that were begun and cannot be finished now."""
-    waits = [each for each in app.history.pending if not each.busy]
+    waits = [each for each in app.history.known_pending if not each.busy]
     return [
         Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "tacitd tries again")
         for p in waits

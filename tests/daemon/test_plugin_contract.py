@@ -203,7 +203,7 @@ def test_problems_are_rows(tmp_path: Path) -> None:
         assert "more reminders than anybody reads" not in bench.degraded
 
 
-FAULTS: Mapping[str, Exception] = {
+FAULTS: Mapping[str, BaseException] = {
     "a mistake": ValueError("no"),
     "a missing key": KeyError("x"),
     "recursion": RecursionError(),
@@ -213,6 +213,8 @@ FAULTS: Mapping[str, Exception] = {
     "its own table": sqlite3.OperationalError("no such table: x"),
     "a constraint": sqlite3.IntegrityError("UNIQUE"),
     "a misuse": sqlite3.ProgrammingError("closed"),
+    "a database of its own": sqlite3.DatabaseError("file is not a database"),
+    "an end of the process": SystemExit(3),
     "its own file is busy": FileBusyError("x", seconds=1.0),
 }
 

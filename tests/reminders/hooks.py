@@ -24,7 +24,7 @@ TONE = "Be brief."
 AGENTS = AgentInterface(
     (AgentTool("add_reminder", "Adds a reminder.", ("remind",), (ToolParameter("text"),), effect="adds"),)
 )
-FAULT: list[Exception] = []
+FAULT: list[BaseException] = []
 """What `observe` raises, for tests."""
 
 

@@ -1,6 +1,7 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
-`pytest --record tests/stories -n 0` records them.
+`pytest --record tests/stories -n 0` records them. Each story is run again with crashes (support_crashes.py):
+`pytest --crashes 0.1 --crash-seed 7 tests/stories` does so at a tenth of all durable steps; `--crash-at 17` at one.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from support_crashes import SHARE, STEPS, CrashPlan, check_crashes
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World
 
+HERE = Path(__file__).parent
 WORLD = pytest.StashKey[World]()
 
 
@@ -32,14 +35,32 @@ def begin(request: pytest.FixtureRequest, tmp_path: Path) -> Begin:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
-    """After a story that passed, compare its final files with the recorded ones."""
-    passed = yield
+    """After a story that passed, compare its final files with the recorded ones; then run it with crashes."""
+    STEPS.reset(0)
+    with STEPS.everywhere():
+        passed = yield
     world = pyfuncitem.stash.get(WORLD, None)
-    if world is not None:
-        recording = Recording(pyfuncitem.path.stem.removeprefix("test_stories_"))
-        files = record_files(world)
-        if pyfuncitem.config.getoption("--record"):
-            recording.write(pyfuncitem.name, files)
-        differences = compare_files(recording.read().get(pyfuncitem.name, {}), files)
-        assert not differences, f"--record records other final files:\n{differences}"
+    if world is None:
+        return passed
+    recording = Recording(pyfuncitem.path.stem.removeprefix("test_stories_"))
+    files, option = record_files(world), pyfuncitem.config.getoption
+    if option("--record"):
+        recording.write(pyfuncitem.name, files)
+    recorded = recording.read().get(pyfuncitem.name, {})
+    differences = compare_files(recorded, files)
+    assert not differences, f"--record records other final files:\n{differences}"
+    plan = CrashPlan(option("--crashes"), option("--crash-seed"), option("--crash-at"))
+    names = [*pyfuncitem._fixtureinfo.argnames]
+    given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
+    name, tmp = pyfuncitem.originalname, world.home.parent
+    for one in check_crashes(plan, pyfuncitem.nodeid, pyfuncitem.path, name, given, tmp, recorded):
+        pyfuncitem.user_properties.append(("crash", f"{one.step}: {one.why or 'the same files'}"))
     return passed
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A story with many crashes takes hours."""
+    if config.getoption("--crashes") > SHARE:
+        for item in items:
+            if item.path.parent == HERE:
+                item.add_marker(pytest.mark.timeout(0))

@@ -164,6 +164,11 @@ class History:
             return tuple(self._fold().pending.values())
 
     @property
+    def known_pending(self) -> tuple[PendingTransaction, ...]:
+        """`pending` as this process knows it. It waits for no change that is being written, so `status` may ask for it."""
+        return tuple(list(self._folded.pending.values()))
+
+    @property
     def has_busy(self) -> bool:
         """Whether a transaction waits for a file that is being edited."""
         return any(each.busy for each in list(self._folded.pending.values()))

@@ -79,7 +79,7 @@ class Savepoint:
 
     def __init__(self, tx: StoreTransaction) -> None:
         self._tx = tx
-        self.error: Exception | None = None
+        self.error: Exception | SystemExit | None = None
         """What the body raised, if its own changes were rolled back for it."""
 
     def __enter__(self) -> Self:
@@ -93,7 +93,7 @@ class Savepoint:
         if error is not None:
             self._tx.mark("ROLLBACK TO part")
         self._tx.mark("RELEASE part")
-        if isinstance(error, Exception):
+        if isinstance(error, Exception | SystemExit):  # a plugin may call `sys.exit`
             self.error = error
             return True
         return False

@@ -55,6 +55,9 @@ class World:
     What is given a `cwd` is done in the project if it is None. The time zone is UTC.
     """
 
+    daemon_class: type[InProcessDaemon] = InProcessDaemon
+    """What runs the daemon."""
+
     def __init__(
         self,
         tmp: Path,
@@ -86,7 +89,7 @@ class World:
             **{f"TACITD_{name}": value for name, value in (settings or {}).items()},
         }
         self._client = make_sample_transcripts(self.home / ".claude", self.clock)
-        self._daemon = InProcessDaemon(self.environ, self.clock, self.model, packages)
+        self._daemon = self.daemon_class(self.environ, self.clock, self.model, packages)
         self.project = self.new_project("app")
         """The project in which sessions work, unless another directory is named."""
 
@@ -366,22 +369,21 @@ class World:
         ):
             os.chdir(cwd or self.project)
             try:
-                code = _call(main)
+                code = self.call_program(main)
             finally:
                 os.chdir(before)
         return Ran(code, _text_of(out), _text_of(err))
 
-
-def _call(main: Callable[[], object]) -> int:
-    """Call the program and return its exit code."""
-    try:
-        main()
-    except SystemExit as ended:
-        if ended.code is None or isinstance(ended.code, int):
-            return ended.code or 0
-        sys.stderr.write(f"{ended.code}\n")  # as the interpreter does
-        return 1
-    return 0
+    def call_program(self, main: Callable[[], object]) -> int:
+        """Call a program in this process; return its exit code."""
+        try:
+            main()
+        except SystemExit as ended:
+            if ended.code is None or isinstance(ended.code, int):
+                return ended.code or 0
+            sys.stderr.write(f"{ended.code}\n")  # as the interpreter does
+            return 1
+        return 0
 
 
 def _text_stream(text: str = "") -> io.TextIOWrapper:

@@ -108,7 +108,9 @@ class InProcessDaemon:
 
         def serve() -> None:
             while not done.is_set():
-                app.engine.run_pass()
+                if not self.serve_pass(app):
+                    server.close()
+                    return
                 if app.stopping.is_set():
                     server.close()
                     self.stop()
@@ -125,6 +127,11 @@ class InProcessDaemon:
             thread.join()
             server.close()
             self.run_until_idle()
+
+    def serve_pass(self, app: App) -> bool:
+        """Run a pass of the loop while a command runs. False: the daemon is gone, and answers nothing any more."""
+        app.engine.run_pass()
+        return True
 
     def take_hook(self, given: Mapping[str, str]) -> str:
         """Take a hook's input as the hook program of the client hands it on, but without its limit of time; return the text."""

@@ -13,9 +13,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from posixpath import normpath
 
+from msgspec import structs
+
 from tacitd.events import Project, ToolUse, TranscriptGrew
 from tacitd.files import git
+from tacitd.handler import Tools
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.shared.unwanted_places import read_session
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"
@@ -106,6 +110,15 @@ class SessionFolders:
     def __init__(self) -> None:
         self._counts: Counter[str] = Counter()
         self._read: dict[Path, int] = {}
+
+    def count_growth(self, event: TranscriptGrew, project: Project, tools: Tools) -> None:
+        """Count the folders of the records, and once those of the part before: what was counted is in memory only."""
+        if event.start and event.transcript not in self._read:
+            before = read_session(event.session, event.transcript, 0, event.start, project, tools)
+            self.count_folders(
+                structs.replace(event, records=tuple(before), start=0, end=event.start), project
+            )
+        self.count_folders(event, project)
 
     def count_folders(self, event: TranscriptGrew, project: Project) -> None:
         """Count the folders of the files that the records' tools read or wrote."""

@@ -153,7 +153,7 @@ class LearningHandler(BaseHandler):
 
     def _handle_growth(self, event: TranscriptGrew, tools: Tools) -> Outcome:
         self._note(event.project)
-        folders = self._folders(event)
+        folders = self._folders(event, tools)
         if isinstance(event.project, Project):
             with self._lock:
                 repeated = self._state.list_repeated_lines(event.project.root)
@@ -178,11 +178,11 @@ class LearningHandler(BaseHandler):
         with self._lock:
             return self._state.wants_rewording(root, line)
 
-    def _folders(self, event: TranscriptGrew) -> tuple[str, ...]:
+    def _folders(self, event: TranscriptGrew, tools: Tools) -> tuple[str, ...]:
         if not isinstance(event.project, Project):
             return ()
         folders = self._session_folders.setdefault(event.session, SessionFolders())
-        folders.count_folders(event, event.project)
+        folders.count_growth(event, event.project, tools)
         return folders.list_folders()
 
     def committed(self, commit: Commit, tools: Tools) -> None:

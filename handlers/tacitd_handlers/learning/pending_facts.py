@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -27,6 +28,8 @@ from tacitd_handlers.learning.store import (
 )
 
 _BATCH = "batch:"
+CAUSE_DATA = "data"
+"""The key of a transaction's cause that has what the commit of its lines says: a crash may come between the two."""
 
 
 class PendingFacts(Struct, frozen=True):
@@ -47,6 +50,8 @@ class PendingFacts(Struct, frozen=True):
     """Ids of batches whose lines were written before a crash."""
     settled_lines: int = 0
     """Number of lines that were written before a crash."""
+    settled_data: Mapping[str, Any] = field(default_factory=dict)
+    """What the commit of those lines has to say, which the crash prevented: `CAUSE_DATA` of their transactions."""
     unfiled: tuple[Extracted, ...] = ()
     """Batches that are in no file, because the raw file is not ours."""
     counted_by: tuple[str, ...] = ()
@@ -122,6 +127,8 @@ class _WrittenFacts(Struct):
     """For each claimed file by name, the byte offset up to which it was handled; None: all of it."""
     lines: dict[str, int] = field(default_factory=dict)
     """Number of written lines by the first batch or file of their transaction."""
+    data: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What the commit of these lines says, by the same."""
 
     def written_upto(self, name: str, size: int) -> int:
         """The byte offset up to which lines were written from this file. `size` is its size now."""
@@ -179,6 +186,9 @@ def claim_facts(
             lines[made.id] = (line, _stand_in_path(files, made))
     known = {*settled, *(name for name in whole if name not in handled_upto)}
     count = sum(number for name, number in written.lines.items() if name in known)
+    data = dict[str, Any]()
+    for first, made in written.data.items():
+        data = merge_data(data, made) if first in known else data
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
     counted_by = tuple(
         f"{_BATCH}{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
@@ -193,9 +203,24 @@ def claim_facts(
         tuple(bad),
         tuple(settled),
         count,
+        data,
         unfiled,
         counted_by,
     )
+
+
+def merge_data(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of two commits as that of one: lists are joined, numbers added, objects merged; of two texts the other's counts."""
+    merged = {**one, **other}
+    for key in one.keys() & other.keys():
+        match one[key], other[key]:
+            case dict() as old, dict() as new:
+                merged[key] = merge_data(old, new)
+            case list() as old, list() as new:
+                merged[key] = [*old, *new]
+            case int() | float() as old, int() | float() as new:
+                merged[key] = old + new
+    return merged
 
 
 def _fact_ids(facts: Iterable[str], name: str) -> list[str]:
@@ -224,6 +249,7 @@ def _read_history(history: History, project: Project) -> _WrittenFacts:
         found.batches.update(batches)
         found.files.update({name: whole.get(name) if isinstance(whole, dict) else None for name in names})
         for first in (*batches, *names)[:1]:
+            found.data[first] = dict(entry.cause.get(CAUSE_DATA, {}))
             found.lines[first] = sum(effect.did in ("put", "swapped") for effect in entry.effects)
     return found
 

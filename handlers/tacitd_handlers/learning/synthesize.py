@@ -31,7 +31,7 @@ from tacitd_handlers.learning.inherited_origins import NO_SIGHTING, inherit_orig
 from tacitd_handlers.learning.learned_notices import explain_no_line
 from tacitd_handlers.learning.mirrors.mirror_sync import Mirrors
 from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.learning.pending_facts import PendingFacts, claim_facts
+from tacitd_handlers.learning.pending_facts import CAUSE_DATA, PendingFacts, claim_facts, merge_data
 from tacitd_handlers.learning.person_decisions import read_forgotten
 from tacitd_handlers.learning.plan import LINES_LIMIT, NewLine, Plan, Situation, plan_lines
 from tacitd_handlers.learning.project_files import find_own_section, read_documents_of_person, title_for
@@ -100,7 +100,7 @@ class Synthesizer:
             return Later("git cannot list its tracked files", f"run `git -C {project.root} status`")
         pending = claim_facts(project, files, state, tools.history, self._ownership, tools.clock.now())
         if not pending.facts:
-            return self._finish(project, pending, {}, state, tools)
+            return self._finish(project, pending, pending.settled_data, state, tools)
         inputs, refused = build_input(project, pending, self._bootstrap, state, tools)
         # Facts of other tools are not in the handler's log. A refused one must be in the log of refusals before its
         # claimed file is removed.
@@ -207,16 +207,7 @@ class Synthesizer:
         predecessors = _find_predecessors(plan, inputs.reword, project.root)
         origins = {text: dict(NO_SIGHTING) for text in predecessors} | origins
         operations = list(_build_operations(plan.lines, project, tools))
-        written = 0
-        if operations:
-            facts = {line.text: [fact.text for fact in line.facts] for line in plan.lines if line.facts}
-            causes = {key: past.origin for key, past in tools.history.list_lines(project.root).items()}
-            all_origins, made_of = inherit_origins(origins, facts, predecessors, causes)
-            cause = _build_cause(pending) | {"lines": all_origins, "made_of": made_of}
-            done = self._mirrors.run_with_copies(project, operations, cause, f"synthesis:{pending.id}", tools)
-            written = sum(effect.did in ("put", "swapped") for effect in done.effects)
-        self._report_crowded(project, inputs, tools)
-        data: dict[str, Any] = {"lines": written, "dropped": plan.dropped}
+        data: dict[str, Any] = {"dropped": plan.dropped}
         if found:
             data |= {"tell": _build_messages(found, inputs, plan)}
         data |= _describe_plan(plan, inputs) | {"origins": origins}
@@ -225,6 +216,16 @@ class Synthesizer:
             one.usd for one in answers
         )
         data |= {"from": len(_build_cause(pending)["prompts"]), "usd": round(usd, 6)}
+        written = 0
+        if operations:
+            facts = {line.text: [fact.text for fact in line.facts] for line in plan.lines if line.facts}
+            causes = {key: past.origin for key, past in tools.history.list_lines(project.root).items()}
+            all_origins, made_of = inherit_origins(origins, facts, predecessors, causes)
+            cause = _build_cause(pending) | {"lines": all_origins, "made_of": made_of, CAUSE_DATA: data}
+            done = self._mirrors.run_with_copies(project, operations, cause, f"synthesis:{pending.id}", tools)
+            written = sum(effect.did in ("put", "swapped") for effect in done.effects)
+        self._report_crowded(project, inputs, tools)
+        data |= {"lines": written}
         if not operations:
             data["no_line"] = explain_no_line(
                 repeated=len(data["again"]),
@@ -234,7 +235,7 @@ class Synthesizer:
             )
         if plan.void:
             tools.post(Due(SYNTHESIZE, project))
-        return self._finish(project, pending, data, state, tools)
+        return self._finish(project, pending, merge_data(pending.settled_data, data), state, tools)
 
     def _plan(
         self, inputs: SynthesisInput, proposals: Sequence[Any], state: LearningState, tools: Tools

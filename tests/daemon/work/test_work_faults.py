@@ -33,19 +33,24 @@ def count_into(table: str) -> Callable[[Batch, Tx], None]:
     return observe
 
 
-ERRORS: list[Exception] = [
+ERRORS: list[BaseException] = [
     RuntimeError("no"),
     KeyError("x"),
     sqlite3.OperationalError("no such table: toy"),
     sqlite3.IntegrityError("UNIQUE constraint failed"),
+    sqlite3.DatabaseError("file is not a database"),
+    sqlite3.ProgrammingError("Cannot operate on a closed database"),
+    sqlite3.InterfaceError("bad parameter"),
     OSError(5, "Input/output error"),
     MemoryError(),
+    RecursionError("maximum recursion depth exceeded"),
+    SystemExit(3),
 ]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=[type(one).__name__ for one in ERRORS])
 def test_an_observer_that_raises_stops_no_other_and_gets_its_records_again(
-    tmp_path: Path, error: Exception
+    tmp_path: Path, error: BaseException
 ) -> None:
     """DESIGN "The way of a prompt": `behind`. The others go on, the fault is named, and nothing is folded twice or lost."""
     broken = True

@@ -1,0 +1,472 @@
+"""Runs a story of a person with a crash at its n-th durable step, and compares its final files with the recorded ones.
+
+A durable step is a commit of the store (before it and after it), and each change of a file of a person or of tacitd: a write
+(before it, and with half of its bytes written), a sync, a rename, an unlink, and the others that `Disk` has. The crash stands
+for `kill -9`: nothing changes a file after it, open files are closed, as the kernel does, and nothing in memory is kept. The
+daemon is started anew on the same directories at once, and the story goes on. If a command ends there, or fails because the
+daemon ended, the person types it again.
+
+What the client and the person do is no step. A claim of the story that does not hold is counted, and the story goes on.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import os
+import random
+import re
+import shutil
+import socket
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import InvalidStateError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from support_disk import CHANGES
+from support_recording import Files, compare_files, record_files
+from support_world import make_world
+from tacitd.app import App
+from tacitd.control.server import Server
+from tacitd.errors import TacitdError, UnavailableError
+from tacitd.files.disk import RealDisk
+from tacitd.files.temporary import TEMP_PREFIX, sweep_temporary
+from tacitd.store import Store
+from tacitd.testing import Crash, World
+from tacitd.testing.world import Cwd, Ran
+from tacitd.testing.world_daemon import InProcessDaemon
+
+SHARE = 0.0005
+DAEMON, COMMAND = "daemon", "command"
+UNCOUNTED = "engine of a command"
+"""The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
+KILLED = 137
+_VARYING = re.compile(r"(?<=^s\d:)\d+$|(?<=[+-]\dd) \d{2}:\d{2}(:\d{2})?(?=\})|(?<=\{)[+-]\d+s(?=\})")
+"""Numbers of lines that were read, times of a day, and seconds since the beginning."""
+
+
+def _identify(fd: int) -> tuple[int, int]:
+    found = os.fstat(fd)
+    return found.st_dev, found.st_ino
+
+
+@dataclass(slots=True)
+class Steps:
+    """The durable steps of a story, and the one at which a process ends."""
+
+    crash_at: int = 0
+    """The number of the step, from 1 on; 0: none."""
+    trail: list[str] = field(default_factory=list)
+    dead: set[str] = field(default_factory=set)
+    """The processes that ended: `DAEMON`, `COMMAND`. Whatever they still try raises `Crash`."""
+    crashed: str = ""
+    """The process that ended at the step."""
+    connections: list[socket.socket] = field(default_factory=list)
+    """Those of the daemon's socket."""
+    _commands: set[int] = field(default_factory=set)
+    """The threads that run a command."""
+    _opened: dict[str, dict[int, tuple[int, int]]] = field(
+        default_factory=lambda: {DAEMON: {}, COMMAND: {}, UNCOUNTED: {}}
+    )
+    has_cut_input: bool = False
+    """Whether a command ended that a person types lines into."""
+    _close: Callable[[RealDisk, int], None] = RealDisk.close
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def process(self) -> str:
+        """The process that this thread stands for."""
+        if threading.current_thread().name == "tacitd-engine":
+            return UNCOUNTED
+        return COMMAND if threading.get_ident() in self._commands else DAEMON
+
+    @contextmanager
+    def command(self) -> Iterator[None]:
+        """This thread stands for the process of a command."""
+        self._commands.add(threading.get_ident())
+        try:
+            yield
+        finally:
+            self._commands.discard(threading.get_ident())
+            self.dead.discard(COMMAND)
+
+    def take(self, what: str) -> bool:
+        """Count a step; True if the process ends here, which `end` does."""
+        with self._lock:
+            if self.process in self.dead:
+                raise Crash(what)
+            if self.process == UNCOUNTED:
+                return False
+            self.trail.append(what)
+            return len(self.trail) == self.crash_at
+
+    def end(self, what: str) -> None:
+        """End this thread's process: its files are closed, and it changes nothing any more."""
+        process = self.crashed = self.process
+        self.dead.add(process)
+        for fd, file in self._opened[process].items():
+            with suppress(OSError):
+                if _identify(fd) == file:  # its number may be that of another file by now
+                    self._close(RealDisk(), fd)
+        self._opened[process].clear()
+        raise Crash(what)
+
+    def count(self, what: str) -> None:
+        """Count a step, and end here if it is the one."""
+        if self.take(what):
+            self.end(what)
+
+    def reset(self, crash_at: int) -> None:
+        """Begin another story."""
+        self.crash_at, self.crashed, self.has_cut_input = crash_at, "", False
+        self.trail.clear()
+        self.dead.clear()
+        self.connections.clear()
+        for own in self._opened.values():
+            own.clear()
+
+    def revive(self, process: str) -> None:
+        """A new process begins."""
+        self.dead.discard(process)
+
+    @contextmanager
+    def everywhere(self) -> Iterator[None]:
+        """All disks and stores count their steps here while the block runs."""
+        said = threading.excepthook
+
+        def say(given: threading.ExceptHookArgs) -> None:
+            if given.exc_type is not Crash:
+                said(given)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threading, "excepthook", say)
+            for name in CHANGES:
+                patch.setattr(RealDisk, name, self._counted(name, getattr(RealDisk, name)))
+            patch.setattr(RealDisk, "open_read", self._opening(RealDisk.open_read))
+            close, unlock, begin, answer = RealDisk.close, RealDisk.unlock, Store.__init__, Server._serve
+
+            self._close = close
+
+            def close_alive(disk: RealDisk, fd: int) -> None:
+                if self.process not in self.dead:
+                    self._opened[self.process].pop(fd, None)
+                    close(disk, fd)
+
+            def unlock_alive(disk: RealDisk, fd: int) -> None:
+                if self.process not in self.dead:
+                    unlock(disk, fd)
+
+            def serve(server: Server, connection: socket.socket) -> None:
+                self.connections.append(connection)
+                answer(server, connection)
+
+            def init(store: Store, *arguments: Any) -> None:
+                begin(store, *arguments[:-1], self.count)
+
+            patch.setattr(RealDisk, "close", close_alive)
+            patch.setattr(RealDisk, "unlock", unlock_alive)
+            patch.setattr(Store, "__init__", init)
+            patch.setattr(Server, "_serve", serve)
+            yield
+
+    def _opening(self, real: Callable[..., int]) -> Callable[..., int]:
+        def open_file(disk: RealDisk, *arguments: Any) -> int:
+            fd = real(disk, *arguments)
+            self._opened[self.process][fd] = _identify(fd)
+            return fd
+
+        return open_file
+
+    def _counted(self, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        call = self._opening(real) if name.startswith("open") else real
+
+        def change(disk: RealDisk, *arguments: Any) -> Any:
+            self.count(name)
+            if name == "write" and self.take("half a write"):
+                fd, data = arguments
+                real(disk, fd, data[: len(data) // 2])
+                self.end("half a write")
+            return call(disk, *arguments)
+
+        return change
+
+
+STEPS = Steps()
+"""Those of the story that runs."""
+
+
+class CrashingDaemon(InProcessDaemon):
+    """A daemon that is started anew when it ends at the step."""
+
+    def start(self) -> None:
+        """Start it; anew, if it ends in its start."""
+        try:
+            super().start()
+        except Crash:
+            self._begin_anew()
+
+    def stop(self, *, kill: bool = False) -> None:
+        """Stop it. If it ends at the step meanwhile, it is stopped too."""
+        app = self._app
+        try:
+            super().stop(kill=kill)
+        except Crash:
+            self._app = app
+            self._bury()
+
+    def run_until_idle(self) -> None:
+        """Do everything that is due, with a start in between if it ends at the step."""
+        try:
+            super().run_until_idle()
+        except Crash:
+            self._begin_anew()
+            super().run_until_idle()
+
+    def serve_pass(self, app: App) -> bool:
+        """A pass while a command runs; False if the daemon ended in it, or in a call."""
+        with suppress(Crash):
+            super().serve_pass(app)
+        if DAEMON not in STEPS.dead:
+            return True
+        for connection in STEPS.connections:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        app.engine.inbox.close()  # ends the threads that wait; nobody hears them any more
+        for waiter in app.engine._waiters:
+            with suppress(InvalidStateError):
+                waiter.set_exception(UnavailableError("it was killed"))
+        return False
+
+    def begin_again_after(self) -> bool:
+        """Start the daemon if it ended while a command ran; return whether it did."""
+        if DAEMON not in STEPS.dead:
+            return False
+        self._begin_anew()
+        super().run_until_idle()
+        return True
+
+    def _begin_anew(self) -> None:
+        self._bury()
+        super().start()
+
+    def _bury(self) -> None:
+        """What the kernel does for a process that ended."""
+        if self._app is not None:
+            super().stop(kill=True)
+        STEPS.revive(DAEMON)
+
+
+class CrashingWorld(World):
+    """A world in which a process ends at the step."""
+
+    daemon_class = CrashingDaemon
+    _daemon: CrashingDaemon
+
+    def run_program(
+        self, program: str, *arguments: str, cwd: Cwd = None, given: str = "", **variables: str
+    ) -> Ran:
+        """Run it; again, if it ended at the step, or failed because the daemon did."""
+        before = STEPS.crashed
+        ran = super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
+        self._daemon.begin_again_after()
+        if STEPS.crashed != before and ran.code:
+            STEPS.has_cut_input = bool(given) and STEPS.crashed == COMMAND
+            return super().run_program(program, *arguments, cwd=cwd, given=given, **variables)
+        return ran
+
+    def call_program(self, main: Callable[[], object]) -> int:
+        """Call it as a process of its own."""
+        with STEPS.command():
+            try:
+                return super().call_program(main)
+            except Crash:
+                return KILLED
+
+    def hook(self, event: str, session: str, cwd: Cwd = None, **fields: str) -> str:
+        """A hook prints nothing if the daemon ends meanwhile."""
+        try:
+            return super().hook(event, session, cwd, **fields)
+        except TacitdError:
+            if DAEMON not in STEPS.dead:
+                raise
+            return ""
+        finally:
+            self._daemon.begin_again_after()
+
+
+class _Claims(ast.NodeTransformer):
+    """Counts claims that do not hold, instead of ending there: the person goes on."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        line = ast.parse(f"FAILED.append({node.lineno})").body[0]
+        made = ast.If(ast.UnaryOp(ast.Not(), node.test), [line], [])
+        return ast.fix_missing_locations(ast.copy_location(made, node))
+
+
+def load_stories(path: Path) -> dict[str, Any]:
+    """The module of stories, with the lines of claims that did not hold in `FAILED`."""
+    tree = _Claims().visit(ast.parse(path.read_text("utf-8")))
+    names: dict[str, Any] = {"__name__": path.stem, "__file__": str(path), "FAILED": []}
+    exec(compile(tree, str(path), "exec"), names)
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class Crashed:
+    """What a run with a crash left."""
+
+    step: str
+    """Where it ended: the step and its process."""
+    differences: str
+    """What differs from the recorded files; "" if nothing does."""
+    why: str = ""
+    """The reason for which the difference is right; a key of `RIGHT`."""
+    claims: Sequence[int] = ()
+    """The lines of claims that did not hold."""
+
+
+RIGHT = {
+    "temporary": "a kill leaves a temporary file, which a write in its directory removes after a day",
+    "torn": "a kill leaves a part of a line in a log; the next one begins a line of its own, and readers leave the part out",
+    "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
+    "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
+    "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
+    "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
+}
+"""The differences that are right, each with its reason."""
+_MARK = "(recovered from ledger)"
+
+
+class Story:
+    """A story that can be run several times."""
+
+    def __init__(
+        self, names: Mapping[str, Any], name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
+    ) -> None:
+        """`names`: of its module, from `load_stories`. `given`: what it takes but `begin`."""
+        self._tell, self._failed = names[name], names["FAILED"]
+        self._given, self._tmp, self._recorded = given, tmp, recorded
+        self._count = 0
+        self._settled: Files | None = None
+
+    def run(self, crash_at: int) -> Crashed:
+        """Run it with a crash at this step, and compare its files with the recorded ones."""
+        with STEPS.everywhere(), self._told(crash_at) as (world, broke):
+            step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else "never reached"
+            claims = tuple(self._failed)
+            differences = broke + compare_files(self._recorded, record_files(world))
+            why = self._find_reason(world) if differences and not broke else ""
+        return Crashed(step, differences, why, claims)
+
+    @contextmanager
+    def _told(self, crash_at: int) -> Iterator[tuple[CrashingWorld, str]]:
+        """The world after the story, and with what error it ended."""
+        self._count += 1
+        tmp, worlds, broke = self._tmp / f"run {self._count}", list[CrashingWorld](), ""
+        tmp.mkdir()
+
+        def begin(*arguments: Any, **named: Any) -> World:
+            worlds.append(cast("CrashingWorld", make_world(tmp, *arguments, kind=CrashingWorld, **named)))
+            return worlds[0]
+
+        self._failed.clear()
+        STEPS.reset(crash_at)
+        own = {"begin": begin} | ({"tmp_path": tmp} if "tmp_path" in self._given else {})
+        try:
+            self._tell(**{**self._given, **own})
+        except Exception as error:  # noqa: BLE001  it is reported as a difference
+            broke = f"the story ended: {''.join(traceback.format_exception(error)[-6:])}\n"
+        yield worlds[0], broke
+        if worlds[0].runs:
+            worlds[0].stop()
+        shutil.rmtree(tmp, ignore_errors=True)
+
+    def _find_reason(self, world: World) -> str:
+        """The key of `RIGHT` for what differs; "" if nothing makes it right."""
+        for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
+            sweep_temporary(path, math.inf, RealDisk())
+        recorded, found = self._recorded, record_files(world)
+        if recorded == found:
+            return "temporary"
+        if recorded == (found := _leave_out(found, _is_torn)):
+            return "torn"
+        if recorded == (found := _leave_out(found, lambda name, line: line == _MARK)):
+            return "recovered"
+        if _blank(recorded) == _blank(found):
+            return "time"
+        if STEPS.has_cut_input:
+            return "input"
+        settled = _settle(world)
+        if self._settled is None:
+            with self._told(0) as (whole, _):
+                self._settled = _settle(whole)
+        return "when" if self._settled == settled else ""
+
+
+def _settle(world: World) -> Files:
+    """The files half an hour after a start, without what may differ."""
+    if world.runs:
+        world.stop()
+    world.start()
+    for _ in range(6):
+        world.wait(300)
+    return _blank(_leave_out(record_files(world), lambda name, line: line == _MARK or _is_torn(name, line)))
+
+
+def _is_torn(name: str, line: str) -> bool:
+    """Whether it is a part of a line of a log."""
+    try:
+        return bool(name.endswith(".jsonl") and line and json.loads(line) is None)
+    except ValueError:
+        return True
+
+
+def _leave_out(files: Files, is_out: Callable[[str, str], bool]) -> Files:
+    return {name: [line for line in lines if not is_out(name, line)] for name, lines in files.items()}
+
+
+def _blank(files: Files) -> Files:
+    return {name: [_VARYING.sub("", line) for line in lines] for name, lines in files.items()}
+
+
+class CrashPlan:
+    """At which steps each story is run again, by the options of pytest."""
+
+    def __init__(self, share: float, seed: int, at: Sequence[int] = ()) -> None:
+        """`share` of the steps, 1: all. `at`: these steps only."""
+        self.share, self.seed, self.at = share, seed, at
+
+    def choose_steps(self, story: str, total: int) -> Sequence[int]:
+        """The steps of a story that has so many."""
+        if self.at:
+            return [number for number in self.at if number <= total]
+        chance = random.Random(f"{self.seed} {story}")
+        whole, part = divmod(total * min(1.0, self.share), 1)
+        return sorted(chance.sample(range(1, total + 1), int(whole) + (chance.random() < part)))
+
+
+def check_crashes(
+    plan: CrashPlan, story: str, path: Path, name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
+) -> list[Crashed]:
+    """Run a story that passed with each crash of the plan; `STEPS` has its steps. Raises AssertionError with what differs."""
+    chosen = plan.choose_steps(story, len(STEPS.trail))
+    if not chosen:
+        return []
+    made, wrong = list[Crashed](), list[str]()
+    told = Story(load_stories(path), name, given, tmp, recorded)
+    for at in chosen:
+        one = told.run(at)
+        made.append(one)
+        if one.differences and not one.why:
+            wrong.append(
+                f"--crash-at {at}, {one.step}, claims of lines {list(one.claims)}:\n{one.differences}"
+            )
+    assert not wrong, f"other final files after a crash, --crash-seed {plan.seed}:\n" + "\n".join(wrong)
+    return made
