@@ -1,8 +1,9 @@
-"""The profile's values for `tacitd forget`, `accept`, `review` and `why`."""
+"""The profile's values for `tacitd forget`, `accept`, `review` and `why`. Without a profile, nothing that reads one is imported."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,14 +12,14 @@ from tacitd.clock import utc_seconds
 from tacitd.handler import StoredItem
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.fields import LABELS
-from tacitd_handlers.profile.profile_files import PROFILE, list_values, read_state
 from tacitd_handlers.profile.render import format_value
+from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.contract import Done, Rows, Tools
     from tacitd.handler import Decision
 
-KIND = "profile value"
+KIND, PROFILE = "profile value", "profile.json"
 
 
 def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
@@ -27,6 +28,10 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     for id, path, value, reason in rows("SELECT id, path, value, reason FROM profile_waiting ORDER BY at"):
         why = f"an agent wants to set it, and it waits for you: {reason}"
         yield StoredItem(id, KIND, _describe(path, json.loads(value)), PROFILE, None, "proposed", review=why)
+    if not (memory_dir(environ) / PROFILE).exists():
+        return
+    from tacitd_handlers.profile.profile_files import read_state
+
     state = read_state(rows, environ)
     for path, each in dot_paths.list_leaves(state.profile).items():
         yield StoredItem(path, KIND, _describe(path, each), PROFILE, by_person=state.is_own(path))
@@ -45,6 +50,10 @@ def decide(decision: Decision, tools: Tools) -> Done:
 
 def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:
     """The values that match a path or a part of a value, with who set them last: the hook `why`."""
+    if not (memory_dir(os.environ) / PROFILE).exists():
+        return
+    from tacitd_handlers.profile.profile_files import list_values, read_state
+
     state, wanted = read_state(rows), asked.strip().casefold()
     for path, value in dot_paths.list_leaves(state.profile).items():
         text = _describe(path, value)

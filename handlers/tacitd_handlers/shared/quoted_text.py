@@ -49,8 +49,8 @@ def _drop_logs(lines: list[str]) -> Iterator[str]:
                 end += 1
         elif _LOG_LINE.match(lines[at]):
             found = 1
-            while end < len(lines) and (is_log := _LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
-                found += is_log.re is _LOG_LINE
+            while end < len(lines) and (_LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
+                found += _LOG_LINE.match(lines[end]) is not None
                 end += 1
             is_paste = found >= _LOG_LINES
         yield from ("",) if is_paste else lines[at:end]
