@@ -12,10 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from posixpath import normpath
+from typing import TYPE_CHECKING
 
-from tacitd.events import Project, ToolUse, TranscriptGrew
 from tacitd.files import git
 from tacitd.text.lazy_pattern import compile_lazily
+
+if TYPE_CHECKING:
+    from tacitd.events import Project, ToolUse, TranscriptGrew
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"

@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import utc_seconds
 from tacitd.handler import StoredItem
-from tacitd_handlers.profile import dot_paths
-from tacitd_handlers.profile.fields import LABELS
-from tacitd_handlers.profile.render import format_value
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
@@ -30,6 +27,7 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
         yield StoredItem(id, KIND, _describe(path, json.loads(value)), PROFILE, None, "proposed", review=why)
     if not (memory_dir(environ) / PROFILE).exists():
         return
+    from tacitd_handlers.profile import dot_paths
     from tacitd_handlers.profile.profile_files import read_state
 
     state = read_state(rows, environ)
@@ -38,6 +36,9 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
 
 
 def _describe(path: str, value: Any) -> str:
+    from tacitd_handlers.profile.fields import LABELS
+    from tacitd_handlers.profile.render import format_value
+
     return f"{LABELS.get(path, path)}: {format_value(value)}"
 
 
@@ -52,6 +53,7 @@ def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any
     """The values that match a path or a part of a value, with who set them last: the hook `why`."""
     if not (memory_dir(os.environ) / PROFILE).exists():
         return
+    from tacitd_handlers.profile import dot_paths
     from tacitd_handlers.profile.profile_files import list_values, read_state
 
     state, wanted = read_state(rows), asked.strip().casefold()
