@@ -44,7 +44,7 @@ def _describe(path: str, value: Any) -> str:
 
 def decide(decision: Decision, tools: Tools) -> Done:
     """Remove a value, or decide about one that waits. Raises as `decide_value`."""
-    from tacitd_handlers.profile.decisions import decide_value  # a list needs none of its modules
+    from tacitd_handlers.profile.value_decisions import decide_value  # a list needs none of its modules
 
     return decide_value(decision, tools)
 
