@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -88,13 +87,16 @@ def list_entry_points(places: Iterable[str] | None = None) -> list[EntryPoint]:
             distribution = stem.partition("-")[0].lower()
             if kind in ("dist-info", "egg-info") and distribution not in known:
                 known.add(distribution)
-                found += _read_group(Path(place, name, "entry_points.txt"))
+                found += _read_group(f"{place or '.'}/{name}/entry_points.txt")
     return sorted(found)
 
 
-def _read_group(file: Path) -> Iterator[EntryPoint]:
+def _read_group(file: str) -> Iterator[EntryPoint]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        with open(file, "rb") as opened:
+            data = opened.read()
+        # Of a hundred distributions, few have the group.
+        lines = data.decode().splitlines() if GROUP.encode() in data else []
     except (OSError, UnicodeDecodeError):
         return
     group = ""

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from tacitd.clock import Clock
 from tacitd.errors import OS_ERROR_HINTS, BusyStoreError, StoreLostError, UnavailableError, UnwritableError
 from tacitd.state import store_files, store_tables
-from tacitd.state.person_choices import match_file
 from tacitd.state.store_faults import BUSY, DAMAGE, DISK, LONG, code_of, describe_error
 from tacitd.state.store_files import STORE
 from tacitd.state.store_transaction import Savepoint, StoreTransaction, savepoint
@@ -266,6 +265,8 @@ class Store:
 
     def _fill(self) -> None:
         """Read the choices of a person into a new store, and store what it replaces."""
+        from tacitd.state.person_choices import match_file  # not for a command that only reads
+
         now = self._clock.now()
         with self.write() as tx:
             self.is_new = not tx.rows("SELECT 1 FROM job WHERE plugin='engine' AND name='begin'")

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tacitd.contract import Format, Leaf
 from tacitd.errors import FileRefusedError
 from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
 from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
 from tacitd.text.markdown_text import normalise_heading
+
+if TYPE_CHECKING:
+    from tacitd.contract import Format, Leaf
 
 __all__ = ["FORMATS", "Bullets", "JsonLeaves", "Lines", "bullet", "split_bullet"]
 
@@ -142,7 +144,7 @@ class Lines:
         text = _decode(data or b"")
         newline = "\r\n" if "\r\n" in text else "\n"
         kept = list[str]()
-        there = set[Leaf]()
+        there: set[Leaf] = set()
         for line in text.splitlines(keepends=True):
             words = line.rstrip("\r\n")
             there.add(words)
@@ -275,7 +277,8 @@ def _pair_by_place(base: Sequence[Leaf], now: Sequence[Leaf]) -> dict[Leaf, Leaf
 def _group_by_place(leaves: Sequence[Leaf], changed: set[Leaf]) -> dict[tuple[Leaf, Leaf], list[Leaf]]:
     """The changed leaves by those around them that are not; "" is an end. A place that is there twice is left out."""
     found: dict[tuple[Leaf, Leaf], list[Leaf]] = {}
-    twice, previous, run = set[tuple[Leaf, Leaf]](), "", list[Leaf]()
+    twice: set[tuple[Leaf, Leaf]] = set()
+    previous, run = "", list[str]()
     for leaf in [*leaves, ""]:
         if leaf in changed:
             run.append(leaf)

@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tacitd.clock import utc_seconds
-from tacitd.contract import Leaf, Row, Rows
 from tacitd.errors import FileRefusedError, UsageError
+
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf, Row, Rows
 
 _CHANGES = """
 SELECT c.number, c.id, c.at, c.plugin, r.root, c.cause, c.session, c.state,
@@ -124,7 +126,7 @@ def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
 
 def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> dict[Leaf, str | None]:
     """What takes the lines of one file back, given what is in it now. Pure. Raises FileRefusedError if one was changed since."""
-    back = dict[Leaf, str | None]()
+    back: dict[Leaf, str | None] = {}
     for line in lines:
         if line.put is None:
             if line.leaf not in now:

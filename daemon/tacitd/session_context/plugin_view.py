@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from tacitd.contract import Rows
 from tacitd.errors import UnavailableError
 from tacitd.handler import Plugin, StoredItem, load_hook
 from tacitd.plugin import PluginSpec
 
 if TYPE_CHECKING:
+    from tacitd.contract import Rows
     from tacitd.report.sections import ReportScope, ReportSection
     from tacitd.session_context.context_request import ContextRequest, FailedCall
 

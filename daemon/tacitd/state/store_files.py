@@ -23,10 +23,11 @@ BESIDE = ("-wal", "-shm", "-journal")
 KEPT_DAYS = 30
 """Days for which a store that was put aside is kept."""
 MOUNTS = Path("/proc/self/mountinfo")
-NETWORK = compile_lazily(
-    r"9p|afs|beegfs|ceph|cifs|drvfs|fuse\.(glusterfs|sshfs|vmhgfs-fuse)|gfs2|glusterfs|gpfs|lustre|ncpfs|nfs4?|ocfs2|prl_fs|smb3|smbfs"
-    r"|vboxsf|vmhgfs"
+_NETWORK = (
+    "9p afs beegfs ceph cifs drvfs fuse.glusterfs fuse.sshfs fuse.vmhgfs-fuse gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 "
+    "prl_fs smb3 smbfs vboxsf vmhgfs"
 )
+NETWORK = frozenset(_NETWORK.split())
 """File systems that other machines write too, or that share no memory maps with them: the write-ahead log is not safe there."""
 _ASIDE = compile_lazily(
     re.escape(STORE) + r"\.(\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d)(?:\.\d+)?(?:-wal|-journal)?\Z"
@@ -69,10 +70,12 @@ def is_on_network(directory: Path) -> bool:
     place, best = os.path.realpath(directory), ("", "")
     for line in lines:
         mount, _, kind = line.partition(" - ")
-        root = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), mount.split(" ")[4])
+        root = mount.split(" ")[4]
+        if "\\" in root:
+            root = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), root)
         if len(root) >= len(best[0]) and f"{place}/".startswith(f"{root.rstrip('/')}/"):
             best = root, kind.split(" ")[0]
-    return NETWORK.fullmatch(best[1]) is not None
+    return best[1] in NETWORK
 
 
 def put_aside(path: Path, now: float) -> Path | None:

@@ -15,7 +15,6 @@ from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
-from tacitd_handlers.shared.words import forbids
 
 LIMIT = 200_000
 """Bytes that are read of a file."""
@@ -46,6 +45,8 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
         items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
         wanted = [one for one in items if not request.is_loaded(one)]
         if request.occasion == "agent":
+            from tacitd_handlers.shared.words import forbids  # not for a session of a person
+
             wanted = [one for one in wanted if forbids(one)]
         if wanted and path not in request.withheld:
             found.append((path, wanted))

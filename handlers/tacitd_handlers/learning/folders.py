@@ -12,14 +12,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from posixpath import normpath
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from tacitd.events import Project, ToolUse, TranscriptGrew
 from tacitd.files import git
-from tacitd.handler import Tools
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.unwanted_places import read_session
+
+if TYPE_CHECKING:
+    from tacitd.events import Project, ToolUse, TranscriptGrew
+    from tacitd.handler import Tools
 
 LEARNED = "LEARNED.md"
 AGENTS = "AGENTS.md"

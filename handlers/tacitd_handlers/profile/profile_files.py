@@ -11,14 +11,13 @@ from __future__ import annotations
 import json
 import os
 import pwd
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tacitd.clock import doubt_clock, parse_utc, utc_millis
-from tacitd.contract import Leaf, Row
 from tacitd.errors import FileBusyError
 from tacitd.files import json_document
 from tacitd.files.formats import JsonLeaves, write_json
@@ -27,12 +26,14 @@ from tacitd_handlers.profile.document_check import ProfileMetadata, UserProfile,
 from tacitd_handlers.profile.dot_paths import Json, fold_spelling
 from tacitd_handlers.shared.user_memory import memory_dir
 
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf, Rows
+
 PROFILE, META, CHANGELOG = "profile.json", "profile-meta.json", "changelog.jsonl"
 LEAVES = JsonLeaves()
 COMMAND, AGENT, FINDING, SYSTEM = "mcp/tool", "mcp/hook", "minimal/hook", "system"
 """The sources of the changelog (SPEC P-19): a person's command, an agent, a finding, decay."""
 DAY = 86_400.0
-Rows = Callable[..., list[Row]]
 
 
 class ProfileState(Struct, frozen=True):

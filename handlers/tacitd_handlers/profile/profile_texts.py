@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tacitd.contract import Row
 from tacitd.errors import TacitdError
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.session_context.person_rules import PersonRule
@@ -21,7 +20,7 @@ from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock
-    from tacitd.contract import Tx
+    from tacitd.contract import Rows, Tx
     from tacitd_handlers.profile.dot_paths import Json
     from tacitd_handlers.profile.profile_files import ProfileState
 
@@ -31,7 +30,6 @@ LEAST = 0.3
 """The confidence from which on a learned value is loaded into sessions."""
 BIOGRAPHY = "bio"
 """It is left out of the rules file: it is text for a person, not a preference."""
-Rows = Callable[..., list[Row]]
 
 
 def make_text(request: ContextRequest) -> str:

@@ -75,7 +75,8 @@ def strip_marks(line: str) -> str:
     before = None
     while text != before:
         before = text
-        text = _BULLET.sub("", text).strip()
+        if not text[:1].isalpha():
+            text = _BULLET.sub("", text).strip()
         for mark in ("**", "__", "*"):
             if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
                 text = text[len(mark) : -len(mark)].strip()

@@ -57,8 +57,8 @@ def fold_word(word: str) -> str:
         return _NUMBERS[low]
     if not low.isascii() or not low.isalpha():
         return low
-    low = _OUR.sub(r"\1or", low)
-    spelt = _ISE.fullmatch(low)
+    low = _OUR.sub(r"\1or", low) if "our" in low else low
+    spelt = _ISE.fullmatch(low) if "is" in low else None
     return _singular(f"{spelt[1]}iz{spelt[2]}" if spelt else low)
 
 

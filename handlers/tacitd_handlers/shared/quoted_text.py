@@ -11,21 +11,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*", re.MULTILINE)
-_FENCE = re.compile(
+from tacitd.text.lazy_pattern import compile_lazily
+
+_QUOTED_LINE = compile_lazily(r"^[ \t]*>.*", re.MULTILINE)
+_FENCE = compile_lazily(
     r"(?P<inline>`{3,})(?!`)[^\n]*?(?P=inline)`*"
     r"|(?:(?P<ticks>`{3,})|^[ \t]*(?P<tildes>~{3,})).*?(?:^[ \t]*(?:(?P=ticks)`*|(?P=tildes)~*)[ \t]*$|\Z)",
     re.DOTALL | re.MULTILINE,
 )
 """A fence that is not closed extends to the end."""
-_LOG_LINE = re.compile(
+_LOG_LINE = compile_lazily(
     r"[ \t]*(?:\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|\[?(?:DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL|TRACE)\]?[ \t:|]"
     r"|(?:npm|pnpm|yarn) (?:ERR!|WARN)|at \S+ ?\(?\S+:\d+\)?[ \t]*$|File \"[^\"]+\", line \d+|Traceback \(most recent call last\)|Caused by: |\S+:\d+:\d+: (?:error|warning)\b)"
 )
-_BELOW = re.compile(r"[ \t]{2,}\S")
+_BELOW = compile_lazily(r"[ \t]{2,}\S")
 """A line that belongs to the one above it."""
-_DIFF_START = re.compile(r"diff --git |@@ -\d")
-_DIFF_LINE = re.compile(r"index |new file|deleted file|similarity|rename |[-+ @\\]")
+_DIFF_START = compile_lazily(r"diff --git |@@ -\d")
+_DIFF_LINE = compile_lazily(r"index |new file|deleted file|similarity|rename |[-+ @\\]")
 _LOG_LINES = 3
 """Lines of a log or a stack trace in a row that nobody types by hand."""
 
@@ -47,8 +49,8 @@ def _drop_logs(lines: list[str]) -> Iterator[str]:
                 end += 1
         elif _LOG_LINE.match(lines[at]):
             found = 1
-            while end < len(lines) and (is_log := _LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
-                found += is_log.re is _LOG_LINE
+            while end < len(lines) and (_LOG_LINE.match(lines[end]) or _BELOW.match(lines[end])):
+                found += _LOG_LINE.match(lines[end]) is not None
                 end += 1
             is_paste = found >= _LOG_LINES
         yield from ("",) if is_paste else lines[at:end]

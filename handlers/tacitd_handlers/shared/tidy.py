@@ -39,6 +39,8 @@ def strip_user(text: str) -> str:
 
     "User accounts need a uuid" and "User has many orders" are about the program and stay as they are.
     """
+    if "user" not in text.casefold():
+        return text
     triple = _TRIPLE.fullmatch(text)
     if triple:
         return _capital(f"{triple[1]} {triple[2]}")

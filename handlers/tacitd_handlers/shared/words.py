@@ -19,10 +19,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.shared.answer_screening import strip_marks
@@ -116,8 +117,7 @@ _DEPENDS = compile_lazily(
 """How a sentence begins that leans on what was said before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Worded:
+class Worded(Struct, frozen=True):
     """A text that may be stored."""
 
     text: str
@@ -127,8 +127,7 @@ class Worded:
     """Whose wording it is. A person's raw sentence waits first where others can read it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+class Sources(Struct, frozen=True):
     """What a line, a value or a lesson was made of."""
 
     texts: tuple[str, ...]
@@ -139,8 +138,7 @@ class Sources:
     """When they were typed, for dates: seconds since 1970, UTC."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """A text that is not stored."""
 
     reason: str
