@@ -167,8 +167,9 @@ class Steps:
                 self.connections.append(connection)
                 answer(server, connection)
 
-            def init(store: Store, *arguments: Any) -> None:
-                begin(store, *arguments[:-1], self.count)
+            def init(store: Store, *arguments: Any) -> None:  # the last one is its `on_step`
+                state, clock, plugins, owner, _ = arguments
+                begin(store, state, clock, plugins, owner, self.count)
 
             patch.setattr(RealDisk, "close", close_alive)
             patch.setattr(RealDisk, "unlock", unlock_alive)

@@ -170,7 +170,7 @@ def describe_failure(error: OSError | TacitdError) -> tuple[str, str]:
     return describe_os_error(error) if isinstance(error, OSError) else (error.what, error.hint)
 
 
-def describe_plugin_error(error: Exception) -> str:
+def describe_plugin_error(error: Exception | SystemExit) -> str:
     """What went wrong in a plugin, in words; the type's name too if it is not an error that has words of its own."""
     if isinstance(error, OSError):
         return describe_os_error(error)[0]

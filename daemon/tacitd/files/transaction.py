@@ -165,17 +165,16 @@ class History:
 
     @property
     def known_pending(self) -> tuple[PendingTransaction, ...]:
-        """`pending` as this process knows it. It waits for no change that is being written, so `status` may ask for it."""
-        return tuple(list(self._folded.pending.values()))
+        """`pending` as this process knows it, for `status`: it waits for no change that is being written."""
+        return tuple(self._folded.pending.values())
 
     @property
     def has_busy(self) -> bool:
         """Whether a transaction waits for a file that is being edited."""
-        return any(each.busy for each in list(self._folded.pending.values()))
+        return any(each.busy for each in self.known_pending)
 
     def check_editable(self, root: Path, path: Path) -> None:
         """Raise FileBusyError if an editor has `path` open, or if a transaction of this project waits for a busy file.
-
         Called before a model call whose answer goes into the file, so that the call uses what the person saves.
         """
         busy = next((each for each in self.pending if each.busy and each.root == root), None)

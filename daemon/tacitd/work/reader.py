@@ -484,7 +484,7 @@ def _describe_growth(path: Path, tail: Tail, read: int) -> Grown:
     )
 
 
-def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: Exception, now: float) -> None:
+def note_behind(tx: Tx, plugin: str, path: Path, offset: int, fault: BaseException, now: float) -> None:
     """Note that a plugin has to be given the records of a transcript again, from this offset on, after a pause that grows."""
     logger.opt(exception=fault).error("{} failed with records of {}", plugin, path)
     tx.execute(

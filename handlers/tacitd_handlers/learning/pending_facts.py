@@ -186,9 +186,9 @@ def claim_facts(
             lines[made.id] = (line, _stand_in_path(files, made))
     known = {*settled, *(name for name in whole if name not in handled_upto)}
     count = sum(number for name, number in written.lines.items() if name in known)
-    data = dict[str, Any]()
-    for first, made in written.data.items():
-        data = merge_data(data, made) if first in known else data
+    said = dict[str, Any]()
+    for first, one in written.data.items():
+        said = merge_data(said, one) if first in known else said
     found, origins = tuple(line for line, _ in lines.values()), tuple(path for _, path in lines.values())
     counted_by = tuple(
         f"{_BATCH}{line.batch}" if line.batch in waiting else path.name for line, path in lines.values()
@@ -203,7 +203,7 @@ def claim_facts(
         tuple(bad),
         tuple(settled),
         count,
-        data,
+        said,
         unfiled,
         counted_by,
     )
