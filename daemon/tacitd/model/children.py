@@ -2,8 +2,9 @@
 
 Each running child has one small file, `<pid>.json`, which is removed when the child has ended. The files need no sync,
 because losing one loses no data. A pid alone proves nothing, because the system reuses pids (ANCHORS P3). On Linux a process
-is killed only if its environment has tacitd's mark, and it is recorded, in a recorded session, or in the private directory
-in which only these children work. Elsewhere, where no environment can be read, only if it is recorded and in that directory.
+is killed only if its environment has tacitd's mark, the process that the mark names has ended or is this one, and it is
+recorded, in a recorded session, or in the private directory in which only these children work. So the call of a command goes
+on. Elsewhere, where no environment can be read, only if it is recorded and in that directory.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Children:
     def _is_marked_child(self, pid: int, recorded: Collection[int]) -> bool:
         """Linux. False for a process that has ended meanwhile, or belongs to another user."""
         try:
-            if pid == os.getpid() or f"{MARK}=1".encode() not in _read_environ(pid).split(b"\0"):
+            if pid == os.getpid() or not _was_left(_read_environ(pid)):
                 return False
             return (
                 pid in recorded
@@ -81,6 +82,15 @@ class Children:
 
     def _lies_in_work(self, cwd: str) -> bool:
         return bool(cwd) and Path(cwd.removesuffix(" (deleted)")).is_relative_to(self._work.resolve())
+
+
+def _was_left(environ: bytes) -> bool:
+    """Whether these variables have the mark of this process, or of one that has ended."""
+    start = f"{MARK}=".encode()
+    owner = next((one.removeprefix(start) for one in environ.split(b"\0") if one.startswith(start)), b"")
+    if not owner.isdigit():
+        return False
+    return int(owner) == os.getpid() or not Path(f"/proc/{int(owner)}").exists()
 
 
 def _read_environ(pid: int) -> bytes:

@@ -20,11 +20,11 @@ from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
-from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
-from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
+from tacitd.testing.counted_model import CountedModel
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 from tacitd.work.task_runner import InlineExecutor
 
@@ -164,34 +164,4 @@ class InProcessDaemon:
                     time.tzset()
 
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
-        return ModelHealth(_WithinBudget(self._model, budget), lambda: Path(sys.executable), lambda: 0)
-
-
-class _WithinBudget(Model):
-    """Asks another model within the caps, and records what it cost."""
-
-    def __init__(self, model: ScriptedModel, budget: Budget) -> None:
-        self._model = model
-        self._budget = budget
-
-    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        """Ask, if the caps allow it."""
-        call = self._budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project, ask.limit)
-        if isinstance(call, MinuteFull):
-            return NoAnswer(Why.BUDGET, f"{call.calls} calls a minute")
-        if isinstance(call, NoAnswer):
-            return call
-        answer = self._model.ask(ask)
-        if isinstance(answer, NoAnswer):
-            self._budget.end_call(call, usd=0.0, why=str(answer.why))
-            return answer
-        self._budget.end_call(
-            call,
-            usd=answer.usd,
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            model=answer.model,
-        )
-        return Answer(
-            answer.text, answer.model, answer.usd, answer.tokens_in, answer.tokens_out, answer.seconds, call
-        )
+        return ModelHealth(CountedModel(self._model, budget), lambda: Path(sys.executable), lambda: 0)
