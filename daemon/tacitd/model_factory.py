@@ -56,7 +56,8 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     store = Store.open(paths.state_dir, clock, owner=False)
     try:
         budget = Budget(store, config.budget, clock)
-        yield ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work)
+        children = Children(work.parent / "children", work)
+        yield ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, children=children)
         budget.save_ends()
     finally:
         store.close()

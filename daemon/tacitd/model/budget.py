@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -30,13 +31,14 @@ from tacitd.model.call_caps import (
     Caps,
     MinuteFull,
     NewCall,
-    Reading,
+    CallRows,
     assume_cost,
     check_caps,
     digest_part,
     find_refusal,
 )
 from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.model.process import is_alive
 
 if TYPE_CHECKING:
     from tacitd.contract import Part, Tx
@@ -232,7 +234,7 @@ class Budget:
             mark_used(tx, numbers, used=used)
 
     def _goes_on(self, number: int, process: int, begun: float, now: float) -> bool:
-        alive = number in self._running if process == os.getpid() else _is_alive(process)
+        alive = number in self._running if process == os.getpid() else is_alive(process)
         return alive and now - LONGEST < begun < now + LONGEST
 
     def mark_lost(self) -> int:
@@ -281,7 +283,7 @@ def allow_again(tx: Tx, kind: str, rows: Iterable[str]) -> None:
     )
 
 
-def list_ended(store: Reading, since: float) -> list[tuple[float, EndedCall]]:
+def list_ended(store: CallRows, since: float) -> list[tuple[float, EndedCall]]:
     """The calls of every process that ended at `since` (seconds since 1970, UTC) or later, each with that time, oldest first."""
     return [
         (
@@ -298,7 +300,17 @@ def list_ended(store: Reading, since: float) -> list[tuple[float, EndedCall]]:
     ]
 
 
+def _add_project(tx: Tx, root: str, now: float) -> None:
+    """A row for a project in which nothing was read yet: a command may ask there."""
+    if not tx.rows("SELECT 1 FROM project WHERE root=?", root):
+        common = str(Path(root, ".git")) if Path(root, ".git").exists() else None
+        sql = "INSERT OR IGNORE INTO project(root, common, first_seen) VALUES(?, ?, ?)"
+        tx.execute(sql, root, common, now)
+
+
 def _insert(tx: Tx, call: NewCall, now: float) -> int:
+    if call.project:
+        _add_project(tx, call.project, now)
     number = tx.execute(
         "INSERT INTO call(plugin, purpose, tier, priority, project, begun, day, process, usd)"
         " VALUES(?, ?, ?, ?, (SELECT number FROM project WHERE root=?), ?, ?, ?, ?)",
@@ -310,11 +322,3 @@ def _insert(tx: Tx, call: NewCall, now: float) -> int:
         [(number, part.kind, part.number, part.row, digest_part(part.text)) for part in call.parts],
     )
     return number
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except OSError:  # it has ended, or the id belongs to another user's process now
-        return False
-    return True

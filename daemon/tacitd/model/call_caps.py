@@ -43,7 +43,7 @@ class Caps(Protocol):
     def usd_per_month(self) -> float: ...
 
 
-class Reading(Protocol):
+class CallRows(Protocol):
     """What has rows: a transaction or the store."""
 
     def rows(self, sql: str, *values: Value) -> list[Row]:
@@ -81,7 +81,7 @@ def make_call(ask: ModelRequest) -> NewCall:
     return NewCall(ask.plugin, ask.purpose, ask.tier, parts, ask.project, ask.priority, ask.limit)
 
 
-def find_refusal(tx: Reading, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
+def find_refusal(tx: CallRows, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
     """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
     obstacle."""
     share = SCAN_SHARE if call.priority == "scan" else 1.0
@@ -93,7 +93,7 @@ def find_refusal(tx: Reading, call: NewCall, caps: Caps, now: float) -> MinuteFu
     )
 
 
-def assume_cost(tx: Reading, tier: str) -> float:
+def assume_cost(tx: CallRows, tier: str) -> float:
     """US dollars for a call with an unknown cost: the mean of the tier's recent ones, otherwise a constant."""
     ((mean,),) = tx.rows(
         "SELECT avg(usd) FROM (SELECT usd FROM call WHERE tier=? AND outcome='answered' AND assumed=0 ORDER BY number DESC LIMIT ?)",
@@ -102,7 +102,7 @@ def assume_cost(tx: Reading, tier: str) -> float:
     return float(mean) if mean is not None else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
 
-def _check_repeated(tx: Reading, call: NewCall) -> NoAnswer | None:
+def _check_repeated(tx: CallRows, call: NewCall) -> NoAnswer | None:
     # The key of a call that has other parts only names it.
     counted = [part for part in call.parts if part.kind != "work"] or call.parts
     repeated = tuple(part.row for part in counted if _was_paid_twice(tx, call, part))
@@ -112,10 +112,10 @@ def _check_repeated(tx: Reading, call: NewCall) -> NoAnswer | None:
     return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
 
-def _was_paid_twice(tx: Reading, call: NewCall, part: Part) -> bool:
+def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
     """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost.
 
-    An answer whose task was not committed is lost if the part is asked for again.
+    An answer whose task was not committed is lost if the part is asked for again; a key may be asked again as often as wanted.
     """
     lost = returned = 0
     for used, outcome, usd in tx.rows(
@@ -125,12 +125,13 @@ def _was_paid_twice(tx: Reading, call: NewCall, part: Part) -> bool:
     ):  # fmt: skip
         if used == 1:
             break
-        lost += outcome in (None, "lost") or (outcome == "answered" and used is None)
-        returned += (outcome == "failed" and usd > 0) or used == 0
+        waits = outcome == "answered" and used is None
+        lost += outcome in (None, "lost") or (waits and part.kind != "work")
+        returned += (outcome == "failed" and usd > 0) or used == 0 or (waits and part.kind == "work")
     return lost >= 1 and lost + returned >= 2
 
 
-def check_caps(tx: Reading, caps: Caps, now: float, share: float = 1.0) -> NoAnswer | None:
+def check_caps(tx: CallRows, caps: Caps, now: float, share: float = 1.0) -> NoAnswer | None:
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
@@ -149,7 +150,7 @@ def check_caps(tx: Reading, caps: Caps, now: float, share: float = 1.0) -> NoAns
     return None
 
 
-def _check_purpose(tx: Reading, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
+def _check_purpose(tx: CallRows, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
     if call.limit is None:
         return None
     cap = share * (caps.usd_per_day * call.limit.share if call.limit.usd is None else call.limit.usd)
@@ -162,7 +163,7 @@ def _check_purpose(tx: Reading, call: NewCall, caps: Caps, share: float, now: fl
     return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
 
 
-def _check_minute(tx: Reading, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
+def _check_minute(tx: CallRows, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
     allowed = math.ceil(caps.calls_per_minute * share)
     if not allowed:
         return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)

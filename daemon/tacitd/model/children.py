@@ -19,6 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tacitd.model.environment import MARK
+from tacitd.model.process import is_alive
 
 _LSOF_SECONDS = 10.0
 
@@ -38,7 +39,7 @@ class Children:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self._file(pid), flags, 0o600)
             try:
-                os.write(descriptor, json.dumps({"pid": pid}).encode())
+                os.write(descriptor, json.dumps({"pid": pid, "owner": os.getpid()}).encode())
             finally:
                 os.close(descriptor)
 
@@ -48,12 +49,11 @@ class Children:
             self._file(pid).unlink()
 
     def reap_leftovers(self) -> int:
-        """Kill what an earlier daemon left running; return how many processes were killed.
-
-        The caller must hold the daemon's lock: only then can no marked process here belong to another daemon.
-        """
-        names = (path.stem for path in self._directory.glob("*.json"))
-        recorded = {int(name) for name in names if name.isascii() and name.isdigit()}
+        """Kill what an ended process left running; return how many processes were killed. The caller makes no call meanwhile."""
+        paths = [
+            path for path in self._directory.glob("*.json") if path.stem.isascii() and path.stem.isdigit()
+        ]
+        recorded = {int(path.stem) for path in paths if _has_no_owner(_read_owner(path))}
         if sys.platform == "linux":
             found = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
             victims = [pid for pid in found if self._is_marked_child(pid, recorded)]
@@ -88,9 +88,21 @@ def _was_left(environ: bytes) -> bool:
     """Whether these variables have the mark of this process, or of one that has ended."""
     start = f"{MARK}=".encode()
     owner = next((one.removeprefix(start) for one in environ.split(b"\0") if one.startswith(start)), b"")
-    if not owner.isdigit():
-        return False
-    return int(owner) == os.getpid() or not Path(f"/proc/{int(owner)}").exists()
+    return owner.isdigit() and _has_no_owner(int(owner))
+
+
+def _has_no_owner(owner: int) -> bool:
+    """Whether nobody waits for a child's answer any more: its process has ended, or is this one, which reaps when it calls nobody."""
+    return owner == os.getpid() or not is_alive(owner)
+
+
+def _read_owner(path: Path) -> int:
+    """The process that recorded a child; this one if that is not known."""
+    try:
+        owner = json.loads(path.read_bytes())["owner"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return os.getpid()
+    return owner if isinstance(owner, int) else os.getpid()
 
 
 def _read_environ(pid: int) -> bytes:

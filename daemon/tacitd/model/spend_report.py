@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 if TYPE_CHECKING:
-    from tacitd.model.call_caps import Reading
+    from tacitd.model.call_caps import CallRows
 
 GroupBy = Literal["day", "project", "purpose", "model"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
@@ -43,7 +43,7 @@ class SpendRow(Struct):
         return asdict(self) | rounded
 
 
-def report_spending(store: Reading, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
+def report_spending(store: CallRows, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
     """Sum the calls that began at `since` (seconds since 1970, UTC) or later, of all projects or of the one with this root.
 
     Days are local and in their order; other groups begin with the dearest. A call that began and did not end counts with an
@@ -77,7 +77,7 @@ def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
     return total
 
 
-def find_calls(store: Reading, keys: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+def find_calls(store: CallRows, keys: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
     """The calls with these keys that have ended, oldest first, each after its own key: `purpose`, `model`, `at` (seconds since
     1970, UTC), `usd` and whether that is `assumed`, tokens `in` and `out`. A call of several parts has the key with `:1` and so on.
     """
