@@ -28,10 +28,10 @@ from msgspec import Struct
 from tacitd.clock import Clock, local_date
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.model.call_caps import (
+    CallRows,
     Caps,
     MinuteFull,
     NewCall,
-    CallRows,
     assume_cost,
     check_caps,
     digest_part,

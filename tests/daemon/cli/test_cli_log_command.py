@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support_calls import open_budget, spend
 from support_cli import Cli
 from support_commits import CommitStore
 from support_engine import Scene
@@ -18,7 +19,7 @@ from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Notice, Plugin
 from tacitd.methods import build_methods
-from tacitd.model.budget import Budget, EndedCall
+from tacitd.model.budget import EndedCall
 from tacitd.testing import FakeClock
 from tacitd.work.activities import KEPT, Activity, describe_call, describe_change
 
@@ -30,24 +31,14 @@ def activity_of(commit: Commit) -> list[Notice]:
     return [Notice("learned", str(line), "shop/LEARNED.md") for line in commit.data["lines"]]
 
 
-def _caps() -> object:
-    class Caps:
-        calls_per_minute = calls_per_day = 100
-        usd_per_day = usd_per_month = 10.0
-
-    return Caps()
-
-
 def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     """A call, a commit and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
     state.mkdir(parents=True, exist_ok=True)
-    budget = Budget(Log(state / "budget.jsonl", terminated=True), _caps(), clock)  # type: ignore[arg-type]
-    for why in ("", "timeout"):
-        call = budget.begin_call("k" + why, "fast", "extraction", project=str(project))
-        assert isinstance(call, str)
-        budget.end_call(call, usd=0.012, why=why, model="haiku")
-        clock.advance(60)
     state.chmod(0o700)
+    with open_budget(state, clock) as budget:
+        for why in ("", "timeout"):
+            spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
+            clock.advance(60)
     commits = CommitStore(state, "toy", clock)
     commits.append({"lines": ["Use pnpm"]}, "SessionEnded", session="s")
     commits.append({"other": 1}, "SessionEnded", session="s")  # the hook fails
@@ -56,9 +47,8 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     history.run_transaction(
         project, [PutLine(project / "LEARNED.md", "Tools", "Use pnpm", "Learned")], {}, "k"
     )
-    for name in ("budget.jsonl", "history.jsonl"):
-        with (state / name).open("ab") as file:
-            file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
+    with (state / "history.jsonl").open("ab") as file:
+        file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
 
 
 def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
