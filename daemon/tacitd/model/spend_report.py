@@ -15,7 +15,7 @@ GroupBy = Literal["day", "project", "purpose", "model"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
 NAMELESS = "(none)"
 _NAMES: dict[GroupBy, str] = {
-    "day": "c.day",
+    "day": "day",
     "project": f"coalesce(p.root, '{NAMELESS}')",
     "purpose": f"coalesce(nullif(c.purpose, ''), '{NAMELESS}')",
     "model": "coalesce(nullif(c.model, ''), '(' || c.tier || ' tier)')",

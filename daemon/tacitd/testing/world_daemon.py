@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+from tacitd import model_factory
 from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
@@ -144,13 +145,14 @@ class InProcessDaemon:
 
     @contextmanager
     def as_this_person(self) -> Iterator[None]:
-        """Give the process the person's environment, packages, time zone and time."""
+        """Give the process the person's environment, packages, time zone and time, and commands the model."""
         path = [*self._packages, *sys.path]
         before = os.environ.get("TZ")
         with (
             mock.patch.dict(os.environ, self._environ, clear=True),
             mock.patch.object(sys, "path", path),
             mock.patch.object(time, "time", self._clock.now),
+            mock.patch.object(model_factory, "ClaudeModel", self._count_calls),
         ):
             if before != self._environ["TZ"]:
                 time.tzset()
@@ -164,4 +166,7 @@ class InProcessDaemon:
                     time.tzset()
 
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
-        return ModelHealth(CountedModel(self._model, budget), lambda: Path(sys.executable), lambda: 0)
+        return ModelHealth(self._count_calls(config, budget), lambda: Path(sys.executable), lambda: 0)
+
+    def _count_calls(self, settings: object, budget: Budget, **more: object) -> CountedModel:
+        return CountedModel(self._model, budget)

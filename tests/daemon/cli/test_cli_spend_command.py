@@ -13,10 +13,10 @@ from tacitd.testing import FakeClock
 
 def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
     """No bars where standard output is not a terminal; an assumed cost is marked."""
-    cli.state.mkdir(mode=0o700, exist_ok=True)
+    cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open_budget(cli.state, FakeClock(wall=1_700_000_000.0)) as budget:
         for key, usd, why in (
-            ("extraction:1", 0.25, ""),
+            ("extraction:1", 0.01, ""),
             ("synthesis:1", 0.5, ""),
             ("extraction:2", None, "timed out"),
         ):

@@ -15,7 +15,7 @@ from tacitd.clock import SystemClock
 from tacitd.model.port import PurposeLimit
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.tutor import make_plugin
-from tacitd_handlers.tutor.agent_prompts import AgentRequest
+from tacitd_handlers.tutor.agent_prompts import Agent, AgentRequest
 from tacitd_handlers.tutor.model_access import ModelAccess
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, SessionState, Step
 from tacitd_handlers.tutor.store import TutorStore
@@ -116,7 +116,7 @@ def test_what_is_asked(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     settings: dict[str, str],
-    agent: str,
+    agent: Agent,
     tier: str,
     limit: PurposeLimit,
 ) -> None:
