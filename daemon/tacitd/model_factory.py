@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config
+from tacitd.errors import TacitdError
 from tacitd.files.locks import make_private_dir
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
@@ -46,7 +47,8 @@ def make_claude_factory(
 
 @contextmanager
 def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iterator[Model]:
-    """Yield the model for a command, beside a daemon or without one: the store is the one budget.
+    """Yield the model for a command, beside a daemon or without one: the store is the one budget. What an earlier command left
+    running is ended.
 
     Raises ConfigError, OSError, UnwritableError, StoreLostError.
     """
@@ -56,8 +58,11 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     store = Store.open(paths.state_dir, clock, owner=False)
     try:
         budget = Budget(store, config.budget, clock)
+        budget.mark_lost()
         children = Children(work.parent / "children", work)
+        children.reap_leftovers()
         yield ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, children=children)
-        budget.save_ends()
+        with suppress(TacitdError):  # the answer is not lost with the store
+            budget.save_ends()
     finally:
         store.close()
