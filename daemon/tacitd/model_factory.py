@@ -45,6 +45,15 @@ def make_claude_factory(
     return make
 
 
+def make_command_model(
+    config: Config, budget: Budget, clock: Clock, environ: Mapping[str, str], work: Path
+) -> Model:
+    """The model of a command, which makes one call after the other."""
+    children = Children(work.parent / "children", work)
+    children.reap_leftovers()
+    return ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, children=children)
+
+
 @contextmanager
 def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iterator[Model]:
     """Yield the model for a command, beside a daemon or without one: the store is the one budget. What an earlier command left
@@ -59,9 +68,7 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     try:
         budget = Budget(store, config.budget, clock)
         budget.mark_lost()
-        children = Children(work.parent / "children", work)
-        children.reap_leftovers()
-        yield ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, children=children)
+        yield make_command_model(config, budget, clock, environ, work)
         with suppress(TacitdError):  # the answer is not lost with the store
             budget.save_ends()
     finally:

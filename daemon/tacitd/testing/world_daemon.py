@@ -152,7 +152,7 @@ class InProcessDaemon:
             mock.patch.dict(os.environ, self._environ, clear=True),
             mock.patch.object(sys, "path", path),
             mock.patch.object(time, "time", self._clock.now),
-            mock.patch.object(model_factory, "ClaudeModel", self._count_calls),
+            mock.patch.object(model_factory, "make_command_model", self._count_calls),
         ):
             if before != self._environ["TZ"]:
                 time.tzset()
@@ -168,5 +168,5 @@ class InProcessDaemon:
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
         return ModelHealth(self._count_calls(config, budget), lambda: Path(sys.executable), lambda: 0)
 
-    def _count_calls(self, settings: object, budget: Budget, **more: object) -> CountedModel:
+    def _count_calls(self, config: Config, budget: Budget, *more: object) -> CountedModel:
         return CountedModel(self._model, budget)
