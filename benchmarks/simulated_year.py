@@ -27,8 +27,9 @@ from tacitd.files.log import Log
 from tacitd.files.operations import Operation, PutLine, RewriteFile, SwapLine, TakeLine, digest_of
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Plugin
-from tacitd.model.budget import Budget
-from tacitd.model.port import Tier
+from tacitd.model.budget import Budget, mark_used
+from tacitd.model.call_caps import make_call
+from tacitd.model.port import ModelRequest, Tier
 from tacitd.plugins import find_plugins
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.sources.position import Position, position_at
@@ -97,9 +98,8 @@ class SimulatedUse:
             self.plugins[plugin.name] = plugin
         stores = Stores(
             History(Log(self.state / "history.jsonl", self.disk), self.clock, self.disk),
-            Budget(Log(self.state / "budget.jsonl", self.disk, terminated=True), _CAPS, self.clock),
-            Log(self.state / "own-sessions.jsonl", self.disk),
-            Store.open(self.state, self.clock, SCHEMA),
+            store := Store.open(self.state, self.clock, SCHEMA),
+            Budget(store, _CAPS, self.clock),
             RefusalLog(layout.make_handler_dir("learning"), self.disk),
             Log(layout.make_handler_dir("learning") / "quarantine.jsonl", self.disk),
             ShownTexts(Log(self.state / "session-context.jsonl", self.disk), self.clock),
@@ -250,7 +250,6 @@ class SimulatedUse:
         with stores.store.write() as tx:
             fold_commits_of(tx, "learning", state, self.clock.now())
         stores.history.compact_log()
-        stores.budget.compact_log()
         stores.refusals.load()
         stores.refusals.prune(self.clock.now())
 
@@ -260,9 +259,8 @@ class Stores:
     """The logs that are not a handler's."""
 
     history: History
-    budget: Budget
-    own: Log
     store: Store
+    budget: Budget
     refusals: RefusalLog
     quarantine: Log
     shown: ShownTexts
@@ -320,7 +318,11 @@ def _note_calls(number: int, session: str, prompts: list[Prompt], root: Path, st
     calls: list[tuple[Tier, str, list[str]]] = [("fast", "extraction", [p.id for p in prompts])]
     calls.append(("smart", "synthesis", []))
     for tier, key, parts in calls:
-        call = stores.budget.begin_call(f"{key}:{number}", tier, purpose=key, project=str(root), parts=parts)
-        assert isinstance(call, str), call
-        stores.budget.end_call(call, usd=0.003, tokens_in=4000, tokens_out=100, model="m")
-        stores.own.append({"at": prompts[0].time, "session": f"{session}-{key}"})
+        ask = ModelRequest("?", tier, f"{key}:{number}", parts=tuple(parts), purpose=key, project=str(root))
+        call = stores.budget.begin_call(make_call(ask))
+        assert isinstance(call, int), call
+        stores.budget.end_call(
+            call, "answered", usd=0.003, tokens_in=4000, tokens_out=100, model="m", session=f"{session}-{key}"
+        )
+        with stores.store.write() as tx:
+            mark_used(tx, [call])

@@ -9,15 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from support_calls import list_calls
 from support_claude import StandIn
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
-from tacitd.files.log import Log
 from tacitd.model.budget import Budget
 from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import run_process
+from tacitd.store import Store
 
 
 @dataclass
@@ -26,10 +27,9 @@ class House:
 
     root: Path
     stand_in: StandIn
-    log: Log
+    store: Store
     stop: threading.Event = field(default_factory=threading.Event)
     pauses: list[float] = field(default_factory=list)
-    sessions: list[str] = field(default_factory=list)
 
     def model(
         self,
@@ -49,14 +49,13 @@ class House:
         }
         return ClaudeModel(
             ClaudeSettings(**settings),
-            Budget(self.log, BudgetSettings(**(caps or {})), clock),
+            Budget(self.store, BudgetSettings(**(caps or {})), clock),
             clock=clock,
             environ={**home, **(environ or {})},
             work=self.root / "state" / "model",
             stop=self.stop,
             children=Children(self.root / "state" / "children", self.root),
             pause=self.paused,
-            on_session=self.sessions.append,
             stop_grace=0.0,
             runner=partial(run_process, grace=0.2),
         )
@@ -66,9 +65,9 @@ class House:
         self.pauses.append(seconds)
         return self.stop.is_set()
 
-    def records(self, state: str) -> list[dict[str, Any]]:
-        """The budget's records of one state."""
-        return [record for record in self.log.read() if record["state"] == state]
+    def calls(self) -> list[dict[str, Any]]:
+        """The rows of the calls, oldest first."""
+        return list_calls(self.root / "store")
 
 
 def why(outcome: Answer | NoAnswer) -> Why | None:

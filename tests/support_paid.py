@@ -9,6 +9,7 @@ from tacitd.config.settings import Config
 from tacitd.events import Event, TranscriptGrew
 from tacitd.handler import Done, Later, Outcome, Rejected, Tools
 from tacitd.model.budget import Budget
+from tacitd.model.call_caps import make_call
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 
 
@@ -19,11 +20,11 @@ class Paid:
     budget: Budget
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
-        if not isinstance(call, str):
+        call = self.budget.begin_call(make_call(ask))
+        if not isinstance(call, int):
             return call if isinstance(call, NoAnswer) else NoAnswer(Why.BUDGET, "the minute is full")
-        self.budget.end_call(call, usd=0.001)
-        return Answer("well", call=call)
+        self.budget.end_call(call, "answered", usd=0.001)
+        return Answer("well", call=str(call))
 
 
 def paid(config: Config, budget: Budget) -> Model:

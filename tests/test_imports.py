@@ -39,7 +39,7 @@ MAY = {
     "events": FOUNDATION,
     "config": {"errors"},
     "control": {"clock", "errors", "events"},
-    "model": {"clock", "config", "errors", "events", "text"},
+    "model": {"clock", "config", "contract", "errors", "events", "store", "text"},
     "sources": {"clock", "errors", "events", "files", "handler", "text"},
     "state": {"__version__", "clock", "contract", "errors", "events", "files", "text"},
     "store": {"clock", "contract", "errors", "state"},
@@ -59,7 +59,7 @@ MAY = {
         "store",
         "text",
     },
-    "report": {"clock", "files", "model", "text"},
+    "report": {"clock", "files", "model", "store", "text"},
 }
 """The parts of the engine that each of these may import in addition to itself."""
 ROOT_MODULES = 19

@@ -39,7 +39,7 @@ from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model, NoAnswer
-from tacitd.model_factory import load_own_sessions, make_claude_factory
+from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.reload import check_refused, check_removed, note_removed
@@ -69,7 +69,7 @@ from tacitd.work.growth import GrowthReader
 from tacitd.work.growth_queue import EventQueue, Services
 from tacitd.work.handler_adapter import AdaptedHandler
 from tacitd.work.handler_start import adapt_handlers, make_observer, make_runnable, open_handlers
-from tacitd.work.handler_tools import make_tools, root_of, settle_calls
+from tacitd.work.handler_tools import discard_calls, make_tools, root_of
 from tacitd.work.lookup import ProjectLookup
 from tacitd.work.plugin_start import RunningPlugins, plan_jobs
 from tacitd.work.plugin_tools import ToolServices
@@ -135,11 +135,11 @@ class App:
 
     def open(self) -> None:
         """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
-        for log, compact_log in (("history", self.history.compact_log), ("budget", self.budget.compact_log)):
-            try:
-                compact_log()
-            except (OSError, TacitdError) as error:
-                logger.warning("the {} log stays long: {}", log, error)
+        self.budget.mark_lost()
+        try:
+            self.history.compact_log()
+        except (OSError, TacitdError) as error:
+            logger.warning("the history log stays long: {}", error)
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         since = self.clock.now() - A_DAY
@@ -161,7 +161,7 @@ class App:
         self.check_sources()
 
     def run_housekeeping(self) -> None:
-        """Finish files that wait, check a refused configuration, save the budget, check the store, write the snapshot. It looks
+        """Finish files that wait, check a refused configuration, store ends of calls, check the store, write the snapshot. It looks
         at files of persons, so it is not for the loop's thread."""
         try:
             self.follow_up.run_once()
@@ -204,9 +204,9 @@ class App:
         return [*self.engine.list_degradations(), *list_app_degradations(self)]
 
     def _save_budget(self) -> None:
-        """Append what the budget could not write before. If it fails again, work that needs a model call is parked."""
-        with suppress(OSError, TacitdError):
-            self.budget.save_unwritten()
+        """Store the ends of calls that could not be stored before. If it fails again, work that needs a call is parked."""
+        with suppress(TacitdError):
+            self.budget.save_ends()
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
@@ -324,15 +324,10 @@ def _join_parts(
     layout, stopping, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
     activities = Activities(clock.now)
-    budget = Budget(
-        layout.open_log("budget.jsonl", terminated=True),
-        config.budget,
-        clock,
-        lambda call: activities.add("asked", *describe_call(call)),
-    )
-    own_sessions = load_own_sessions(layout, clock)
+    budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
+    own_sessions = budget.list_sessions()
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
-    make_model = make_model or make_claude_factory(work, environ, clock, stopping, layout, own_sessions)
+    make_model = make_model or make_claude_factory(work, environ, clock, stopping, own_sessions)
     model = make_model(config, budget)
     unfinished = threading.Event()
     late_writes = LateWrites(clock, on_kept=unfinished.set)
@@ -386,7 +381,7 @@ def _join_parts(
         refuse_model,
         found.collect_prompt_extensions(),
     )
-    plugins = RunningPlugins(found.specs, config, parts, environ, activities, degraded)
+    plugins = RunningPlugins(found.specs, config, parts, budget, environ, activities, degraded)
     queues = ChainMap[str, Any](handlers, plugins.by_name)
     services = Services(
         store,
@@ -396,7 +391,7 @@ def _join_parts(
         Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
         write_modes.get_mode,
         refuse_model,
-        partial(settle_calls, budget),
+        partial(discard_calls, budget),
         notes.note_parked,
         queues,
         watched_projects,

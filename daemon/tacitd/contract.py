@@ -338,7 +338,8 @@ class Format(Protocol):
 class Part(NamedTuple):
     """What one number in a model's answer stands for: a row of `call_part`."""
 
-    kind: Literal["prompt", "fact", "line", "file"]
+    kind: Literal["prompt", "fact", "line", "file", "work"]
+    """`work`: a call itself, by its key."""
     number: int
     row: str
     """The row's key or the path."""

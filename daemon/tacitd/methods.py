@@ -27,7 +27,7 @@ from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
 from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
-from tacitd.model.calls import allow_again
+from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
@@ -458,7 +458,6 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
             for name in find_job_owners(app.found.plugins, RETRY):
                 if name in app.queues:
                     app.queues[name].queue_event(tx, Due(RETRY))
-    app.budget.allow_again(sorted({id for _, id in found}))
     app.engine.call_soon(lambda: None)
     return {"retried": len(found), "parked": parked, "gone": []}
 

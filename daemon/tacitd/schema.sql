@@ -136,7 +136,7 @@ CREATE TABLE call(
   tier TEXT NOT NULL,                   -- 'fast', 'main'
   priority TEXT NOT NULL DEFAULT 'live' CHECK(priority IN ('live', 'scan')),
   project INTEGER REFERENCES project,
-  session TEXT NOT NULL,                -- of the client that makes the call: such a session is never read
+  session TEXT NOT NULL DEFAULT '',     -- of the client that made the call, known with its end: such a session is never read
   begun REAL NOT NULL,
   day TEXT NOT NULL,                    -- YYYY-MM-DD, local: a day of the budget
   process INTEGER,                      -- pid of the process that waits for the answer
@@ -156,7 +156,7 @@ CREATE INDEX call_session ON call(session);
 
 CREATE TABLE call_part(                 -- what a call is about, committed with its row before it begins
   call INTEGER NOT NULL REFERENCES call ON DELETE CASCADE,
-  kind TEXT NOT NULL CHECK(kind IN ('prompt', 'fact', 'line', 'file')),
+  kind TEXT NOT NULL CHECK(kind IN ('prompt', 'fact', 'line', 'file', 'work')),  -- work: the call itself, by its key
   number INTEGER NOT NULL,              -- by which the answer names it
   row TEXT NOT NULL,                    -- its row or path
   digest BLOB NOT NULL,                 -- 16 bytes: BLAKE2b of its text then; a number whose text changed since is void

@@ -74,7 +74,7 @@ def build_status(app: App) -> dict[str, Any]:
 
 def make_status_line(app: App) -> str:
     """One short line: what was learned today, what waits, what was spent today, and whether something is wrong."""
-    now, rows = app.clock.now(), app.store.rows
+    rows = app.store.rows
     parts = [f"{app.activities.summarise_learned()['today']} learned today"]
     waiting = Counter[str]()
     paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.queues]
@@ -86,9 +86,7 @@ def make_status_line(app: App) -> str:
             waiting[noun if noun.endswith("s") else f"{noun}s"] += int(number)
     named = [f"{n} {noun[:-1] if n == 1 else noun}" for noun, n in waiting.items() if n]
     parts += [f"{', '.join(named)} waiting"] if named else []
-    parts.append(
-        f"${app.budget.get_spending(now).usd_today:.2f} of ${app.config.budget.usd_per_day:.2f} today"
-    )
+    parts.append(f"${app.budget.get_spending().usd_today:.2f} of ${app.config.budget.usd_per_day:.2f} today")
     if any(scope == "all" for scope, _ in work_status.list_pauses(rows)):
         parts.append("paused")
     if problems := len(app.list_degradations()):
@@ -246,12 +244,12 @@ def _budget(app: App) -> dict[str, Any]:
         "usd_per_day": caps.usd_per_day,
         "usd_per_month": caps.usd_per_month,
     }
-    refused = app.budget.check_caps(app.clock.now())
+    refused = app.budget.check_caps()
     reached = {
         "reached": refused.detail if refused is not None else "",
         "until": _format_time(refused.retry_at) if refused is not None else None,
     }
-    return asdict(app.budget.get_spending(app.clock.now())) | limits | reached
+    return asdict(app.budget.get_spending()) | limits | reached
 
 
 def _count_excluded(app: App) -> int:

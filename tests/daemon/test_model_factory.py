@@ -1,48 +1,63 @@
-"""What the model's parts know of earlier calls."""
+"""The model of a command: its calls are in the store, beside those of a daemon."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
-from tacitd.files.log import Log
-from tacitd.model_factory import OWN_SESSIONS_KEPT, load_own_sessions
-from tacitd.state.layout import StateLayout
-from tacitd.testing import FakeClock
+import pytest
+
+from support_calls import list_calls
+from support_claude import install_stand_in
+from tacitd.clock import SystemClock
+from tacitd.config.settings import load_config
+from tacitd.errors import UnwritableError
+from tacitd.model.budget import Budget
+from tacitd.model.port import Answer, ModelRequest
+from tacitd.model_factory import open_model
+from tacitd.state.paths import Paths
+from tacitd.store import Store
+
+pytestmark = pytest.mark.scenario
 
 
-def write_sessions(root: Path, clock: FakeClock, count: int) -> Log:
-    """Half of them are older than what is kept, and one line is of another form."""
-    log = Log(root / "own-sessions.jsonl")
-    old = clock.now() - OWN_SESSIONS_KEPT - 10.0
-    for number in range(count):
-        log.append({"at": old if number < count // 2 else clock.now() - 5.0, "session": f"s{number}"})
-    log.append({"session": "without a time"})
-    log.close()
-    return log
+def ask(tmp_path: Path) -> str:
+    """Ask as a command does, and return the answer."""
+    claude = install_stand_in(tmp_path / "bin", [{"reply": "fine"}])
+    environ = {"HOME": str(tmp_path), "PATH": claude.path()}
+    paths = Paths.from_env(environ)
+    with open_model(paths, environ, load_config(paths.config_file, environ, {})) as model:
+        answer = model.ask(ModelRequest("a", "fast", "", purpose="doctor"))
+    assert isinstance(answer, Answer)
+    return answer.text
 
 
-def test_a_year_of_own_sessions_is_not_kept(tmp_path: Path) -> None:
-    """Transcripts of old calls no longer exist, so their ids need not be known."""
-    clock = FakeClock()
-    log = write_sessions(tmp_path, clock, 10_000)
-    before = log.size
-    known = load_own_sessions(StateLayout(tmp_path), clock)
-    assert known == {f"s{number}" for number in range(5_000, 10_000)} | {"without a time"}
-    assert log.size < 0.6 * before and load_own_sessions(StateLayout(tmp_path), clock) == known
+def test_calls_of_ended_processes_are_lost_and_others_go_on(tmp_path: Path) -> None:
+    """DESIGN "The model": a daemon may be calling; what a killed command began counts as lost."""
+    assert ask(tmp_path) == "fine"
+    state = Paths.from_env({"HOME": str(tmp_path)}).state_dir
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    store = Store.open(state, SystemClock(), owner=False)
+    with store.write() as tx:
+        for process in (ended.pid, os.getppid()):
+            tx.execute(
+                "INSERT INTO call(plugin, purpose, tier, begun, day, process) VALUES('x', 'x', 'fast', ?, '2026-01-01', ?)",
+                SystemClock().now(),
+                process,
+            )
+    store.close()
+    assert ask(tmp_path) == "fine"
+    assert [one["outcome"] for one in list_calls(state)] == ["answered", "lost", None, "answered"]
 
 
-def test_a_clock_that_is_ahead_forgets_none(tmp_path: Path) -> None:
-    """The age counts from the newest record."""
-    clock = FakeClock()
-    log = write_sessions(tmp_path, clock, 10_000)
-    clock.jump(10 * OWN_SESSIONS_KEPT)
-    assert len(load_own_sessions(StateLayout(tmp_path), clock)) == 5_001
-    assert log.size > 0
+def test_an_answer_is_not_lost_with_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DESIGN "Faults": a disk that is full when a call ends costs no answer."""
 
+    def refuse(budget: Budget) -> None:
+        raise UnwritableError("the disk is full", "free some space")
 
-def test_a_short_log_is_left_alone(tmp_path: Path) -> None:
-    """It is only read."""
-    log = write_sessions(tmp_path, FakeClock(), 10)
-    before = log.path.read_bytes()
-    load_own_sessions(StateLayout(tmp_path), FakeClock())
-    assert log.path.read_bytes() == before
+    monkeypatch.setattr(Budget, "save_ends", refuse)
+    assert ask(tmp_path) == "fine"

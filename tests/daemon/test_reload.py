@@ -16,6 +16,7 @@ from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
 from tacitd.handler import Plugin
 from tacitd.methods import build_methods
+from tacitd.model.call_caps import NewCall
 from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, check_removed, list_changed_keys, reload_config
 from tacitd.service.supervision import Notifier, Supervision
@@ -105,9 +106,9 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     assert app.engine.runner.pauses.first == 1.0 and box.levels == ["DEBUG"]
     assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
-    for number in range(7):
-        assert isinstance(app.budget.begin_call(f"k{number}", "fast", "x"), str)
-    assert not isinstance(app.budget.begin_call("k8", "fast", "x"), str)
+    for _ in range(7):
+        assert isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
+    assert not isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
     app.close()
 
 

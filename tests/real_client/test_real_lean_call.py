@@ -20,11 +20,11 @@ from real_world import PERSON_MARK, PROJECT_MARK, USAGE, Machine
 from tacitd.clock import SystemClock
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.files.locks import make_private_dir
-from tacitd.files.log import Log
 from tacitd.model.answer_checks import frame_prompt
 from tacitd.model.budget import Budget
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
+from tacitd.store import Store
 
 VERSIONS = os.environ.get("TACITD_REAL_CLIENT_VERSIONS", VERSION).replace(" ", "").split(",")
 PAGE = 2048
@@ -57,7 +57,7 @@ def model(machine: Machine, **environ: str) -> ClaudeModel:
     inherited = {"CLAUDECODE": "1", "CLAUDE_CODE_CHILD_SESSION": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}
     return ClaudeModel(
         ClaudeSettings(command=str(machine.client), pass_env=passed),
-        Budget(Log(machine.root / "budget.jsonl"), BudgetSettings(calls_per_minute=100), clock),
+        Budget(Store.open(machine.state, clock), BudgetSettings(calls_per_minute=100), clock),
         clock=clock,
         environ={**machine.environ, **inherited, **environ},
         work=make_private_dir(machine.state / "model") / "work",

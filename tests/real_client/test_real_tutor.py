@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from real_install import real_client
 from real_tui import VERSION
 from real_world import USAGE, Machine
 
+from support_calls import list_calls
 from support_daemon import PROGRAM
 from support_tutor import CLIENT_ANSWERS, TYPED, write_course
 from support_waiting import PATIENCE
@@ -59,5 +59,5 @@ def test_a_whole_session_with_the_real_client(machine: Machine, has_daemon: bool
     )
     assert {one.body["model"] for one in calls if one not in grading} == {calls[0].body["model"]}
     assert machine.transcripts() == {} and machine.fired() == {}
-    spent = [json.loads(line) for line in (machine.state / "budget.jsonl").read_text().splitlines()]
-    assert sum(one["state"] == "ended" and one["usd"] > 0 for one in spent) == len(calls)
+    spent = list_calls(machine.state)
+    assert [one["outcome"] for one in spent if not one["assumed"]] == ["answered"] * len(calls)

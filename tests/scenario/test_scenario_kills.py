@@ -6,7 +6,6 @@ RELIABILITY row 1, shortened: 10 kills with one seed instead of 2,000 over five.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import time
@@ -29,6 +28,7 @@ from support_daemon import (
     raw_files,
     torn_lines,
 )
+from tacitd.store import open_readonly
 
 pytestmark = pytest.mark.scenario
 KILLS = int(os.environ.get("TACITD_KILLS", "10"))
@@ -143,8 +143,11 @@ def check(daemon: Daemon, person: Person) -> None:
 def begun(daemon: Daemon, prompt: str) -> int:
     """The number of recorded calls with this prompt. A call is recorded before its child is started, so a kill may come
     in between."""
-    records = map(json.loads, (daemon.state / "budget.jsonl").read_text().splitlines())
-    return sum(prompt in record.get("parts", ()) for record in records)
+    store = open_readonly(daemon.state)
+    assert store is not None
+    with store:
+        ((calls,),) = store.rows("SELECT count(*) FROM call_part WHERE kind = 'prompt' AND row = ?", prompt)
+    return int(calls)
 
 
 def rejected(daemon: Daemon) -> list[dict[str, str]]:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 
+from support_calls import list_calls
 from support_daemon import (
     EXTRACTION,
     SYNTHESIS,
@@ -218,9 +219,9 @@ def test_own_calls_are_never_learned_from(make: MakeDaemon) -> None:
     assert ours["cwd"] == str(daemon.state / "model" / "work")
     daemon.type_("echo-1", ours["stdin"])
     append(daemon.begin("echo-2"), line(prompt_record("echo-2", "Prefers basalt-2", ours["cwd"])))
-    own = [json.loads(text) for text in (daemon.state / "own-sessions.jsonl").read_text().splitlines()]
+    own = list_calls(daemon.state)
     assert len(own) == 2
-    daemon.type_(own[0]["session"], "Prefers chalk-3")
+    daemon.type_(str(own[0]["session"]), "Prefers chalk-3")
     daemon.type_("sdk", "Prefers dune-4", entrypoint="sdk-cli", promptSource="sdk", turnOrigin="sdk")
     daemon.synthesize()
     assert daemon.put_to_model() == ["Prefers amber-1"]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from support_calls import list_calls
 from support_daemon import PROGRAM, Daemon, MakeDaemon
 from support_terminal import Terminal
 from support_tutor import client_rules, write_course
@@ -63,15 +64,18 @@ def story(shown: str) -> list[str]:
 
 @pytest.mark.parametrize("has_daemon", [True, False])
 def test_a_whole_session_in_a_terminal(daemon: Daemon, has_daemon: bool) -> None:
-    """Seed 002: the golden transcript, once with the calls made by the daemon, once without one."""
+    """Seed 002: the golden transcript, once beside a daemon, once without one; the calls are in the one budget."""
     if has_daemon:
         daemon.start()
     with terminal(daemon, "start", "two") as shown:
         lead_whole(shown)
         assert shown.wait_end() == 0
         assert story(shown.shown) == GOLDEN.read_text(encoding="utf-8").splitlines()
-    records = [json.loads(line) for line in (daemon.state / "budget.jsonl").read_text().splitlines()]
-    assert sum(one["state"] == "begun" for one in records) == len(daemon.claude.calls())
+    calls = list_calls(daemon.state)
+    assert len(calls) == len(daemon.claude.calls())
+    assert {(one["plugin"], one["purpose"], one["outcome"]) for one in calls} == {
+        ("tutor", "tutor", "answered")
+    }
     rows = json.loads(daemon.cli("tutor", "history", "--json").stdout)
     assert [(row["outcome"], row["mean"]) for row in rows] == [("finished", 0.75)]
     assert "[x] two" in daemon.cli("tutor", "map", "--project", str(daemon.project)).stdout
@@ -175,7 +179,7 @@ def test_a_closed_terminal_leaves_no_child_and_saves(daemon: Daemon) -> None:
     assert "Scored" not in log_text(daemon)
 
 
-def test_ctrl_c_cancels_a_call_of_the_daemon(daemon: Daemon) -> None:
+def test_ctrl_c_cancels_a_call_beside_a_daemon(daemon: Daemon) -> None:
     """Ctrl-C ends the call and not the session; Enter tries again."""
     daemon.claude.rules([{"match": "Rule 1, without", "fault": "hang", "times": 1}, *client_rules()])
     daemon.start()
@@ -188,8 +192,10 @@ def test_ctrl_c_cancels_a_call_of_the_daemon(daemon: Daemon) -> None:
         shown.press("\x04")
         shown.wait_for("The session is saved")
         assert shown.wait_end() == 0
-    # The daemon waits for the client to end, which may take some seconds longer than the person does.
-    until(lambda: '"why":"cancelled"' in (daemon.state / "budget.jsonl").read_text(), "the call ended")
+    assert (list_calls(daemon.state)[0]["outcome"], list_calls(daemon.state)[0]["reason"]) == (
+        "stopped",
+        "cancelled",
+    )
 
 
 def test_two_terminals_on_one_session(daemon: Daemon) -> None:

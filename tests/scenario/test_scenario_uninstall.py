@@ -85,7 +85,7 @@ def test_only_what_the_page_lists_is_left(make: MakeDaemon) -> None:
     gone = before.keys() - after.keys()
     assert {Path(name).name for name in gone} >= {
         "lock",
-        "budget.jsonl",
+        "tacitd.sqlite",
         "known-facts-summary.md",
         "report.html",
     }

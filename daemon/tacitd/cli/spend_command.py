@@ -1,9 +1,10 @@
-"""`tacitd spend`: what the model calls cost. Reads the budget's log; no daemon is needed."""
+"""`tacitd spend`: what the model calls cost. Reads the store; no daemon is needed."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, cast
 
 import click
@@ -44,11 +45,12 @@ BAR = 24
 )
 def spend(by: str, since: str | None, as_json: bool) -> None:
     """Show what the model calls cost in US dollars: as Claude Code reported it, or assumed where it did not (marked ~)."""
-    from tacitd.files.log import Log
     from tacitd.model.spend_report import report_spending, sum_rows
+    from tacitd.store import open_readonly
 
-    log = Log(get_paths().state_dir / "budget.jsonl", terminated=True)
-    rows = report_spending(log.read(), cast("GroupBy", by), parse_since(since))
+    begun = parse_since(since)
+    with open_readonly(get_paths().state_dir) or nullcontext() as store:
+        rows = report_spending(store, cast("GroupBy", by), begun) if store is not None else []
     if as_json:
         echo_json([row.as_data() for row in rows])
         return

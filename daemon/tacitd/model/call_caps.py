@@ -8,24 +8,56 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime, time, timedelta
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from tacitd.clock import local_date
-from tacitd.model.budget import HINT, Caps, MinuteFull, next_day, next_month
-from tacitd.model.port import NoAnswer, PurposeLimit, Tier, Why
+from tacitd.contract import Part
+from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Tier, Why
 from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
-    from tacitd.contract import Part, Priority, Tx
+    from tacitd.contract import Priority, Row, Value
 
+HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
 """US dollars for a call without a reported cost, by tier, until a call of that tier has reported one."""
 RECENT = 20
 """How many of a tier's newest reported costs make up the assumed mean."""
 SCAN_SHARE = 0.75
 """The part of each cap that work of `scan` may use: the rest is kept for what a person types now."""
+
+
+class Caps(Protocol):
+    """The caps; `BudgetSettings` implements it. Dollars are US dollars, days and months are local."""
+
+    @property
+    def calls_per_minute(self) -> int: ...
+    @property
+    def calls_per_day(self) -> int: ...
+    @property
+    def usd_per_day(self) -> float: ...
+    @property
+    def usd_per_month(self) -> float: ...
+
+
+class CallRows(Protocol):
+    """What has rows: a transaction or the store."""
+
+    def rows(self, sql: str, *values: Value) -> list[Row]:
+        """Return all rows of a SELECT."""
+        ...
+
+
+class MinuteFull(Struct, frozen=True):
+    """The cap on calls a minute is reached. Nothing is spent yet; waiting is enough."""
+
+    calls: int
+    """The cap: calls a minute."""
+    seconds: float
+    """Seconds until there is room again."""
 
 
 class NewCall(Struct, frozen=True):
@@ -35,27 +67,33 @@ class NewCall(Struct, frozen=True):
     purpose: str
     """One word: `extraction`, `synthesis`. A limit holds for all calls of one purpose."""
     tier: Tier
-    session: str
-    """Id of the session that the client makes of it: such a session is never read."""
     parts: Sequence[Part] = ()
-    project: int | None = None
+    project: str = ""
+    """The project's root; "" for none."""
     priority: Priority = "live"
     limit: PurposeLimit | None = None
 
 
-def find_refusal(tx: Tx, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
+def make_call(ask: ModelRequest) -> NewCall:
+    """The call that a request needs. Parts that are only ids, and a key, are stored without a text."""
+    parts = ask.about or tuple(Part("prompt", number, row, "") for number, row in enumerate(ask.parts))
+    parts += (Part("work", 0, ask.key, ""),) if ask.key else ()
+    return NewCall(ask.plugin, ask.purpose, ask.tier, parts, ask.project, ask.priority, ask.limit)
+
+
+def find_refusal(tx: CallRows, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
     """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
     obstacle."""
     share = SCAN_SHARE if call.priority == "scan" else 1.0
     return (
         _check_repeated(tx, call)
-        or _check_caps(tx, caps, share, now)
+        or check_caps(tx, caps, now, share)
         or _check_purpose(tx, call, caps, share, now)
         or _check_minute(tx, caps, share, now)
     )
 
 
-def assume_cost(tx: Tx, tier: str) -> float:
+def assume_cost(tx: CallRows, tier: str) -> float:
     """US dollars for a call with an unknown cost: the mean of the tier's recent ones, otherwise a constant."""
     ((mean,),) = tx.rows(
         "SELECT avg(usd) FROM (SELECT usd FROM call WHERE tier=? AND outcome='answered' AND assumed=0 ORDER BY number DESC LIMIT ?)",
@@ -64,16 +102,21 @@ def assume_cost(tx: Tx, tier: str) -> float:
     return float(mean) if mean is not None else ASSUMED_USD.get(tier, max(ASSUMED_USD.values()))
 
 
-def _check_repeated(tx: Tx, call: NewCall) -> NoAnswer | None:
-    repeated = tuple(part.row for part in call.parts if _was_paid_twice(tx, call, part))
+def _check_repeated(tx: CallRows, call: NewCall) -> NoAnswer | None:
+    # The key of a call that has other parts only names it.
+    counted = [part for part in call.parts if part.kind != "work"] or call.parts
+    repeated = tuple(part.row for part in counted if _was_paid_twice(tx, call, part))
     if not repeated:
         return None
     what = "a call about this was begun twice and its answer was lost; it is not made a third time"
     return NoAnswer(Why.REPEATED, what, repeated=repeated)
 
 
-def _was_paid_twice(tx: Tx, call: NewCall, part: Part) -> bool:
-    """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost."""
+def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
+    """Whether two calls about the part were paid for since one was of use, and the answer of at least one was lost.
+
+    An answer whose task was not committed is lost if the part is asked for again; a key may be asked again as often as wanted.
+    """
     lost = returned = 0
     for used, outcome, usd in tx.rows(
         "SELECT c.used, c.outcome, c.usd FROM call_part p JOIN call c ON c.number=p.call"
@@ -82,12 +125,14 @@ def _was_paid_twice(tx: Tx, call: NewCall, part: Part) -> bool:
     ):  # fmt: skip
         if used == 1:
             break
-        lost += outcome in (None, "lost")
-        returned += (outcome == "failed" and usd > 0) or used == 0
+        waits = outcome == "answered" and used is None
+        lost += outcome in (None, "lost") or (waits and part.kind != "work")
+        returned += (outcome == "failed" and usd > 0) or used == 0 or (waits and part.kind == "work")
     return lost >= 1 and lost + returned >= 2
 
 
-def _check_caps(tx: Tx, caps: Caps, share: float, now: float) -> NoAnswer | None:
+def check_caps(tx: CallRows, caps: Caps, now: float, share: float = 1.0) -> NoAnswer | None:
+    """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
     ((usd_month,),) = tx.rows("SELECT total(usd) FROM call WHERE day>=?", month)
@@ -105,7 +150,7 @@ def _check_caps(tx: Tx, caps: Caps, share: float, now: float) -> NoAnswer | None
     return None
 
 
-def _check_purpose(tx: Tx, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
+def _check_purpose(tx: CallRows, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
     if call.limit is None:
         return None
     cap = share * (caps.usd_per_day * call.limit.share if call.limit.usd is None else call.limit.usd)
@@ -118,7 +163,7 @@ def _check_purpose(tx: Tx, call: NewCall, caps: Caps, share: float, now: float) 
     return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
 
 
-def _check_minute(tx: Tx, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
+def _check_minute(tx: CallRows, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
     allowed = math.ceil(caps.calls_per_minute * share)
     if not allowed:
         return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)
@@ -132,3 +177,15 @@ def _check_minute(tx: Tx, caps: Caps, share: float, now: float) -> MinuteFull | 
 def digest_part(text: str) -> bytes:
     """What is stored of a part's text: 16 bytes."""
     return blake2b(text.encode(errors="replace"), digest_size=16).digest()
+
+
+def next_day(now: float) -> float:
+    """The next local midnight after `now`; both in seconds since 1970, UTC."""
+    day = datetime.fromtimestamp(now).date() + timedelta(days=1)
+    return datetime.combine(day, time.min).timestamp()
+
+
+def next_month(now: float) -> float:
+    """The local midnight at which the next month begins; both in seconds since 1970, UTC."""
+    day = datetime.fromtimestamp(now).date()
+    return datetime.combine((day.replace(day=1) + timedelta(days=32)).replace(day=1), time.min).timestamp()

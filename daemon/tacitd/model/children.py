@@ -2,8 +2,9 @@
 
 Each running child has one small file, `<pid>.json`, which is removed when the child has ended. The files need no sync,
 because losing one loses no data. A pid alone proves nothing, because the system reuses pids (ANCHORS P3). On Linux a process
-is killed only if its environment has tacitd's mark, and it is recorded, in a recorded session, or in the private directory
-in which only these children work. Elsewhere, where no environment can be read, only if it is recorded and in that directory.
+is killed only if its environment has tacitd's mark, the process that the mark names has ended or is this one, and it is
+recorded, in a recorded session, or in the private directory in which only these children work. So the call of a command goes
+on. Elsewhere, where no environment can be read, only if it is recorded and in that directory.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from tacitd.model.environment import MARK
+from tacitd.model.process import is_alive
 
 _LSOF_SECONDS = 10.0
 
@@ -37,7 +39,7 @@ class Children:
             flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(self._file(pid), flags, 0o600)
             try:
-                os.write(descriptor, json.dumps({"pid": pid}).encode())
+                os.write(descriptor, json.dumps({"pid": pid, "owner": os.getpid()}).encode())
             finally:
                 os.close(descriptor)
 
@@ -47,12 +49,11 @@ class Children:
             self._file(pid).unlink()
 
     def reap_leftovers(self) -> int:
-        """Kill what an earlier daemon left running; return how many processes were killed.
-
-        The caller must hold the daemon's lock: only then can no marked process here belong to another daemon.
-        """
-        names = (path.stem for path in self._directory.glob("*.json"))
-        recorded = {int(name) for name in names if name.isascii() and name.isdigit()}
+        """Kill what an ended process left running; return how many processes were killed. The caller makes no call meanwhile."""
+        paths = [
+            path for path in self._directory.glob("*.json") if path.stem.isascii() and path.stem.isdigit()
+        ]
+        recorded = {int(path.stem) for path in paths if _has_no_owner(_read_owner(path))}
         if sys.platform == "linux":
             found = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit())
             victims = [pid for pid in found if self._is_marked_child(pid, recorded)]
@@ -69,7 +70,7 @@ class Children:
     def _is_marked_child(self, pid: int, recorded: Collection[int]) -> bool:
         """Linux. False for a process that has ended meanwhile, or belongs to another user."""
         try:
-            if pid == os.getpid() or f"{MARK}=1".encode() not in _read_environ(pid).split(b"\0"):
+            if pid == os.getpid() or not _was_left(_read_environ(pid)):
                 return False
             return (
                 pid in recorded
@@ -81,6 +82,27 @@ class Children:
 
     def _lies_in_work(self, cwd: str) -> bool:
         return bool(cwd) and Path(cwd.removesuffix(" (deleted)")).is_relative_to(self._work.resolve())
+
+
+def _was_left(environ: bytes) -> bool:
+    """Whether these variables have the mark of this process, or of one that has ended."""
+    start = f"{MARK}=".encode()
+    owner = next((one.removeprefix(start) for one in environ.split(b"\0") if one.startswith(start)), b"")
+    return owner.isdigit() and _has_no_owner(int(owner))
+
+
+def _has_no_owner(owner: int) -> bool:
+    """Whether nobody waits for a child's answer any more: its process has ended, or is this one, which reaps when it calls nobody."""
+    return owner == os.getpid() or not is_alive(owner)
+
+
+def _read_owner(path: Path) -> int:
+    """The process that recorded a child; this one if that is not known."""
+    try:
+        owner = json.loads(path.read_bytes())["owner"]
+    except (OSError, ValueError, TypeError, KeyError):
+        return os.getpid()
+    return owner if isinstance(owner, int) else os.getpid()
 
 
 def _read_environ(pid: int) -> bytes:

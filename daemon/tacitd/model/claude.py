@@ -10,7 +10,8 @@ import errno
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -18,10 +19,11 @@ from msgspec.structs import replace
 
 from tacitd.clock import Clock
 from tacitd.config.model_settings import ClaudeSettings
-from tacitd.errors import FileRefusedError, TacitdError
+from tacitd.errors import FileRefusedError, StoreLostError
 from tacitd.model.answer_checks import frame_prompt
-from tacitd.model.budget import HINT as BUDGET_HINT
-from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.budget import Budget
+from tacitd.model.call_caps import HINT as BUDGET_HINT
+from tacitd.model.call_caps import MinuteFull, make_call
 from tacitd.model.call_slots import CallSlots
 from tacitd.model.children import Children
 from tacitd.model.client_args import client_arguments, private_directory
@@ -80,12 +82,11 @@ class ClaudeModel:
         children: Children | None = None,
         pause: Callable[[float], bool] | None = None,
         own_sessions: set[str] | None = None,
-        on_session: Callable[[str], None] | None = None,
         stop_grace: float = STOP_GRACE,
         runner: ProcessRunner = run_process,
     ) -> None:
         """`work` is the private directory that children run in. `pause` waits for the given seconds and returns whether to
-        stop; the default waits for `stop`. `on_session` is called once with each session id of tacitd's own calls.
+        stop; the default waits for `stop`. `own_sessions` grows with each call.
         """
         self.settings = settings
         self.budget = budget
@@ -99,7 +100,6 @@ class ClaudeModel:
         self._stop = stop or threading.Event()
         self._children = children
         self._pause = pause or self._stop.wait
-        self._on_session = on_session
         self._stop_grace = stop_grace
         self._runner = runner
         self._lock = threading.Lock()
@@ -193,11 +193,14 @@ class ClaudeModel:
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
         if ended.is_set():
             return _refuse_ended(ask, self._stop)
-        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project, ask.limit)
-        return self._finish_call(call, program, ask, prompt, ended) if isinstance(call, str) else call
+        try:
+            call = self.budget.begin_call(make_call(ask))
+        except StoreLostError as error:
+            return NoAnswer(Why.BUDGET, f"the call cannot be stored: {error.what}", error.hint)
+        return self._finish_call(call, program, ask, prompt, ended) if isinstance(call, int) else call
 
     def _finish_call(
-        self, call: str, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent
+        self, call: int, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent
     ) -> Answer | NoAnswer:
         report, usd = ClientReport(), None
         outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
@@ -212,14 +215,20 @@ class ClaudeModel:
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
         finally:
-            why = "" if isinstance(outcome, Answer) else str(outcome.why)
-            tokens_in, tokens_out = report.tokens_in, report.tokens_out
-            model = outcome.model if isinstance(outcome, Answer) else ""
-            self.budget.end_call(
-                call, usd=usd, tokens_in=tokens_in, tokens_out=tokens_out, why=why, model=model
+            self.own_sessions.update(report.sessions)
+            end = partial(
+                self.budget.end_call,
+                call,
+                usd=usd,
+                tokens_in=report.tokens_in,
+                tokens_out=report.tokens_out,
+                session=report.sessions[0] if report.sessions else "",
             )
-        self._remember(report.sessions)
-        return replace(outcome, call=call) if isinstance(outcome, Answer) else outcome
+            if isinstance(outcome, Answer):
+                end("answered", model=outcome.model, answer=outcome.text if ask.about else None)
+            else:
+                end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
+        return replace(outcome, call=str(call)) if isinstance(outcome, Answer) else outcome
 
     def _run(self, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent) -> FinishedProcess:
         arguments = client_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
@@ -274,17 +283,9 @@ class ClaudeModel:
             with self._lock:
                 self._running -= 1
 
-    def _remember(self, sessions: tuple[str, ...]) -> None:
-        """Record the sessions of tacitd's own calls: the reader skips them if a client ever writes their transcripts (S-61)."""
-        with self._lock:
-            new = [one for one in sessions if one not in self.own_sessions]
-            self.own_sessions.update(new)
-        if self._on_session is not None:
-            for one in new:
-                with suppress(OSError, TacitdError):  # known in memory all the same
-                    self._on_session(one)
 
-
+STOPPED = (Why.STOPPING, Why.CANCELLED)
+"""Reasons with which tacitd ended a call itself."""
 _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
 """Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
 

@@ -23,7 +23,7 @@ ISOLATION: Mapping[str, str] = {
 """The eight variables of CLAUDE_CODE 3.1. Nothing overrides them."""
 
 MARK = "TACITD_CHILD"
-"""Set to 1 in every child. A project's own tacitd hooks do nothing then (S-62), and children that survived a crash are
+"""In every child, with the id of the process that waits for its answer. A project's own tacitd hooks do nothing then (S-62), and children that survived a crash are
 recognised by it.
 """
 
@@ -110,7 +110,7 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
     """
     named = frozenset(pass_env)
     child = {name: value for name, value in parent.items() if _passes(name, named) and value}
-    return {**account_environment(parent), **child, **ISOLATION, MARK: "1"}
+    return {**account_environment(parent), **child, **ISOLATION, MARK: str(os.getpid())}
 
 
 def _passes(name: str, named: frozenset[str]) -> bool:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import threading
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from tacitd.contract import Part, Priority
 
 __all__ = ["Answer", "Model", "ModelRequest", "NoAnswer", "PurposeLimit", "Tier", "Why"]
 
@@ -33,7 +36,8 @@ class ModelRequest(Struct, frozen=True):
     """The whole prompt, at most 400 KB. The child gets it on standard input."""
     tier: Tier
     key: str
-    """Identifies the purpose of the call. If a call with this key was begun twice and an answer was lost, it is refused."""
+    """Names the call. Without parts: if a call with this key was begun twice and an answer was lost, it is refused. "": it has no
+    name."""
     system: str = "Answer only in the form asked for."
     """The system prompt. Short, because every call pays for it; the task is in the prompt."""
     parts: tuple[str, ...] = ()
@@ -44,7 +48,7 @@ class ModelRequest(Struct, frozen=True):
     "work").
     """
     purpose: str = ""
-    """One word for the budget's log: `extraction`, `synthesis`, `summary`."""
+    """One word: `extraction`, `synthesis`, `summary`."""
     limit: PurposeLimit | None = None
     """A limit for all calls with the same purpose; None: only the budget's own caps hold."""
     is_waited_for: bool = False
@@ -52,7 +56,12 @@ class ModelRequest(Struct, frozen=True):
     cancel: threading.Event | None = None
     """Set by the caller to end the call at once. What it has cost is recorded."""
     project: str = ""
-    """The root of the project that the call is for, for the budget's log; "" if it is for none."""
+    """The root of the project that the call is for; "" if it is for none."""
+    plugin: str = ""
+    """The plugin that asks. The engine sets it, and the next two."""
+    about: tuple[Part, ...] = ()
+    """What each number in the answer stands for. With it the answer is stored until the task that asked is committed."""
+    priority: Priority = "live"
 
 
 class Answer(Struct, frozen=True):
@@ -65,7 +74,7 @@ class Answer(Struct, frozen=True):
     tokens_out: int = 0
     seconds: float = 0.0
     call: str = ""
-    """The call's id in the budget's log."""
+    """The call's number in the store; "" if it has none."""
 
 
 class Why(StrEnum):

@@ -1,25 +1,26 @@
-"""What the calls cost, by day, project, purpose or model, from the budget's records. Pure.
-
-`tacitd spend` prints it. The sums that the caps are checked against are in spend_totals.py.
-"""
+"""What the calls cost, by day, project, purpose or model, from the rows of calls."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Container, Iterable
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from tacitd.clock import local_date
-from tacitd.model.call_records import read_number
-from tacitd.model.spend_totals import ASSUMED_USD
+if TYPE_CHECKING:
+    from tacitd.model.call_caps import CallRows
 
 GroupBy = Literal["day", "project", "purpose", "model"]
 GROUPS: tuple[str, ...] = get_args(GroupBy)
-FOLDED = "(older, summed up)"
-"""The name of the calls that a compaction of the log folded into one sum."""
 NAMELESS = "(none)"
+_NAMES: dict[GroupBy, str] = {
+    "day": "day",
+    "project": f"coalesce(p.root, '{NAMELESS}')",
+    "purpose": f"coalesce(nullif(c.purpose, ''), '{NAMELESS}')",
+    "model": "coalesce(nullif(c.model, ''), '(' || c.tier || ' tier)')",
+}
+"""By group, its name in SQL."""
 
 
 class SpendRow(Struct):
@@ -42,35 +43,25 @@ class SpendRow(Struct):
         return asdict(self) | rounded
 
 
-def report_spending(records: Iterable[Mapping[str, Any]], by: GroupBy, since: float = 0.0) -> list[SpendRow]:
-    """Sum the calls that began at `since` (seconds since 1970, UTC) or later.
+def report_spending(store: CallRows, by: GroupBy, since: float = 0.0, root: str = "") -> list[SpendRow]:
+    """Sum the calls that began at `since` (seconds since 1970, UTC) or later, of all projects or of the one with this root.
 
-    `records`: the budget's log, oldest first. Days are local and in their order; other groups begin with the dearest.
-    A call that began and did not end counts with an assumed cost. What a compaction summed up is one row, and only
-    without `since`, because its days are not known.
+    Days are local and in their order; other groups begin with the dearest. A call that began and did not end counts with an
+    assumed cost.
     """
-    begun: dict[str, Mapping[str, Any]] = {}
-    ended: dict[str, Mapping[str, Any]] = {}
-    rows: dict[str, SpendRow] = {}
-    for record in records:
-        id = str(record.get("id"))
-        match record.get("state"):
-            case "begun":
-                begun[id] = record
-            case "ended":
-                ended[id] = record
-            case "total" if not since:
-                _add_total(rows.setdefault(FOLDED, SpendRow(FOLDED)), record)
-            case _:
-                pass
-    for id, call in begun.items():
-        if read_number(call.get("at")) >= since:
-            end = ended.get(id)
-            name = _name_group(call, end, by)
-            _add_call(rows.setdefault(name, SpendRow(name)), call, end)
-    if by == "day":
-        return sorted(rows.values(), key=lambda row: (row.name != FOLDED, row.name))
-    return sorted(rows.values(), key=lambda row: (row.name == FOLDED, -row.usd, row.name))
+    order = "1" if by == "day" else "usd DESC, 1"
+    rows = store.rows(
+        f"SELECT {_NAMES[by]}, count(*), total(c.outcome IS NOT 'answered'), total(c.usd) AS usd, total(c.usd * c.assumed),"
+        " total(c.tokens_in), total(c.tokens_out) FROM call c LEFT JOIN project p ON p.number = c.project"
+        f" WHERE c.begun >= ? AND (? = '' OR p.root = ?) GROUP BY 1 ORDER BY {order}",
+        since,
+        root,
+        root,
+    )
+    return [
+        SpendRow(name, calls, int(unanswered), usd, assumed, int(tokens_in), int(tokens_out))
+        for name, calls, unanswered, usd, assumed, tokens_in, tokens_out in rows
+    ]
 
 
 def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
@@ -86,36 +77,25 @@ def sum_rows(rows: Iterable[SpendRow]) -> SpendRow:
     return total
 
 
-def _name_group(call: Mapping[str, Any], end: Mapping[str, Any] | None, by: GroupBy) -> str:
-    match by:
-        case "day":
-            return local_date(read_number(call.get("at")))
-        case "model":
-            return str((end or {}).get("model") or f"({call.get('tier') or 'unknown'} tier)")
-        case _:
-            return str(call.get(by) or NAMELESS)
+def find_calls(store: CallRows, keys: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """The calls with these keys that have ended, oldest first, each after its own key: `purpose`, `model`, `at` (seconds since
+    1970, UTC), `usd` and whether that is `assumed`, tokens `in` and `out`. A call of several parts has the key with `:1` and so on.
+    """
+    found = dict[int, tuple[str, dict[str, Any]]]()
+    for key in keys:
+        for number, name, *fields in store.rows(
+            "SELECT c.number, k.row, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in,"
+            " c.tokens_out FROM call_part k JOIN call c ON c.number = k.call WHERE k.kind = 'work'"
+            " AND (k.row = ? OR k.row GLOB ? || ':*') AND c.ended IS NOT NULL",
+            key,
+            key,
+        ):
+            purpose, model, at, usd, assumed, tokens_in, tokens_out = fields
+            call = {"purpose": purpose, "model": model, "at": at, "usd": usd, "assumed": bool(assumed)}
+            found[number] = name, call | {"in": tokens_in, "out": tokens_out}
+    return [found[number] for number in sorted(found)]
 
 
-def _add_call(row: SpendRow, call: Mapping[str, Any], end: Mapping[str, Any] | None) -> None:
-    row.calls += 1
-    if end is None:
-        assumed = ASSUMED_USD.get(str(call.get("tier")), max(ASSUMED_USD.values()))
-        row.usd, row.assumed_usd, row.unanswered = (
-            row.usd + assumed,
-            row.assumed_usd + assumed,
-            row.unanswered + 1,
-        )
-        return
-    usd = read_number(end.get("usd"))
-    row.usd += usd
-    row.assumed_usd += usd if end.get("assumed") else 0.0
-    row.unanswered += bool(end.get("why"))
-    row.tokens_in += int(read_number(end.get("in")))
-    row.tokens_out += int(read_number(end.get("out")))
-
-
-def _add_total(row: SpendRow, record: Mapping[str, Any]) -> None:
-    row.calls += int(read_number(record.get("calls")))
-    row.usd += read_number(record.get("usd"))
-    row.tokens_in += int(read_number(record.get("in")))
-    row.tokens_out += int(read_number(record.get("out")))
+def is_call_of(key: str, keys: Container[str]) -> bool:
+    """Whether the key of a call is one of these, also as a part of several."""
+    return key in keys or key.rpartition(":")[0] in keys

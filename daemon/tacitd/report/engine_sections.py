@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any
 
 from tacitd.clock import parse_utc
 from tacitd.files.history_archive import HistoryArchive
 from tacitd.files.log import Log
-from tacitd.model.spend_report import FOLDED, report_spending, sum_rows
+from tacitd.model.spend_report import report_spending, sum_rows
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable, make_buckets
+from tacitd.store import open_readonly
 from tacitd.text.dollars import format_dollars
 from tacitd.text.plurals import count_noun
 
@@ -20,14 +22,12 @@ EFFECTS = {"put": "lines added", "swapped": "lines replaced", "taken": "lines re
 
 
 def build_spending(scope: ReportScope) -> ReportSection:
-    """What the model calls cost, by week and by purpose. Raises OSError."""
-    log, buckets = (
-        Log(scope.state_dir / "budget.jsonl", terminated=True),
-        make_buckets(scope.since, scope.now),
-    )
-    by_day = report_spending(_select_calls(log.read(), scope), "day", scope.since)
-    days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day if row.name != FOLDED]
-    rows = report_spending(_select_calls(log.read(), scope), "purpose", scope.since)
+    """What the model calls cost, by week and by purpose. Raises TacitdError."""
+    buckets, root = make_buckets(scope.since, scope.now), "" if scope.root is None else str(scope.root)
+    with open_readonly(scope.state_dir) or nullcontext() as store:
+        by_day = report_spending(store, "day", scope.since, root) if store is not None else []
+        rows = report_spending(store, "purpose", scope.since, root) if store is not None else []
+    days = [(datetime.fromisoformat(row.name).timestamp(), row.usd) for row in by_day]
     total = sum_rows(rows)
     cells = tuple(
         (row.name, row.calls, row.unanswered, f"{'~' if row.assumed_usd else ''}{format_dollars(row.usd)}")
@@ -75,11 +75,3 @@ def _count_changes(
             yield known
             did = record.get("did")
             lines.update(str(effect[0]) for effect in did if effect) if isinstance(did, list) else None
-
-
-def _select_calls(records: Iterable[dict[str, Any]], scope: ReportScope) -> Iterator[dict[str, Any]]:
-    """The records of calls for the scope's projects. The end of a call does not name its project."""
-    for record in records:
-        begun = record.get("state") == "begun" and scope.covers_project(str(record.get("project", "")))
-        if scope.root is None or begun or record.get("state") == "ended":
-            yield record

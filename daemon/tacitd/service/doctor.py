@@ -14,19 +14,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from tacitd import __version__
-from tacitd.clock import SystemClock
 from tacitd.config.settings import Config, load_config
 from tacitd.errors import TacitdError
-from tacitd.files.locks import make_private_dir
-from tacitd.files.log import Log
 from tacitd.handler import load_hook
-from tacitd.model.budget import Budget
-from tacitd.model.claude import ClaudeModel
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
 from tacitd.model.locate import describe_missing, find_command
 from tacitd.model.outcome import HINTS
 from tacitd.model.port import Answer, ModelRequest, Why
+from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
 from tacitd.service import machine_checks
 from tacitd.service.client_plugin import check_plugin, check_server
@@ -189,23 +185,15 @@ def _directory(path: Path) -> Path:
 
 def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
     """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
-    work: Path = make_private_dir(paths.state_dir / "model") / "work"
-    clock = SystemClock()
-    budget = Budget(Log(paths.state_dir / "budget.jsonl", terminated=True), config.budget, clock)
-    sessions = Log(paths.state_dir / "own-sessions.jsonl")
-
-    def remember(session: str) -> None:
-        sessions.append({"at": clock.now(), "session": session})
-
-    model = ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, on_session=remember)
     ask = ModelRequest(
         purpose="doctor",
         tier="fast",
         system="You answer questions.",
         prompt=QUESTION,
-        key=f"doctor-{clock.now()}",
+        key="",
     )
-    answer = model.ask(ask)
+    with open_model(paths, environ, config) as model:
+        answer = model.ask(ask)
     if isinstance(answer, Answer):
         return DoctorFinding(
             "model.answers", "ok", f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"

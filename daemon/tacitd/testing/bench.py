@@ -21,6 +21,7 @@ from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.status import build_status
+from tacitd.testing.counted_model import CountedModel
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.commit_rows import list_unfolded
@@ -77,7 +78,7 @@ class HandlerBench:
             self.environ,
             clock=self.clock,
             found=FoundPlugins((self.plugin,)),
-            model=lambda config, budget: self.model,
+            model=lambda config, budget: CountedModel(self.model, budget),
             watcher_for=SilentWatcher,
             pool=InlineExecutor(),
         )

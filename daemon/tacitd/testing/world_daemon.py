@@ -15,16 +15,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
+from tacitd import model_factory
 from tacitd.app import App, build_app
 from tacitd.config.settings import Config
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
 from tacitd.methods import build_methods
-from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
-from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
+from tacitd.testing.counted_model import CountedModel
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 from tacitd.work.task_runner import InlineExecutor
 
@@ -144,13 +145,14 @@ class InProcessDaemon:
 
     @contextmanager
     def as_this_person(self) -> Iterator[None]:
-        """Give the process the person's environment, packages, time zone and time."""
+        """Give the process the person's environment, packages, time zone and time, and commands the model."""
         path = [*self._packages, *sys.path]
         before = os.environ.get("TZ")
         with (
             mock.patch.dict(os.environ, self._environ, clear=True),
             mock.patch.object(sys, "path", path),
             mock.patch.object(time, "time", self._clock.now),
+            mock.patch.object(model_factory, "make_command_model", self._count_calls),
         ):
             if before != self._environ["TZ"]:
                 time.tzset()
@@ -164,34 +166,7 @@ class InProcessDaemon:
                     time.tzset()
 
     def _make_model(self, config: Config, budget: Budget) -> ModelHealth:
-        return ModelHealth(_WithinBudget(self._model, budget), lambda: Path(sys.executable), lambda: 0)
+        return ModelHealth(self._count_calls(config, budget), lambda: Path(sys.executable), lambda: 0)
 
-
-class _WithinBudget(Model):
-    """Asks another model within the caps, and records what it cost."""
-
-    def __init__(self, model: ScriptedModel, budget: Budget) -> None:
-        self._model = model
-        self._budget = budget
-
-    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        """Ask, if the caps allow it."""
-        call = self._budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts, ask.project, ask.limit)
-        if isinstance(call, MinuteFull):
-            return NoAnswer(Why.BUDGET, f"{call.calls} calls a minute")
-        if isinstance(call, NoAnswer):
-            return call
-        answer = self._model.ask(ask)
-        if isinstance(answer, NoAnswer):
-            self._budget.end_call(call, usd=0.0, why=str(answer.why))
-            return answer
-        self._budget.end_call(
-            call,
-            usd=answer.usd,
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            model=answer.model,
-        )
-        return Answer(
-            answer.text, answer.model, answer.usd, answer.tokens_in, answer.tokens_out, answer.seconds, call
-        )
+    def _count_calls(self, config: Config, budget: Budget, *more: object) -> CountedModel:
+        return CountedModel(self._model, budget)

@@ -40,8 +40,8 @@ class Services(Struct):
     write_mode: Callable[[Project], str]
     refuse_model: Callable[[Task], NoAnswer | None]
     """The model's answer to every request of a task; None if the model is called."""
-    settle_calls: Callable[[Sequence[str], bool], None]
-    """Note whether the answers to these calls were of use."""
+    discard_calls: Callable[[Sequence[str]], None]
+    """Note that the answers to these calls were of no use."""
     note_parked: Callable[[str, str, float | None], None]
     handlers: Mapping[str, EventQueue]
     """The handlers that run, for messages."""

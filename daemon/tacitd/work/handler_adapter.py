@@ -29,6 +29,7 @@ from tacitd.events import (
     TranscriptGrew,
 )
 from tacitd.handler import Commit, Done, Gather, Handler, Later, Outcome, Plugin, Rejected, Tools
+from tacitd.model.budget import mark_used
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.work.commit_rows import (
     FOLD_AFTER,
@@ -79,6 +80,8 @@ class _Settled(Struct, frozen=True):
     upto: int = -1
     rejected: str = ""
     messages: Sequence[tuple[str, Project | NoProject, Mapping[str, Any]]] = ()
+    calls: tuple[int, ...] = ()
+    """The calls whose answers were used."""
 
 
 class AdaptedHandler(GrowthQueue):
@@ -91,8 +94,8 @@ class AdaptedHandler(GrowthQueue):
         self.tools: Tools
         self._fresh: dict[int, tuple[int, Commit]] = {}
         """Commits that were just stored, by the task's number."""
-        self._asked = set[int]()
-        """The numbers of tasks for which the model was called."""
+        self._asked = dict[int, tuple[str, ...]]()
+        """By the number of a task, the calls of the model that were answered for it."""
 
     # --- at a start
 
@@ -204,8 +207,9 @@ class AdaptedHandler(GrowthQueue):
             outcome = explain_fault(error)
         # Not where the process ends meanwhile: then nothing failed, and the next start counts the answers as lost.
         if model.answered_calls:
-            self._asked.add(task.number)
-            self._services.settle_calls(model.answered_calls, is_useful)
+            self._asked[task.number] = tuple(model.answered_calls)
+            if not is_useful:
+                self._services.discard_calls(model.answered_calls)
         return outcome
 
     def _wait_for_editor(self, task: Task, seconds: float) -> contract.Done:
@@ -342,15 +346,16 @@ class AdaptedHandler(GrowthQueue):
                 for name, what in told.items()
                 if name in self._services.handlers and isinstance(what, dict)
             ]
-        done = _Settled(event, clean, growth, upto, rejected, messages)
-        is_quiet = not (clean or rejected or messages) and task.number not in self._asked
-        self._asked.discard(task.number)
+        calls = tuple(map(int, self._asked.pop(task.number, ())))
+        done = _Settled(event, clean, growth, upto, rejected, messages, calls)
+        is_quiet = not (clean or rejected or messages or calls)
         return (QuietDone if is_quiet else contract.Done)(lambda tx: self._store(tx, task, done))
 
     def _store(self, tx: Tx, task: Task, done: _Settled) -> None:
         now, number = self._services.clock.now(), 0
         if tx.rows("SELECT 1 FROM adapter_commit WHERE task = ?", task.number):
             return  # the commit before was reported as failed, and is durable
+        mark_used(tx, done.calls)
         if done.data:
             transcript = str(getattr(done.event, "transcript", ""))
             commit = Commit(

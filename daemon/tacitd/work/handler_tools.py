@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from tacitd.config.settings import Config
 from tacitd.contract import Task
+from tacitd.errors import TacitdError
 from tacitd.events import Project
 from tacitd.handler import Degradation, Tools
 from tacitd.model.budget import Budget
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.state.layout import StateLayout
 from tacitd.work.handler_adapter import AdaptedHandler
 
 if TYPE_CHECKING:
     from tacitd.app import App
+
+
+class _NamedModel:
+    """The model as one plugin asks it."""
+
+    def __init__(self, model: Model, plugin: str) -> None:
+        self._model = model
+        self._plugin = plugin
+
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        """Ask in the plugin's name."""
+        return self._model.ask(replace(ask, plugin=self._plugin))
 
 
 def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
@@ -33,7 +50,7 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
 
     return Tools(
         clock=app.clock,
-        model=app.model,
+        model=_NamedModel(app.model, one.name),
         history=app.history,
         settings={name: app.config.get_section(name) for name in one.settings},
         home=layout.make_handler_dir(one.name),
@@ -65,10 +82,10 @@ def list_directives(home: str | Path, config: Config) -> list[Path]:
     return [top / name[2:] if name.startswith("~/") else Path(name) for name in config.directives]
 
 
-def settle_calls(budget: Budget, calls: Sequence[str], used: bool) -> None:
-    """Note the answers that were of no use: their parts may be asked for again."""
-    for call in () if used else calls:
-        budget.mark_discarded(call)
+def discard_calls(budget: Budget, calls: Sequence[str]) -> None:
+    """Note the answers that were of no use: their parts may be asked for again. If that cannot be stored, they count as lost."""
+    with suppress(TacitdError):
+        budget.settle([int(call) for call in calls], used=False)
 
 
 def root_of(task: Task) -> str:

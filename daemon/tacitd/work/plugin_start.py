@@ -14,11 +14,11 @@ from tacitd.config.settings import Config
 from tacitd.contract import Row
 from tacitd.errors import describe_plugin_error
 from tacitd.handler import Degradation, Job
-from tacitd.model.calls import Calls
+from tacitd.model.budget import Budget
 from tacitd.plugin import GatherRule, PluginSpec
 from tacitd.work.activities import Activities
 from tacitd.work.handler_start import describe_broken
-from tacitd.work.plugin_tools import NoCaps, ToolServices
+from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
 from tacitd.work.running_plugin import RunningPlugin, make_waiting_observer
@@ -52,6 +52,7 @@ class RunningPlugins:
         specs: Sequence[PluginSpec],
         config: Config,
         services: ToolServices,
+        budget: Budget,
         environ: Mapping[str, str],
         activities: Activities,
         degraded: dict[str, Degradation],
@@ -62,14 +63,13 @@ class RunningPlugins:
         """Those of all, also of the ones that are off."""
         self._services = services
         self._environ = environ
-        self._calls = Calls(services.store, NoCaps(), services.clock)
         for spec in specs:
             off = services.store.off.get(spec.name, "")
             try:
                 if not off:
                     settings = {name: config.get_section(name) for name in spec.settings}
                     one = self.by_name[spec.name] = RunningPlugin(
-                        spec, settings, services, self._calls, activities.announce, activities.follow_change
+                        spec, settings, services, budget, activities.announce, activities.follow_change
                     )
                     self.observers.append(one.observer)
                     continue
@@ -82,8 +82,7 @@ class RunningPlugins:
             self.observers.append(make_waiting_observer(spec, off))
 
     def open(self, schedule: JobPlan) -> None:
-        """Note which calls were lost with the process before, and plan the timed jobs. One that never succeeded is due at once."""
-        self._calls.mark_lost()
+        """Plan the timed jobs. One that never succeeded is due at once."""
         for name, one in self.by_name.items():
             ran: dict[str, int] = dict(
                 self._services.store.rows("SELECT name, 1 FROM job WHERE plugin = ?", name)

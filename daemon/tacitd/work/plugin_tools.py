@@ -1,16 +1,13 @@
 """The tools of a plugin's task: `tacitd.contract.Tools`, joined from the parts of a daemon.
 
-A call of the model has two rows of accounts until the store has all of them: today's budget decides whether it is made, and the
-store keeps what it is about and its answer, until the task that asked is committed.
+The answer of a call is stored until the task that asked is committed: a task that is repeated gets it without a call.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from loguru import logger
 from msgspec import Struct
@@ -22,32 +19,9 @@ from tacitd.errors import UnwritableError
 from tacitd.events import NoProject, Project
 from tacitd.files.shared_files import SharedFiles
 from tacitd.handler import Degradation, load_hook
-from tacitd.model.budget import MinuteFull
-from tacitd.model.call_caps import NewCall
-from tacitd.model.calls import Calls
-from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
+from tacitd.model.budget import Budget
+from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer
 from tacitd.store import Store
-
-NOT_MADE = {
-    Why.ABSENT,
-    Why.TOO_OLD,
-    Why.LOGGED_OUT,
-    Why.BUDGET,
-    Why.REPEATED,
-    Why.MANY_SESSIONS,
-    Why.STOPPING,
-    Why.CANCELLED,
-}
-"""Reasons with which nothing was lost: no call was made, or tacitd ended it itself."""
-
-
-class NoCaps(Struct, frozen=True):
-    """No limits: the budget behind the calls has them."""
-
-    calls_per_minute: int = 1 << 30
-    calls_per_day: int = 1 << 30
-    usd_per_day: float = math.inf
-    usd_per_month: float = math.inf
 
 
 class ToolServices(Struct):
@@ -71,13 +45,13 @@ class PluginTools:
     """The tools of one task."""
 
     def __init__(
-        self, plugin: str, task: Task, settings: Mapping[str, Any], services: ToolServices, calls: Calls
+        self, plugin: str, task: Task, settings: Mapping[str, Any], services: ToolServices, budget: Budget
     ) -> None:
         self._plugin = plugin
         self._task = task
         self._settings = settings
         self._services = services
-        self._calls = calls
+        self._budget = budget
         self.answered: list[int] = []
         """The numbers of the calls whose answers the task got."""
 
@@ -105,46 +79,23 @@ class PluginTools:
         refused = self._services.refuse_model(self._task)
         if refused is not None:
             return refused
-        calls, task = self._calls, self._task
-        known = calls.find_answer(self._plugin, request.purpose, parts)
-        if known is not None:
-            self.answered.append(int(known.call))
-            return known
-        number = calls.begin_call(
-            NewCall(
-                self._plugin,
-                request.purpose,
-                request.tier,
-                str(uuid4()),
-                parts,
-                task.project_number,
-                task.priority,
+        task = self._task
+        answer: Answer | NoAnswer | None = self._budget.find_answer(self._plugin, request.purpose, parts)
+        if answer is None:
+            root = str(task.project.root) if isinstance(task.project, Project) else ""
+            answer = self._services.model.ask(
+                replace(
+                    request,
+                    key="",
+                    parts=(),
+                    plugin=self._plugin,
+                    about=tuple(parts),
+                    project=request.project or root,
+                    priority=task.priority,
+                )
             )
-        )
-        if isinstance(number, NoAnswer):
-            return number
-        assert not isinstance(number, MinuteFull)  # these calls have no caps of their own
-        root = str(task.project.root) if isinstance(task.project, Project) else ""
-        key = f"{self._plugin} {number} {self.clock.now():.3f}"
-        answer = self._services.model.ask(
-            replace(request, key=key, parts=(), project=request.project or root)
-        )
-        if isinstance(answer, NoAnswer):
-            made = answer.why not in NOT_MADE
-            calls.end_call(
-                number, "failed" if made else "stopped", usd=None if made else 0.0, reason=answer.reason
-            )
-            return answer
-        calls.end_call(
-            number,
-            "answered",
-            usd=answer.usd,
-            tokens_in=answer.tokens_in,
-            tokens_out=answer.tokens_out,
-            model=answer.model,
-            answer=answer.text,
-        )
-        self.answered.append(number)
+        if isinstance(answer, Answer) and answer.call:
+            self.answered.append(int(answer.call))
         return answer
 
     def look(self, path: Path, format: Format) -> View:

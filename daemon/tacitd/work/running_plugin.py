@@ -32,7 +32,7 @@ from tacitd.events import Due, Event, Message, Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
 from tacitd.handler import Decision, Notice, load_hook
-from tacitd.model.calls import Calls, mark_used
+from tacitd.model.budget import Budget, mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
 from tacitd.work.handler_events import queue_event
 from tacitd.work.messages import read_message
@@ -56,7 +56,7 @@ class RunningPlugin:
         spec: PluginSpec,
         settings: Mapping[str, Any],
         services: ToolServices,
-        calls: Calls,
+        budget: Budget,
         announce: Callable[[str, Notice], None],
         on_changed: Callable[[Mapping[str, Any]], None],
     ) -> None:
@@ -65,7 +65,7 @@ class RunningPlugin:
         self.spec = spec
         self.settings = settings
         self._services = services
-        self._calls = calls
+        self._budget = budget
         self._announce = announce
         self._on_changed = on_changed
         self._notices: dict[int, Done] = {}
@@ -101,7 +101,7 @@ class RunningPlugin:
 
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
-        return PluginTools(self.name, task, self.settings, self._services, self._calls)
+        return PluginTools(self.name, task, self.settings, self._services, self._budget)
 
     def report_status(self) -> Mapping[str, Any]:
         """Its part of the status document; empty without the hook. Any thread."""
@@ -124,8 +124,7 @@ class RunningPlugin:
             self._notices[task.number] = outcome
             return replace(outcome, apply=_join(outcome.apply, numbers)) if numbers else outcome
         if numbers and (isinstance(outcome, Rejected) or outcome.blame == "work"):
-            with self._services.store.write() as tx:
-                mark_used(tx, numbers, used=False)
+            self._budget.settle(numbers, used=False)
         return outcome
 
     def _do(self, task: Task, tools: PluginTools) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from tacitd.cli.common import get_paths
 from tacitd.clock import utc_seconds
 from tacitd.files.git import find_project_root
-from tacitd.files.log import Log
-from tacitd.model.call_records import find_calls, is_call_of
+from tacitd.model.spend_report import find_calls, is_call_of
+from tacitd.store import open_readonly
 from tacitd.work.commit_rows import read_all_commits
 from tacitd_handlers.learning.inventory import Inventory, LearnedLine
 from tacitd_handlers.learning.person_decisions import ID_LENGTH
@@ -29,7 +29,7 @@ class SaidPrompts(Struct):
     words: dict[str, tuple[str, str]] = field(default_factory=dict)
     """By id: the prompt's beginning with secrets blanked, and when it was typed (UTC, "" if unknown)."""
     calls: dict[str, str] = field(default_factory=dict)
-    """By id: the key of the call in the budget's log."""
+    """By id: the key of the call."""
 
 
 def find_reasons(asked: str, cwd: Path) -> list[dict[str, Any]]:
@@ -56,7 +56,8 @@ def explain_lines(lines: list[LearnedLine], inventory: Inventory) -> list[dict[s
         return []
     prompts = _read_prompts(inventory.state_dir / "handlers" / "learning")
     wanted = [_list_keys(one, prompts, inventory) for one in lines]
-    calls = find_calls(Log(inventory.state_dir / "budget.jsonl").read(), set[str]().union(*wanted))
+    with open_readonly(inventory.state_dir) or nullcontext() as store:
+        calls = find_calls(store, set[str]().union(*wanted)) if store is not None else []
     return [
         _reason(one, prompts, [call for key, call in calls if is_call_of(key, keys)])
         for one, keys in zip(lines, wanted, strict=True)

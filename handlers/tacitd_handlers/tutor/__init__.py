@@ -32,9 +32,5 @@ def make_plugin() -> Plugin:
         },
         context=f"{here}.context:build_section",
         context_order=60,
-        methods={
-            "tutor.ask": f"{here}.model_access:ask_agent",
-            "tutor.cancel": f"{here}.model_access:cancel_agent",
-        },
         mcp=f"{here}.mcp_tools:TUTOR",
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support_calls import open_budget, spend
 from support_cli import Cli
 from support_commits import CommitStore
 from support_engine import Scene
@@ -18,7 +19,7 @@ from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
 from tacitd.handler import Commit, Notice, Plugin
 from tacitd.methods import build_methods
-from tacitd.model.budget import Budget, EndedCall
+from tacitd.model.budget import EndedCall
 from tacitd.testing import FakeClock
 from tacitd.work.activities import KEPT, Activity, describe_call, describe_change
 
@@ -30,24 +31,14 @@ def activity_of(commit: Commit) -> list[Notice]:
     return [Notice("learned", str(line), "shop/LEARNED.md") for line in commit.data["lines"]]
 
 
-def _caps() -> object:
-    class Caps:
-        calls_per_minute = calls_per_day = 100
-        usd_per_day = usd_per_month = 10.0
-
-    return Caps()
-
-
 def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     """A call, a commit and a change of a file, a minute apart; a call that failed; damaged and foreign records."""
     state.mkdir(parents=True, exist_ok=True)
-    budget = Budget(Log(state / "budget.jsonl", terminated=True), _caps(), clock)  # type: ignore[arg-type]
-    for why in ("", "timeout"):
-        call = budget.begin_call("k" + why, "fast", "extraction", project=str(project))
-        assert isinstance(call, str)
-        budget.end_call(call, usd=0.012, why=why, model="haiku")
-        clock.advance(60)
     state.chmod(0o700)
+    with open_budget(state, clock) as budget:
+        for why in ("", "timeout"):
+            spend(budget, f"extraction:{why}", 0.012, why=why, model="haiku", project=str(project))
+            clock.advance(60)
     commits = CommitStore(state, "toy", clock)
     commits.append({"lines": ["Use pnpm"]}, "SessionEnded", session="s")
     commits.append({"other": 1}, "SessionEnded", session="s")  # the hook fails
@@ -56,9 +47,8 @@ def _write_logs(state: Path, clock: FakeClock, project: Path) -> None:
     history.run_transaction(
         project, [PutLine(project / "LEARNED.md", "Tools", "Use pnpm", "Learned")], {}, "k"
     )
-    for name in ("budget.jsonl", "history.jsonl"):
-        with (state / name).open("ab") as file:
-            file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
+    with (state / "history.jsonl").open("ab") as file:
+        file.write(b'{"state":"ended","id":"foreign","at":"x"}\nnot json\n{"torn":')
 
 
 def test_the_logs_tell_what_happened(tmp_path: Path) -> None:
@@ -96,18 +86,6 @@ def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
         "changed: LEARNED.md +1"
     )
     assert cli.run("log", "--json", "-n", "0").json == []
-
-
-def test_a_record_with_an_impossible_time_is_skipped(cli: Cli) -> None:
-    """A foreign record: its time is in no calendar."""
-    begun = '{"id":"%s","state":"begun","purpose":"%s","project":"/shop"}\n'
-    ended = '{"id":"%s","state":"ended","at":%s,"usd":0.5}\n'
-    calls = (("a", "1e300"), ("b", "-1e300"), ("c", "1e9"))
-    cli.state.mkdir(parents=True, exist_ok=True)
-    text = "".join(begun % (id, id) + ended % (id, at) for id, at in calls)
-    (cli.state / "budget.jsonl").write_text(text)
-    said = cli.run("log")
-    assert said.code == 0 and said.out.endswith("asked: c  (shop, $0.50)\n") and said.out.count("\n") == 1
 
 
 def test_without_any_log_it_says_so(cli: Cli) -> None:
@@ -218,11 +196,7 @@ def test_the_daemon_announces_calls_and_changes(tmp_path: Path) -> None:
     """Through the same functions; a transaction that changed nothing is not announced."""
     scene = Scene(tmp_path)
     history, budget = scene.app.history, scene.app.budget
-    call = budget.begin_call("k", "fast", "extraction", project=str(scene.root))
-    assert isinstance(call, str)
-    assert [(one.purpose, one.project) for one in budget.list_running()] == [("extraction", str(scene.root))]
-    budget.end_call(call, usd=0.02, model="haiku")
-    assert budget.list_running() == []
+    spend(budget, "extraction:1", 0.02, project=str(scene.root), model="haiku")
     for key in ("one", "two"):
         history.run_transaction(
             scene.root, [PutLine(scene.root / "LEARNED.md", "Tools", "x", "Learned")], {}, key

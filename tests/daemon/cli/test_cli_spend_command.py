@@ -1,31 +1,26 @@
-"""`tacitd spend`, on a log that the budget wrote."""
+"""`tacitd spend`, on rows that the budget wrote."""
 
 from __future__ import annotations
 
 import pytest
 
+from support_calls import open_budget, spend
 from support_cli import Cli
 from tacitd.cli.spend_command import format_rows
-from tacitd.config.model_settings import BudgetSettings
-from tacitd.files.log import Log
-from tacitd.model.budget import Budget
 from tacitd.model.spend_report import SpendRow
 from tacitd.testing import FakeClock
 
 
 def test_it_prints_aligned_rows_and_a_sum(cli: Cli) -> None:
     """No bars where standard output is not a terminal; an assumed cost is marked."""
-    budget = Budget(
-        Log(cli.state / "budget.jsonl", terminated=True), BudgetSettings(), FakeClock(wall=1_700_000_000.0)
-    )
-    for key, usd, why in (
-        ("extraction:1", 0.01, ""),
-        ("synthesis:1", 0.5, ""),
-        ("extraction:2", None, "timed out"),
-    ):
-        call = budget.begin_call(key, "fast", key.partition(":")[0], (), "/home/ada/\x1bapp")
-        assert isinstance(call, str)
-        budget.end_call(call, usd=usd, why=why)
+    cli.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with open_budget(cli.state, FakeClock(wall=1_700_000_000.0)) as budget:
+        for key, usd, why in (
+            ("extraction:1", 0.01, ""),
+            ("synthesis:1", 0.5, ""),
+            ("extraction:2", None, "timed out"),
+        ):
+            spend(budget, key, usd, why=why, project="/home/ada/\x1bapp")
     said = cli.run("spend", "--by", "purpose")
     assert said.code == 0 and said.out.splitlines() == [
         "PURPOSE       COST  CALLS  UNANSWERED",

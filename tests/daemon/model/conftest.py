@@ -9,13 +9,14 @@ import pytest
 
 from support_claude import install_stand_in
 from support_model import House
-from tacitd.files.log import Log
+from tacitd.clock import SystemClock
+from tacitd.store import Store
 
 
 @pytest.fixture
 def house(tmp_path: Path) -> Iterator[House]:
     """A home directory whose stand-in for the client answers `fine`."""
     stand_in = install_stand_in(tmp_path / "bin", [{"reply": "fine"}])
-    one = House(tmp_path, stand_in, Log(tmp_path / "budget.jsonl"))
+    one = House(tmp_path, stand_in, Store.open(tmp_path / "store", SystemClock()))
     yield one
-    one.log.close()
+    one.store.close()

@@ -10,7 +10,11 @@ import pytest
 
 from support_model import House, why
 from support_waiting import PATIENCE, until
+from tacitd.clock import SystemClock
+from tacitd.config.model_settings import BudgetSettings
+from tacitd.contract import Part
 from tacitd.model.answer_checks import SENTINEL
+from tacitd.model.budget import Budget
 from tacitd.model.claude import LONGEST_PROMPT, WAITS
 from tacitd.model.client_args import client_arguments
 from tacitd.model.port import Answer, Model, ModelRequest, NoAnswer, Why
@@ -58,7 +62,7 @@ def test_the_command_to_the_letter(house: House) -> None:
         "DISABLE_AUTOUPDATER": "1",
         "CLAUDE_CODE_MAX_RETRIES": "2",
         "API_TIMEOUT_MS": "120000",
-        "TACITD_CHILD": "1",
+        "TACITD_CHILD": str(os.getpid()),
     }
 
 
@@ -86,25 +90,36 @@ def test_tiers_and_keys_are_configurable(house: House) -> None:
 
 
 def test_counted_before_and_after(house: House) -> None:
-    """ANCHORS P1: a call's records in the log; the ids of tacitd's own sessions are remembered (S-61)."""
+    """ANCHORS P1: a call's row; the ids of tacitd's own sessions are remembered (S-61)."""
     model = house.model()
-    model.ask(ModelRequest("a", "fast", "batch-7", purpose="extraction"))
-    (begun,), (ended,) = house.records("begun"), house.records("ended")
-    assert (begun["key"], begun["tier"], begun["purpose"]) == ("batch-7", "fast", "extraction")
-    assert (ended["id"], ended["usd"], ended["in"], ended["out"], ended["why"]) == (
-        begun["id"],
-        0.001,
-        100,
-        10,
-        "",
+    answer = model.ask(ModelRequest("a", "fast", "batch-7", purpose="extraction"))
+    (call,) = house.calls()
+    assert (call["tier"], call["purpose"], call["outcome"], call["used"]) == (
+        "fast",
+        "extraction",
+        "answered",
+        None,
     )
-    assert len(house.sessions) == 1 and set(house.sessions) == model.own_sessions
+    assert (call["usd"], call["assumed"], call["tokens_in"], call["tokens_out"]) == (0.001, 0, 100, 10)
+    assert isinstance(answer, Answer) and answer.call == str(call["number"])
+    assert len(model.own_sessions) == 1 and model.own_sessions == {call["session"]}
+    assert house.store.rows("SELECT answer FROM call") == [(None,)]
+
+
+def test_an_answer_is_stored_if_its_parts_are_known(house: House) -> None:
+    """DESIGN "The model": the answer commits with the call's end, for a task that is repeated."""
+    part = Part("prompt", 1, "p1", "use pnpm")
+    house.model().ask(ModelRequest("a", "fast", "", purpose="extraction", plugin="learning", about=(part,)))
+    answer = Budget(house.store, BudgetSettings(), SystemClock()).find_answer(
+        "learning", "extraction", [part]
+    )
+    assert answer is not None and answer.text == "fine"
 
 
 def test_the_budget_refuses_before_a_process_is_started(house: House) -> None:
     """S-64: above the cap no process starts."""
     refused = house.model(caps={"calls_per_day": 0}).ask(ModelRequest("a", "fast", "k"))
-    assert why(refused) is Why.BUDGET and house.stand_in.calls() == [] and house.records("begun") == []
+    assert why(refused) is Why.BUDGET and house.stand_in.calls() == [] and house.calls() == []
 
 
 def test_a_full_minute_is_waited_for(house: House) -> None:
@@ -114,7 +129,7 @@ def test_a_full_minute_is_waited_for(house: House) -> None:
     begun: list[int] = []
 
     def pause(seconds: float) -> bool:
-        begun.append(len(house.records("begun")))
+        begun.append(len(house.calls()))
         house.pauses.append(seconds)
         clock.advance(seconds)
         return False
@@ -131,7 +146,7 @@ def test_a_stop_ends_the_wait_for_the_minute(house: House) -> None:
     model = house.model(caps={"calls_per_minute": 1}, clock=FakeClock())
     model.ask(ModelRequest("a", "fast", "1"))
     model._pause = lambda seconds: True
-    assert why(model.ask(ModelRequest("b", "fast", "2"))) is Why.STOPPING and len(house.records("begun")) == 1
+    assert why(model.ask(ModelRequest("b", "fast", "2"))) is Why.STOPPING and len(house.calls()) == 1
 
 
 def test_nobody_waits_for_ever(house: House) -> None:
@@ -152,12 +167,12 @@ def test_the_record_is_on_disk_while_the_child_runs(house: House) -> None:
     real = model._runner
 
     def runner(argv: list[str], **more: Any) -> Any:
-        seen.append(len((house.root / "budget.jsonl").read_bytes().splitlines()))
+        seen.append(len(house.calls()))
         return real(argv, **more)
 
     model._runner = runner
     model.ask(ModelRequest("a", "fast", "k"))
-    assert seen == [2]
+    assert seen == [0, 1]  # the first one asks for the options
 
 
 def test_the_private_directory(house: House) -> None:
@@ -210,9 +225,12 @@ def test_a_cancelled_call_is_ended_at_once(house: House) -> None:
     until(lambda: house.stand_in.calls())
     cancel.set()
     thread.join(PATIENCE)
-    assert why(asked[0]) is Why.CANCELLED and house.records("ended")[-1]["why"] == "cancelled"
+    assert why(asked[0]) is Why.CANCELLED and (house.calls()[-1]["outcome"], house.calls()[-1]["reason"]) == (
+        "stopped",
+        "cancelled",
+    )
     assert isinstance(model.ask(ModelRequest("second", "fast", "l")), Answer)
     gone = threading.Event()
     gone.set()
     assert why(model.ask(ModelRequest("third", "fast", "m", cancel=gone))) is Why.CANCELLED
-    assert len(house.records("begun")) == 2
+    assert len(house.calls()) == 2

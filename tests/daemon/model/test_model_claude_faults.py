@@ -25,7 +25,7 @@ def test_no_client(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     program, away = house.stand_in.program, house.root / "away"
     model = house.model(environ={"PATH": str(house.stand_in.directory) + ":/usr/bin:/bin"})
     program.rename(away)
-    assert why(model.ask(ModelRequest("a", "fast", "k"))) is Why.ABSENT and house.records("begun") == []
+    assert why(model.ask(ModelRequest("a", "fast", "k"))) is Why.ABSENT and house.calls() == []
     away.rename(program)
     assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
 
@@ -34,7 +34,7 @@ def test_a_client_that_cannot_be_started(house: House) -> None:
     """A broken installation costs nothing and raises nothing."""
     house.stand_in.program.write_text("#!/nowhere/node\n")
     assert why(house.model().ask(ModelRequest("a", "fast", "k"))) is Why.ABSENT
-    assert house.records("ended")[0]["usd"] == 0.0
+    assert house.calls()[0]["usd"] == 0.0
 
 
 def test_a_client_that_is_too_old_is_refused_before_a_call(house: House) -> None:
@@ -44,7 +44,7 @@ def test_a_client_that_is_too_old_is_refused_before_a_call(house: House) -> None
     refused = model.ask(ModelRequest("a", "fast", "k"))
     assert isinstance(refused, NoAnswer) and refused.why is Why.TOO_OLD
     assert refused.detail == describe_missing(["--tools", "--settings"]) and "2.0.76" in refused.hint
-    assert house.stand_in.calls() == [] and house.records("begun") == [] and house.pauses == []
+    assert house.stand_in.calls() == [] and house.calls() == [] and house.pauses == []
     house.stand_in.rules([{"reply": "fine"}])
     assert isinstance(model.ask(ModelRequest("a", "fast", "k")), Answer)
 
@@ -108,7 +108,7 @@ def test_faults_are_told_apart(house: House, fault: str, expected: Why) -> None:
     house.stand_in.rules([{"fault": fault, "resets_at": 4_000_000_000}])
     outcome = house.model().ask(ModelRequest("a", "fast", "k"))
     assert why(outcome) is expected and len(house.stand_in.calls()) == 1 and house.pauses == []
-    assert house.records("ended")[0]["why"] == str(expected)
+    assert house.calls()[0]["reason"] == str(expected)
     assert (expected is Why.LIMIT) == (isinstance(outcome, NoAnswer) and outcome.retry_at is not None)
 
 
@@ -125,7 +125,7 @@ def test_overload_is_tried_again(house: House) -> None:
     )
     outcome = house.model().ask(ModelRequest("a", "fast", "k"))
     assert isinstance(outcome, Answer) and outcome.text == "at last"
-    assert house.pauses == [2.0, 8.0] and len(house.records("begun")) == 3
+    assert house.pauses == [2.0, 8.0] and len(house.calls()) == 3
     house.stand_in.rules([{"fault": "overloaded"}])
     assert why(house.model().ask(ModelRequest("a", "fast", "k"))) is Why.OVERLOADED
     assert len(house.stand_in.calls()) == 6
@@ -149,10 +149,10 @@ def test_a_hung_client_is_ended(house: House) -> None:
     assert why(model.ask(ModelRequest("a", "fast", "k"))) is Why.TIMED_OUT
     for pid in (house.stand_in.calls()[0]["pid"], house.stand_in.grandchild()):
         until(partial(is_gone, pid), f"{pid} did not go")
-    (ended,) = house.records("ended")
+    (ended,) = house.calls()
     assert ended["assumed"] and ended["usd"] > 0 and model.running_count == 0
     assert list((house.root / "state" / "children").iterdir()) == []
-    assert house.sessions == ["hung"]
+    assert model.own_sessions == {"hung"} and ended["session"] == "hung"
 
 
 def test_the_daemon_leaves_during_a_call(house: House) -> None:
@@ -165,7 +165,7 @@ def test_the_daemon_leaves_during_a_call(house: House) -> None:
     until(house.stand_in.hangs, "no call began")
     house.stop.set()
     thread.join(PATIENCE)
-    assert [why(one) for one in done] == [Why.STOPPING] and house.records("ended")[0]["why"] == "stopping"
+    assert [why(one) for one in done] == [Why.STOPPING] and house.calls()[0]["reason"] == "stopping"
     assert (
         why(model.ask(ModelRequest("b", "fast", "k2"))) is Why.STOPPING and len(house.stand_in.calls()) == 1
     )

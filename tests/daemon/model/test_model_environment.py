@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from tacitd.model.environment import ISOLATION, NEVER, child_environment, with_directory
 
 HOME = {"HOME": "/home/dev", "PATH": "/usr/bin:/bin", "USER": "dev", "LOGNAME": "dev"}
@@ -26,7 +28,9 @@ def test_exactly_what_the_verified_command_has() -> None:
         "LD_PRELOAD": "/evil.so",
         "NODE_OPTIONS": "--require x",
     }
-    assert child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": "1"} | THE_EIGHT
+    assert (
+        child_environment(parent) == HOME | {"LANG": "C.UTF-8", "TACITD_CHILD": str(os.getpid())} | THE_EIGHT
+    )
 
 
 def test_a_hooks_variables_never_pass() -> None:

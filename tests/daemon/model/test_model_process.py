@@ -166,9 +166,9 @@ def test_no_descriptor_is_left(tmp_path: Path) -> None:
     assert count() == before
 
 
-def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
+def sleeper(cwd: Path, *, marked: bool, owner: int = 0) -> subprocess.Popen[bytes]:
     """A process that an earlier daemon may have left, or one that has nothing to do with tacitd."""
-    env = ENV | ({"TACITD_CHILD": "1"} if marked else {})
+    env = ENV | ({"TACITD_CHILD": str(owner or os.getpid())} if marked else {})
     argv = [sys.executable, "-IS", "-c", "import time; print('up', flush=True); time.sleep(600)"]
     child = subprocess.Popen(argv, env=env, cwd=cwd, start_new_session=True, stdout=subprocess.PIPE)
     assert child.stdout is not None and child.stdout.readline() == b"up\n"
@@ -178,13 +178,14 @@ def sleeper(cwd: Path, *, marked: bool) -> subprocess.Popen[bytes]:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
-    """ANCHORS P3: reaped at start only if it is marked, and recorded or in tacitd's directory."""
+    """ANCHORS P3: reaped at start only if it is marked, recorded or in tacitd's directory, and no process waits for it any more."""
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     work.mkdir()
     elsewhere.mkdir()
     children = Children(tmp_path / "children", work)
     ours, unrecorded = sleeper(elsewhere, marked=True), sleeper(work, marked=True)
     unmarked, other_daemons = sleeper(work, marked=False), sleeper(elsewhere, marked=True)
+    commands = sleeper(work, marked=True, owner=os.getppid())
     children.record_started(ours.pid)
     children.record_started(unmarked.pid)
     (tmp_path / "children" / "notes.json").write_text("not ours")
@@ -192,10 +193,10 @@ def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
     try:
         assert Children(tmp_path / "children", work).reap_leftovers() == 2
         assert ours.wait(PATIENCE) == unrecorded.wait(PATIENCE) == -signal.SIGKILL
-        assert unmarked.poll() is None and other_daemons.poll() is None
+        assert unmarked.poll() is None and other_daemons.poll() is None and commands.poll() is None
         assert [p.name for p in (tmp_path / "children").iterdir()] == ["notes.json"]
     finally:
-        for process in (unmarked, other_daemons):
+        for process in (unmarked, other_daemons, commands):
             process.kill()
             process.wait()
 

@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 
+from support_calls import open_budget, spend
 from tacitd.clock import utc_millis
-from tacitd.config.model_settings import BudgetSettings
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
-from tacitd.model.budget import Budget
 from tacitd.report.engine_sections import build_changes, build_spending
 from tacitd.report.sections import ReportScope, ReportSection, ReportSeries, ReportTable
 from tacitd.testing import FakeClock
@@ -99,11 +98,9 @@ def test_memory_does_not_grow_with_the_history(tmp_path: Path) -> None:
 def test_cost_is_that_of_the_scope(tmp_path: Path) -> None:
     """By week and purpose; another project's calls are not included, and an assumed cost is marked."""
     clock = FakeClock()
-    budget = Budget(Log(tmp_path / "budget.jsonl", terminated=True), BudgetSettings(), clock)
-    for key, usd, project in (("a", 0.25, "/one"), ("b", 0.5, "/two"), ("c", None, "/one")):
-        call = budget.begin_call(key, "fast", "extraction", (), project)
-        assert isinstance(call, str)
-        budget.end_call(call, usd=usd, why="")
+    with open_budget(tmp_path, clock) as budget:
+        for key, usd, project in (("a", 0.25, "/one"), ("b", 0.5, "/two"), ("c", None, "/one")):
+            spend(budget, f"extraction:{key}", usd, project=project)
     every = build_spending(make_scope(tmp_path, now=clock.now()))
     assert every.note.startswith("3 calls for $") and "~ marks" in every.note
     only = build_spending(make_scope(tmp_path, Path("/two"), now=clock.now()))

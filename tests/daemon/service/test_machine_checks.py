@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support_calls import list_calls
 from support_claude import install_stand_in
 from support_cli import Cli
 from tacitd.service import machine_checks
@@ -151,7 +152,7 @@ def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("mine")
         file.chmod(0o755)
-    log = places.state_dir / "budget.jsonl"
+    log = places.state_dir / "history.jsonl"
     log.write_text("{}\n")
     log.chmod(0o600)
     assert ids(machine_checks.check_modes(places)) == []
@@ -176,7 +177,7 @@ def test_the_model_is_asked_only_on_request_with_its_cost_first(cli: Cli, tmp_pa
     assert "cent" in refused.err and refused.code == 1 and not claude.prompts()
     said = cli.run("doctor", "--model", "--yes")
     assert "ok   model.answers" in said.out and len(claude.prompts()) == 1
-    assert len((cli.state / "budget.jsonl").read_text().splitlines()) == 3
+    assert [(one["purpose"], one["outcome"]) for one in list_calls(cli.state)] == [("doctor", "answered")]
     claude.rules([{"match": "one word", "fault": "overloaded"}], logged_in=False)
     claude.program.write_text("#!/bin/sh\nexit 3\n")
     assert "FAIL model.mute" in cli.run("doctor", "--model", "--yes").out

@@ -14,7 +14,8 @@ import pytest
 from support_continuity import ANSWER, NOW, World, run_job
 from tacitd.clock import utc_millis
 from tacitd.errors import FileBusyError
-from tacitd.model.budget import Budget, MinuteFull
+from tacitd.model.budget import Budget
+from tacitd.model.call_caps import MinuteFull, make_call
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd_handlers.continuity import summaries
 from tacitd_handlers.continuity.resume_text import build_resume_text
@@ -265,7 +266,7 @@ class Payments:
         self.budget: Budget
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
-        call = self.budget.begin_call(ask.key, ask.tier, ask.purpose, ask.parts)
+        call = self.budget.begin_call(make_call(ask))
         if isinstance(call, NoAnswer | MinuteFull):
             assert isinstance(call, NoAnswer)
             return call
@@ -273,10 +274,10 @@ class Payments:
         self.kills -= 1
         if self.kills >= 0 and self.when == "during the call":
             raise Killed
-        self.budget.end_call(call, usd=0.001)
+        self.budget.end_call(call, "answered", usd=0.001)
         if self.kills >= 0:
             raise Killed
-        return Answer(ANSWER, call=call)
+        return Answer(ANSWER, call=str(call))
 
 
 @pytest.mark.parametrize("goes_on", [False, True])

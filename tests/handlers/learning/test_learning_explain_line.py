@@ -10,7 +10,7 @@ import pytest
 from support_commits import CommitStore
 from support_learning import EXTRACTION, SYNTHESIS, Bench, lines
 from tacitd.files.transaction_records import StoredCause
-from tacitd.model.call_records import find_calls
+from tacitd.model.spend_report import find_calls
 from tacitd.testing import FakeClock
 from tacitd_handlers.learning import explain_line
 from tacitd_handlers.learning.explain_line import _read_prompts

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from support_calls import open_budget, spend
 from support_cli import Cli
 from support_decisions import decide, find
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
 from tacitd.clock import SystemClock, utc_seconds
-from tacitd.files.log import Log
 from tacitd_handlers.learning.inventory import Inventory
 from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
 from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
@@ -175,20 +175,15 @@ def test_a_status_document_that_cannot_be_read_costs_only_the_time(bench: Bench,
 
 
 def test_why_takes_ids_of_any_project_and_names_the_calls(bench: Bench, cli: Cli) -> None:
-    """The extraction that the prompt was in, and the synthesis that wrote the line, from the budget's log."""
+    """The extraction that the prompt was in, and the synthesis that wrote the line, by their keys."""
     bench.learn()
     (row,) = cli.run("learned", bench.root, "--json").json
     done = next(
         each for each in bench.history.list_transactions(bench.root) if each.key.startswith("synthesis:")
     )
-    log = Log(bench.state / "budget.jsonl")
-    for id, key, purpose in (
-        ("1", f"extraction:{row['prompts'][0]}", "extraction"),
-        ("2", done.key, "synthesis"),
-        ("3", "extraction:another", "extraction"),
-    ):
-        log.append({"id": id, "at": 1.0, "key": key, "tier": "fast", "purpose": purpose, "state": "begun"})
-        log.append({"id": id, "at": 2.0, "state": "ended", "usd": 0.01, "in": 900, "out": 20, "model": "m-1"})
+    with open_budget(bench.state, bench.clock) as budget:
+        for key in (f"extraction:{row['prompts'][0]}", done.key, "extraction:another"):
+            spend(budget, key, 0.01, model="m-1")
     (found,) = cli.run("why", row["id"][:5], "--json", cwd=bench.box).json
     assert (found["id"], found["root"], found["what"]) == (row["id"], str(bench.root), PNPM)
     assert [(call["purpose"], call["usd"], call["model"]) for call in found["calls"]] == [
@@ -196,7 +191,7 @@ def test_why_takes_ids_of_any_project_and_names_the_calls(bench: Bench, cli: Cli
         ("synthesis", 0.01, "m-1"),
     ]
     said = cli.run("why", row["id"], cwd=bench.box)
-    assert "synthesis by m-1 cost $0.01 (900 tokens in, 20 out)" in said.out and "ago): use pnpm" in said.out
+    assert "synthesis by m-1 cost $0.01 (100 tokens in, 10 out)" in said.out and "ago): use pnpm" in said.out
     assert cli.run("why", "0" * 8, cwd=bench.root).code == 1
 
 

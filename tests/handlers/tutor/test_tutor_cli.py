@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support_calls import list_calls
 from support_claude import StandIn, install_stand_in
 from support_cli import Cli
 from support_tutor import TYPED, client_rules, write_course
@@ -47,7 +48,7 @@ def sessions(cli: Cli) -> list[Path]:
 
 
 def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-08 to T-20: an estimate first, the scores at the end, mastery, a readable log; calls within the budget's log."""
+    """SPEC T-08 to T-20: an estimate first, the scores at the end, mastery, a readable log; calls within the budget."""
     said = cli.run("tutor", "start", "two", typed=typed(*TYPED), cwd=project)
     assert said.code == 0, said
     assert "The tutor may spend $0.50 a day" in said.out
@@ -57,8 +58,9 @@ def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) 
     (row,) = cli.run("tutor", "history", "--json").json
     assert row["outcome"] == "finished" and Path(row["log"]).read_text().count("Learner (") == len(TYPED)
     assert "learn  course/one" in cli.run("tutor", "suggest", cwd=project).out
-    budget = (cli.state / "budget.jsonl").read_text()
-    assert budget.count('"purpose":"tutor"') == len(claude.calls()) and str(project) in budget
+    made = list_calls(cli.state)
+    assert [one["plugin"] for one in made] == ["tutor"] * len(claude.calls())
+    assert [row["name"] for row in cli.run("spend", "--by", "project", "--json").json] == [str(project)]
     assert "[x] two" in cli.run("tutor", "map", cwd=project).out
 
 

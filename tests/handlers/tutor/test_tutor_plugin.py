@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
 import pytest
 from msgspec.structs import replace
 
 from support_tutor import make_model_event, make_plan, make_store
 from tacitd.clock import SystemClock
-from tacitd.errors import UsageError
-from tacitd.model.port import ModelRequest, PurposeLimit
+from tacitd.model.port import PurposeLimit
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.tutor import make_plugin
+from tacitd_handlers.tutor.agent_prompts import Agent, AgentRequest
+from tacitd_handlers.tutor.model_access import ModelAccess
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, SessionState, Step
 from tacitd_handlers.tutor.store import TutorStore
 from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
@@ -102,33 +105,26 @@ def test_the_start_of_a_session_names_what_is_open(bench: HandlerBench, tmp_path
     assert "waits" not in bench.context()
 
 
-def test_the_sockets_methods(bench: HandlerBench) -> None:
-    """A terminal's call is made by the daemon, goes first, and can be cancelled by its ticket."""
-    model = bench.model
-    assert isinstance(model, ScriptedModel)
-    seen: list[ModelRequest] = []
-
-    def reply(request: ModelRequest) -> str:
-        seen.append(request)
-        assert request.cancel is not None and not request.cancel.is_set()
-        assert bench.call("tutor.cancel", ticket="t") == {"cancelled": True}
-        assert request.cancel.is_set()
-        return "Hello."
-
-    model.rules = [("introduce this", reply)]
-    said = bench.call("tutor.ask", agent="tutor", prompt="introduce this", ticket="t", project="/p")
-    assert said["text"] == "Hello." and seen[0].is_waited_for and seen[0].project == "/p"
-    assert (seen[0].tier, seen[0].purpose, seen[0].limit) == ("fast", "tutor", PurposeLimit(share=0.5))
-    assert bench.call("tutor.cancel", ticket="t") == {"cancelled": False}
-    with pytest.raises(UsageError, match="no agent 'x'"):
-        bench.call("tutor.ask", agent="x", prompt="", ticket="t")
-
-
-def test_a_limit_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`tutor.usd_per_day` replaces the half of the day's cap."""
-    monkeypatch.setenv("HOME", str(tmp_path.resolve() / "home"))
-    model = ScriptedModel()
-    settings = {"TACITD_TUTOR__USD_PER_DAY": "0.3"}
-    with HandlerBench(tmp_path, make_plugin(), model=model, settings=settings, clock=FakeClock()) as made:
-        made.call("tutor.ask", agent="grader", prompt="x", ticket="t")
-    assert model.asked[0].limit == PurposeLimit(usd=0.3) and model.asked[0].tier == "accurate"
+@pytest.mark.parametrize(
+    ("settings", "agent", "tier", "limit"),
+    [
+        ({}, "tutor", "fast", PurposeLimit(share=0.5)),
+        ({"TACITD_TUTOR__USD_PER_DAY": "0.3"}, "grader", "accurate", PurposeLimit(usd=0.3)),
+    ],
+)
+def test_what_is_asked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    agent: Agent,
+    tier: str,
+    limit: PurposeLimit,
+) -> None:
+    """A person's call goes first, can be cancelled, and has half of the day's cap or `tutor.usd_per_day`."""
+    model, cancel = ScriptedModel(), Event()
+    monkeypatch.setattr("tacitd_handlers.tutor.model_access.open_model", lambda *given: nullcontext(model))
+    access = ModelAccess({"HOME": str(tmp_path), **settings}, "/p")
+    access(AgentRequest(agent, "introduce this"), cancel)
+    (asked,) = model.asked
+    assert (asked.is_waited_for, asked.cancel, asked.project, asked.plugin) == (True, cancel, "/p", "tutor")
+    assert (asked.tier, asked.purpose, asked.limit) == (tier, "tutor", limit)
