@@ -18,7 +18,6 @@ from msgspec import structs
 
 from tacitd.files import git
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.shared.unwanted_places import read_session
 
 if TYPE_CHECKING:
     from tacitd.events import Project, ToolUse, TranscriptGrew
@@ -116,6 +115,8 @@ class SessionFolders:
 
     def count_growth(self, event: TranscriptGrew, project: Project, tools: Tools) -> None:
         """Count the folders of the records, and once those of the part before: what was counted is in memory only."""
+        from tacitd_handlers.shared.unwanted_places import read_session  # a command reads no transcript
+
         if event.start and event.transcript not in self._read:
             before = read_session(event.session, event.transcript, 0, event.start, project, tools)
             self.count_folders(
