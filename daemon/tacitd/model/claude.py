@@ -214,21 +214,32 @@ class ClaudeModel:
                 outcome = _refuse_ended(ask, self._stop) if outcome.why is Why.STOPPING else outcome
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
-        finally:
-            self.own_sessions.update(report.sessions)
-            end = partial(
-                self.budget.end_call,
-                call,
-                usd=usd,
-                tokens_in=report.tokens_in,
-                tokens_out=report.tokens_out,
-                session=report.sessions[0] if report.sessions else "",
-            )
-            if isinstance(outcome, Answer):
-                end("answered", model=outcome.model, answer=outcome.text if ask.about else None)
-            else:
-                end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
+        except Exception:
+            self._end_call(call, ask, outcome, report, usd)
+            raise
+        except KeyboardInterrupt:
+            self._end_call(call, ask, _refuse_ended(ask, self._stop), report, usd)
+            raise
+        # After anything else the process ends: the call stays begun, and counts as lost.
+        self._end_call(call, ask, outcome, report, usd)
         return replace(outcome, call=str(call)) if isinstance(outcome, Answer) else outcome
+
+    def _end_call(
+        self, call: int, ask: ModelRequest, outcome: Answer | NoAnswer, report: ClientReport, usd: float | None
+    ) -> None:
+        self.own_sessions.update(report.sessions)
+        end = partial(
+            self.budget.end_call,
+            call,
+            usd=usd,
+            tokens_in=report.tokens_in,
+            tokens_out=report.tokens_out,
+            session=report.sessions[0] if report.sessions else "",
+        )
+        if isinstance(outcome, Answer):
+            end("answered", model=outcome.model, answer=outcome.text if ask.about else None)
+        else:
+            end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
 
     def _run(self, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent) -> FinishedProcess:
         arguments = client_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
