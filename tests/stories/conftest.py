@@ -49,7 +49,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     recorded = recording.read().get(pyfuncitem.name, {})
     differences = compare_files(recorded, files)
     assert not differences, f"--record records other final files:\n{differences}"
-    plan = CrashPlan(option("--crashes"), option("--crash-seed"), option("--crash-at"))
+    plan = CrashPlan(
+        float(option("--crashes") or 0), int(option("--crash-seed") or 0), option("--crash-at") or ()
+    )
     names = [*pyfuncitem._fixtureinfo.argnames]
     given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
     name, tmp = pyfuncitem.originalname, world.home.parent
@@ -60,7 +62,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    if config.getoption("--crashes") > SHARE:
+    if float(config.getoption("--crashes") or 0) > SHARE:
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))
