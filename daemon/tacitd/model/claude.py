@@ -225,7 +225,12 @@ class ClaudeModel:
         return replace(outcome, call=str(call)) if isinstance(outcome, Answer) else outcome
 
     def _end_call(
-        self, call: int, ask: ModelRequest, outcome: Answer | NoAnswer, report: ClientReport, usd: float | None
+        self,
+        call: int,
+        ask: ModelRequest,
+        outcome: Answer | NoAnswer,
+        report: ClientReport,
+        usd: float | None,
     ) -> None:
         self.own_sessions.update(report.sessions)
         end = partial(

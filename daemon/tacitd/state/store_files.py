@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 
 from tacitd.text.lazy_pattern import compile_lazily
@@ -61,6 +62,7 @@ def has_bytes(path: Path) -> bool:
         return False
 
 
+@cache
 def is_on_network(directory: Path) -> bool:
     """Whether a directory is on a network file system. False where the system does not say so, as on macOS."""
     try:
