@@ -16,6 +16,8 @@ import pytest
 
 from support_lessons import FIXTURES
 
+pytestmark = pytest.mark.undated
+
 KEYS = (
     "id", "scope", "from", "status", "created", "updated",
     "when", "action", "do", "because", "reason", "promoted_to",
