@@ -287,21 +287,20 @@ class Engine:
         self.passed_at = self._clock.now()
 
     def _watch_clock(self) -> None:
-        """Trigger: the wall clock was set. Why: due times are of the old clock. Outcome: what waits for a while goes on waiting for as
-        long; what waits for a time of day is tried again if the clock was set back."""
+        """Where the clock was set back, what waits goes on waiting for as long as before, or is tried again if it waits for a time of
+        day. Where it was set forward, or the machine slept, what is due by the new time is due."""
         now, monotonic = self._clock.now(), self._clock.monotonic()
         before = self._clocks
         jump = (now - before[0]) - (monotonic - before[1]) if before is not None else 0.0
         if abs(jump) > JUMP:
             logger.warning("the clock jumped by {:.0f} s", jump)
+        if jump < -JUMP:
             with self._store.write() as tx:
                 tx.execute(
-                    "UPDATE task SET due = CASE WHEN not_before IS NULL THEN due + ? WHEN ? < 0 THEN ? ELSE due END "
-                    "WHERE due > ?",
-                    jump,
+                    "UPDATE task SET due = CASE WHEN not_before IS NULL THEN due + ? ELSE ? END WHERE due > ?",
                     jump,
                     now,
-                    min(now, now - jump),  # what was due before stays due
+                    now,  # what was due before stays due
                 )
         self._clocks = now, monotonic  # last: if the store refuses, the jump is noticed again
 

@@ -181,6 +181,16 @@ def test_a_named_time_follows_the_clock(tmp_path: Path) -> None:
     assert len(scene.handler.words) == 3
 
 
+def test_work_that_is_asked_for_after_a_sleep_is_done_at_once(tmp_path: Path) -> None:
+    """RELIABILITY row 12: the clock went on while the machine slept, and work is queued before the loop notices that."""
+    scene = Scene(tmp_path, Scripted())
+    scene.settle()
+    scene.clock.jump(8 * 3600)
+    scene.post(Due("synthesize"))
+    scene.settle(0)
+    assert [event.job for event in scene.handler.events if isinstance(event, Due)] == ["synthesize"]
+
+
 def test_sync_retries_once_work_without_a_time(tmp_path: Path) -> None:
     """Issue "Command line": handled or parked, and `sync` says what is parked."""
     scene = Scene(tmp_path, grew(lambda event: Later("no model")))

@@ -254,7 +254,6 @@ def test_L_37_a_crash_is_healed_at_the_next_start(lesson: Class) -> None:
     assert "(recovered from ledger)\nFine." in lesson.where.profile.read_text()
 
 
-@pytest.mark.undated
 def test_L_50_retests_are_flagged_daily(lesson: Class) -> None:
     """SPEC L-50: `status` shows them until they are tested."""
     golden = Path(__file__).parents[2] / "fixtures/learner/full.profile.md"
