@@ -24,8 +24,9 @@ from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.uninstall import list_state_files
 from tacitd.sources.registry import make_source
-from tacitd.state.known_projects import list_known_projects
-from tacitd.state.paths import SNAPSHOT, Paths, find_file_in_the_way
+from tacitd.state.paths import Paths, find_file_in_the_way
+from tacitd.state.store_files import find_last_write
+from tacitd.work.known_projects import list_known_projects
 
 if TYPE_CHECKING:
     from tacitd.service.managers import Manager
@@ -226,11 +227,8 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
 def check_clock(paths: Paths, now: float | None = None) -> Iterator[DoctorFinding]:
     """Warn if the clock is before the last run. `now`: seconds since 1970."""
     now = time.time() if now is None else now
-    try:
-        last = (paths.state_dir / SNAPSHOT).stat().st_mtime
-    except OSError:  # it has not run yet
-        last = now
-    if now < last - SLACK:
+    last = find_last_write(paths.state_dir)
+    if last is not None and now < last - SLACK:
         what = f"the clock is {(last - now) / 60:.0f} min before the last run"
         hint = "check `date`; `timedatectl set-ntp true` keeps the clock right"
         yield DoctorFinding("clock.odd", "warning", what, hint)

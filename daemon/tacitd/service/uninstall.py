@@ -32,7 +32,6 @@ STATE_FILES = (
     "lock",
     "start.log",
     "schema.json",
-    "status.json",
     "tacitd.log",
     "tacitd.[0-9].log",
     "history.jsonl",

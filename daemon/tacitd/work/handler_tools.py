@@ -68,7 +68,7 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         list_positions=adapted.list_positions,
         read_records=reader.read_unpaused,
         read_tool_answers=app.engine.source.read_tool_answers,
-        announce=partial(app.activities.announce, one.name),
+        announce=partial(app.activities.announce_unstored, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
         person_rules=app.found.collect_person_rules(),
         client_home=app.paths.config_dir,

@@ -10,7 +10,6 @@ from tacitd.contract import Done, Outcome, Rows, Task, Tools
 from tacitd.files.disk import RealDisk
 from tacitd.files.temporary import read_snapshot
 from tacitd.handler import Degradation, Footprint
-from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.render import format_status_lines
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.user_rules import LIST, read_memory, update_rules
@@ -29,6 +28,8 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def _report_problems(tools: Tools) -> None:
     """Report what does not reach the sessions of known projects, until it is gone."""
+    from tacitd_handlers.reach.reach_checks import check_projects  # not for `status`: it imports the settings
+
     roots = [root for (root,) in tools.rows("SELECT root FROM project ORDER BY root")]
     found = {one.id: one for one in check_projects(tools.client_home, roots, tools.clock.now())}
     for id in PROBLEMS:

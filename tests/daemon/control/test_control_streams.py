@@ -17,6 +17,7 @@ from tacitd.control.client import CallFailedError, Subscription, call_daemon
 from tacitd.control.server import Server
 from tacitd.control.streams import AT_ONCE, STREAMS, Stream
 from tacitd.errors import UnavailableError
+from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd.work.activities import KEPT, Activities
 
@@ -182,7 +183,7 @@ def test_waking_is_safe_at_any_time(tmp_path: Path) -> None:
 
 def test_many_threads_add_and_none_is_lost(tmp_path: Path) -> None:
     """Numbers are given without gaps."""
-    activities = Activities(FakeClock().now)
+    activities = Activities(Store.open(tmp_path, FakeClock()), FakeClock().now)
 
     def add_many() -> None:
         for _ in range(50):

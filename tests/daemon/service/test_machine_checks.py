@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,8 @@ from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Systemd, ToolExit, parse_environment
 from tacitd.service.units import ServiceFacts
 from tacitd.state.paths import Paths
+from tacitd.store import Store
+from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -89,44 +91,32 @@ def test_a_client_that_moved(tmp_path: Path) -> None:
 
 
 def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The projects in the last status. A deleted project or a malformed snapshot is not an error."""
+    """The projects of the store. A deleted project is not an error."""
     assert ids(machine_checks.check_projects(places)) == ["project.writable"]
     shut, fine = places.home / "shut", places.home / "fine"
     shut.mkdir()
     fine.mkdir()
-    named: dict[str, object] = {str(shut): {}, str(fine): {}, "/gone/for/good": {}}
-    (places.state_dir / "status.json").write_text(json.dumps({"slices": {"a": {"projects": named}, "b": 7}}))
+    with closing(Store.open(places.state_dir, FakeClock())) as store, store.write() as tx:
+        for root in (shut, fine, Path("/gone/for/good")):
+            tx.execute("INSERT INTO project(root, first_seen) VALUES(?, 1)", str(root))
     real = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
     (one,) = machine_checks.check_projects(places)
     assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
-    for text in ("", "[]", '{"slices": 1}', '{"slices": {"a": {"projects": 3}}}'):
-        (places.state_dir / "status.json").write_text(text)
-        assert ids(machine_checks.check_projects(places)) == ["project.writable"]
-
-
-def test_a_project_with_parked_work_is_known(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A project in which nothing could be written yet is only known from the parked rows of `status`."""
-    shut = places.home / "shut"
-    shut.mkdir()
-    rows: list[object] = [{"handler": "a", "project": str(shut)}, {"handler": "a", "project": 7}, {}, 7]
-    (places.state_dir / "status.json").write_text(json.dumps({"slices": {}, "parked": rows}))
-    real = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = machine_checks.check_projects(places)
-    assert one.id == "project.read-only" and str(shut) in one.what
-    (places.state_dir / "status.json").write_text('{"parked": 3}')
-    assert ids(machine_checks.check_projects(places)) == ["project.writable"]
 
 
 def test_the_clock(places: Paths) -> None:
-    """A warning before the last run."""
+    """A warning before the last run: the store, or its log if that is newer and not empty, was written then."""
     assert ids(machine_checks.check_clock(places)) == ["clock.ok"]
-    snapshot = places.state_dir / "status.json"
-    snapshot.write_text("{}")
-    at = snapshot.stat().st_mtime
+    Store.open(places.state_dir, FakeClock()).close()
+    store, log = (places.state_dir / name for name in ("tacitd.sqlite", "tacitd.sqlite-wal"))
+    at = store.stat().st_mtime
     assert ids(machine_checks.check_clock(places, at - 3600)) == ["clock.odd"]
     assert ids(machine_checks.check_clock(places, at + 500 * 86400)) == ["clock.ok"]
+    for text, found in (("", "clock.ok"), ("x", "clock.odd")):
+        log.write_text(text)
+        os.utime(log, (at + 9000, at + 9000))
+        assert ids(machine_checks.check_clock(places, at + 5000)) == [found]
 
 
 def test_the_sockets_place(places: Paths) -> None:
