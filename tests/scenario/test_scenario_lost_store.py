@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support_daemon import Daemon, MakeDaemon
+from support_daemon import MakeDaemon
 from tacitd.state.store_files import STORE, list_aside
 
 pytestmark = pytest.mark.scenario
