@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
-from tacitd.clock import SystemClock, local_minutes
+from tacitd.clock import local_minutes
 from tacitd.errors import FAILED
+from tacitd.state.paths import data_dir
 from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd_handlers.tutor.graph_files import GraphFile
     from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
-    from tacitd_handlers.tutor.session_records import ReplayedSession
-    from tacitd_handlers.tutor.store import TutorStore
+    from tacitd_handlers.tutor.session_log import TutorStore
+    from tacitd_handlers.tutor.session_model import ReplayedSession
 
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
@@ -172,7 +173,7 @@ def _list_usable(store: TutorStore, project: str | None) -> Iterator[tuple[Graph
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
     from tacitd_handlers.tutor.graph_files import list_graphs
 
-    for file in list_graphs(store.paths, _find_root(project)):
+    for file in list_graphs(store.directory, _find_root(project)):
         if file.checked.graph is not None:
             yield file, file.checked.graph
         else:
@@ -189,10 +190,10 @@ def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
         "session": plan.session,
         "title": plan.title,
         "started": local_minutes(found.started),
-        "outcome": "ungraded" if state.needs_grading else state.outcome or "open",
+        "outcome": found.outcome,
         "mean": compute_mean(list(state.scores.values())) if state.scores is not None else None,
         "scores": dict(state.scores or {}),
-        "log": str(store.paths.sessions / f"{plan.session}.md"),
+        "log": str(store.sessions / f"{plan.session}.md"),
     }
 
 
@@ -204,10 +205,9 @@ def _list_cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _open_store() -> TutorStore:
-    from tacitd_handlers.tutor.store import TutorStore
-    from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+    from tacitd_handlers.tutor.session_log import TutorStore
 
-    return TutorStore(find_tutor_paths(os.environ), SystemClock())
+    return TutorStore(data_dir(os.environ) / "tutor")
 
 
 def _find_root(project: str | None) -> Path:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from tacitd.model.port import NoAnswer, Why
+from tacitd.model.port import NoAnswer
 from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
 from tacitd_handlers.tutor.choices import LETTERS, find_choice
 from tacitd_handlers.tutor.screen import LearnerCommand, Screen
+from tacitd_handlers.tutor.session_log import TutorSession
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -29,7 +30,6 @@ from tacitd_handlers.tutor.session_model import (
     Step,
 )
 from tacitd_handlers.tutor.session_policy import BACK, find_known_verdict
-from tacitd_handlers.tutor.store import TutorSession
 from tacitd_handlers.tutor.texts import format_progress, format_question, format_results
 
 CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
@@ -55,7 +55,7 @@ class ConversationEnd(Struct, frozen=True):
 def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> ConversationEnd:
     """Lead the session until it is over, the learner leaves, or the model cannot be asked. Everything is saved then.
 
-    Raises OSError or LogDamagedError if a transition cannot be saved, and TacitdError if the daemon cannot be reached.
+    Raises OSError or FileRefusedError if a transition cannot be saved, and TacitdError if there is no store for the budget.
     """
     leader = _Leader(session, ask, screen)
     while session.state.is_open:
@@ -83,9 +83,10 @@ class _Leader:
         if state.step is Step.CLOSE and state.scores is None:
             self._close(state)  # nothing was graded, so there is nothing that the model knows better
             return None
-        what = WORKING.get(state.step, "thinking")
-        outcome = self._screen.run_working(what, lambda cancel: run_model_step(state, self._ask, cancel))
-        if outcome is None or (isinstance(outcome, NoAnswer) and outcome.why is Why.CANCELLED):
+        self._screen.show_working(WORKING.get(state.step, "thinking"))
+        try:
+            outcome = run_model_step(state, self._ask)
+        except KeyboardInterrupt:
             return self._offer_again("The call was cancelled.")
         if isinstance(outcome, NoAnswer):
             return ConversationEnd(state, outcome.reason, outcome.hint)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 from tacitd.errors import UsageError, describe_os_error
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, GraphNode, KnowledgeGraph, check_graph
-from tacitd_handlers.tutor.tutor_paths import TutorPaths
+from tacitd_handlers.tutor.session_log import read_plain_file
 
 GRAPHS = "tutor"
 """The directory of a project that contains its graphs."""
@@ -61,13 +60,13 @@ def find_graph_root(directory: Path) -> Path:
     return directory
 
 
-def list_graphs(paths: TutorPaths, project: Path | None) -> list[GraphFile]:
-    """The graphs of a project, of the data directory, and the samples, in this order. Raises nothing."""
+def list_graphs(own: Path, project: Path | None) -> list[GraphFile]:
+    """The graphs of a project, of the data directory (`own`), and the samples, in this order. Raises nothing."""
     found = []
     # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
-    if project is not None and project / GRAPHS != paths.directory:
+    if project is not None and project / GRAPHS != own:
         found = [read_graph(path, project) for path in _list_paths(project / GRAPHS)]
-    found += [read_graph(path) for path in _list_paths(paths.directory)]
+    found += [read_graph(path) for path in _list_paths(own)]
     samples = Path(str(files("tacitd_handlers.tutor"))) / "samples"
     return [*found, *(read_graph(path, is_sample=True) for path in _list_paths(samples))]
 
@@ -136,12 +135,7 @@ def _list_paths(directory: Path) -> list[Path]:
 
 def _read_text(path: Path) -> str:
     """The text of a regular file. Raises OSError, and ValueError if it is too large or not UTF-8."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)  # `open` would leave that of a directory open
-        raise OSError(0, "it is not an ordinary file", str(path))
-    with open(descriptor, "rb") as file:
-        data = file.read(LARGEST + 1)
+    data = read_plain_file(path, LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError(f"the file has more than {LARGEST // 1024} KB")
     try:

@@ -7,36 +7,41 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from types import FrameType
 
 from tacitd.cli.common import echo_message
 from tacitd.errors import OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
-from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_grading
+from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, lead_conversation
 from tacitd_handlers.tutor.graph_files import FoundNode, find_node, list_graphs
 from tacitd_handlers.tutor.mastery import MasteryBook, measure_node, select_objectives, suggest_nodes
-from tacitd_handlers.tutor.model_access import ModelAccess
 from tacitd_handlers.tutor.screen import Screen
-from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, SessionPlan, Step, TestMix
-from tacitd_handlers.tutor.session_records import ReplayedSession
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
+from tacitd_handlers.tutor.session_model import (
+    Closed,
+    Ended,
+    GradingFailed,
+    ReplayedSession,
+    SessionPlan,
+    Step,
+    TestMix,
+)
 from tacitd_handlers.tutor.settings import TutorSettings
-from tacitd_handlers.tutor.store import TutorSession, TutorStore
 
 NEXT = 3
 """Next nodes that the closing names."""
 HOUR = 3600.0
 """Seconds between tries to grade a test again that are not asked for: each is up to two calls of the accurate tier."""
+_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
 def start_session(store: TutorStore, name: str, root: Path, *, is_new: bool) -> int:
     """Start a session on a node and lead it. Raises UsageError if there is no such node, or one on it is open."""
-    found = find_node(list_graphs(store.paths, root), name)
+    found = find_node(list_graphs(store.directory, root), name)
     for one in store.tend_sessions():
         plan = one.state.plan
         if one.state.is_open and not is_new and (plan.graph, plan.node_id) == (found.file.key, found.node.id):
@@ -135,7 +140,7 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
     with store.open_session(plan.session) as session:
         if not session.state.needs_grading:
             return True  # another process has graded it since the sessions were listed
-        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project), Event())
+        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project))
         if isinstance(outcome, NoAnswer):
             hint = f" (hint: {outcome.hint})" if outcome.hint else ""
             echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
@@ -178,19 +183,16 @@ def _choose_session(store: TutorStore) -> str:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program in an orderly way."""
+    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program with `SystemExit`, and so a call of the model."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        # A closed terminal may send two of them. The second must not interrupt what the first ends: a call of the model.
-        for one in (signal.SIGHUP, signal.SIGTERM):
+        # A closed terminal may send two of them. The second must not interrupt what the first ends.
+        for one in _SIGNALS:
             signal.signal(one, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
-        yield
-        return
     handler: Callable[[int, FrameType | None], None] = leave
-    old = {one: signal.signal(one, handler) for one in (signal.SIGHUP, signal.SIGTERM)}
+    old = {one: signal.signal(one, handler) for one in _SIGNALS}
     try:
         yield
     finally:

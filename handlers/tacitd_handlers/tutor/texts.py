@@ -23,13 +23,14 @@ from tacitd_handlers.tutor.session_model import (
     NotJudged,
     Question,
     QuestionsMade,
+    ReplayedSession,
     Scored,
     SessionState,
     Skipped,
     Spoke,
     Step,
+    TimedEvent,
 )
-from tacitd_handlers.tutor.session_records import ReplayedSession, TimedEvent
 
 HEADINGS = {
     Step.INTRODUCE: "Introduction",

@@ -13,8 +13,7 @@ from support_cli import Cli
 from support_tutor import TYPED, client_rules, write_course
 from tacitd.clock import Clock, SystemClock
 from tacitd.files.locks import acquire_lock
-from tacitd_handlers.tutor.store import TutorStore
-from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+from tacitd_handlers.tutor.session_log import TutorStore
 
 pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 
@@ -133,8 +132,7 @@ def test_a_changed_graph(cli: Cli, project: Path, claude: StandIn) -> None:
 def test_a_session_that_is_open_in_another_terminal(cli: Cli, project: Path, claude: StandIn) -> None:
     """SPEC T-24: exit code 69 and the process that has it."""
     cli.run("tutor", "start", "two", cwd=project)
-    id = sessions(cli)[0].stem
-    with acquire_lock(cli.state / "handlers" / "tutor" / "locks" / f"{id}.lock"):
+    with acquire_lock(sessions(cli)[0].with_suffix(".lock")):
         said = cli.run("tutor", "resume")
     assert said.code == 69 and "is open in process" in said.err
 
@@ -189,7 +187,7 @@ def leave_ungraded(cli: Cli, project: Path, claude: StandIn) -> None:
 
 
 def open_store(cli: Cli, clock: Clock) -> TutorStore:
-    return TutorStore(find_tutor_paths({"HOME": str(cli.home)}), clock)
+    return TutorStore(cli.home / ".local/share/tacitd/tutor", clock)
 
 
 def test_a_session_that_was_graded_meanwhile_is_not_graded_again(
@@ -232,7 +230,7 @@ def test_a_test_without_a_model_is_listed_as_ungraded(cli: Cli, project: Path, c
     assert listed.code == 0 and "not graded: not logged in" in listed.err and "ungraded" in listed.out
     (found,) = open_store(cli, SystemClock()).list_sessions()
     assert found.state.grading_tries == 0
-    with acquire_lock(cli.state / "handlers/tutor/locks" / f"{found.state.plan.session}.lock"):
+    with acquire_lock(sessions(cli)[0].with_suffix(".lock")):
         assert "is open in process" in cli.run("tutor", "history").err
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from threading import Event
 
 import pytest
 
@@ -25,7 +24,7 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "tutor" / "session.txt"
 def test_a_session_is_the_golden_transcript(tmp_path: Path) -> None:
     """Seed 002, section 3: introduction, check, two objectives, an offer, /end, test, grader, greeting."""
     store, screen = make_store(tmp_path), ScriptedScreen(LEARNER)
-    found = find_node(list_graphs(store.paths, None), "git-internals/refs")
+    found = find_node(list_graphs(store.directory, None), "git-internals/refs")
     plan = plan_session(found, store.read_mastery(), TutorSettings(), store.clock.now())
     with store.start_session(plan) as session:
         lead_conversation(session, ScriptedAgents(), screen)
@@ -40,20 +39,22 @@ def lead(
 ) -> tuple[ConversationEnd, ScriptedScreen]:
     screen, agents = ScriptedScreen(answers), ScriptedAgents()
 
-    def ask(request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
-        return reply(request) if reply is not None else agents(request, cancel)
+    def ask(request: AgentRequest) -> Answer | NoAnswer:
+        return reply(request) if reply is not None else agents(request)
 
     with make_store(box).start_session(make_plan(objectives, prerequisites=0)) as session:
         return lead_conversation(session, ask, screen), screen
 
 
-def failing(agent: str, outcome: Answer | NoAnswer, times: int = 1000) -> Reply:
-    """The script, but the first `times` calls of one agent have this outcome."""
+def failing(agent: str, outcome: Answer | NoAnswer | None, times: int = 1000) -> Reply:
+    """The script, but the first `times` calls of one agent have this outcome. None: Ctrl-C."""
     left = [times]
 
     def reply(request: AgentRequest) -> Answer | NoAnswer:
         if request.agent == agent and left[0]:
             left[0] -= 1
+            if outcome is None:
+                raise KeyboardInterrupt
             return outcome
         return Answer(answer_by_script(request))
 
@@ -159,7 +160,7 @@ def test_ending_before_anything_was_taught(tmp_path: Path) -> None:
 
 def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
     """Ctrl-C ends a call of the model and nothing more."""
-    reply = failing("micro_quiz", NoAnswer(Why.CANCELLED, "cancelled"), times=1)
+    reply = failing("micro_quiz", None, times=1)
     end, screen = lead(tmp_path, ["a probe", "", "a", "a"], reply)
     assert end.state.scores == {"o1": 0.9} and any("was cancelled" in line for line in screen.shown)
 
@@ -167,7 +168,7 @@ def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", [LearnerCommand.SKIP, LearnerCommand.END])
 def test_a_cancelled_grading_is_not_paid_for_again(said: LearnerCommand, tmp_path: Path) -> None:
     """SPEC T-21: neither command has an effect during grading, so both leave; the saved test is graded later."""
-    reply = failing("grader", NoAnswer(Why.CANCELLED, "cancelled"), times=1)
+    reply = failing("grader", None, times=1)
     end, screen = lead(tmp_path, [*WHOLE, said], reply)
     assert end.state.step is Step.GRADE and not end.waits
     assert any("/end saves, and it is graded later" in line for line in screen.shown)

@@ -229,7 +229,7 @@ def test_another_text_is_another_objective() -> None:
 
 def test_the_samples_have_no_faults(tmp_path: Path) -> None:
     """SPEC T-01: two graphs come with the package, with five to seven objectives for each node."""
-    graphs = list_graphs(make_store(tmp_path).paths, None)
+    graphs = list_graphs(make_store(tmp_path).directory, None)
     assert [one.path.stem for one in graphs] == ["git-internals", "http-semantics"]
     assert all(
         one.checked.graph is not None and not one.checked.faults and not one.checked.warnings
@@ -251,7 +251,7 @@ def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
     root = project(tmp_path)
     (root / "src" / "deep").mkdir(parents=True)
     assert find_graph_root(root / "src" / "deep") == root
-    graphs = list_graphs(make_store(tmp_path).paths, root)
+    graphs = list_graphs(make_store(tmp_path).directory, root)
     assert graphs[0].key == f"course@{root}" and find_node(graphs, "course/two").node.id == "two"
 
 
@@ -263,7 +263,7 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(root / "tutor" / "b.yaml")
     (root / "tutor" / "c.yaml").mkdir()
     (root / "tutor" / "d.yaml").write_bytes(b"\xff\xfe")
-    found = {one.path.name: one for one in list_graphs(make_store(tmp_path).paths, root) if one.project}
+    found = {one.path.name: one for one in list_graphs(make_store(tmp_path).directory, root) if one.project}
     said = {name: one.checked.faults[0] for name, one in found.items() if one.checked.faults}
     assert set(said) == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
     assert "leads out of the project" in said["a.yaml"] and "not an ordinary file" in said["b.yaml"]
@@ -273,9 +273,9 @@ def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> Non
     """SPEC T-02: the file and the fault."""
     root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
     with pytest.raises(UsageError, match=r"course.yaml: .*a -> a"):
-        find_node(list_graphs(make_store(tmp_path).paths, root), "a")
+        find_node(list_graphs(make_store(tmp_path).directory, root), "a")
     with pytest.raises(UsageError, match="no node nowhere"):
-        find_node(list_graphs(make_store(tmp_path).paths, None), "nowhere")
+        find_node(list_graphs(make_store(tmp_path).directory, None), "nowhere")
 
 
 def test_a_file_that_is_missing_is_a_fault(tmp_path: Path) -> None:
@@ -308,8 +308,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
     """It is called `tutor` too: a graph of one's own is listed once, also if asked for from the directory above it."""
     store = make_store(tmp_path)
-    store.paths.directory.mkdir(parents=True, exist_ok=True)
-    (store.paths.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
-    graphs = list_graphs(store.paths, store.paths.directory.parent)
+    store.directory.mkdir(parents=True, exist_ok=True)
+    (store.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
+    graphs = list_graphs(store.directory, store.directory.parent)
     assert [file.key for file in graphs if not file.is_sample] == ["own"]
     assert find_node(graphs, "zed").node.id == "zed"

@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from support_examples import examples
 from support_tutor import choice_question, make_model_event, make_plan
+from tacitd_handlers.tutor.session_log import encode_event, encode_start, replay_session
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -31,7 +32,6 @@ from tacitd_handlers.tutor.session_model import (
     Verdict,
 )
 from tacitd_handlers.tutor.session_policy import WrongEventError, advance, find_known_verdict
-from tacitd_handlers.tutor.session_records import encode_event, encode_start, replay_session
 
 
 def lead(

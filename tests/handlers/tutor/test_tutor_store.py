@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from support_tutor import KEY, make_model_event, make_plan, make_store
 from tacitd.errors import UnavailableError, UsageError
 from tacitd_handlers.tutor.conversation import describe_pending
+from tacitd_handlers.tutor.session_log import TutorSession, decode_event, replay_session
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, Scored, SessionState, Step
-from tacitd_handlers.tutor.session_records import decode_event, replay_session
-from tacitd_handlers.tutor.store import TutorSession, TutorStore
 
 
 def lead_to(session: TutorSession, step: Step | None) -> SessionState:
@@ -65,7 +64,7 @@ def test_two_terminals_on_one_session(tmp_path: Path) -> None:
             pass
     with store.open_session(id):
         pass
-    assert list((tmp_path / "locks").iterdir()) == []
+    assert list(store.sessions.glob("*.lock")) == []
 
 
 def test_files_are_private(tmp_path: Path) -> None:
@@ -150,7 +149,7 @@ def test_a_plan_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     with store.start_session(make_plan()) as session:
         before = session.state
-    log = store.paths.sessions / f"{before.plan.session}.jsonl"
+    log = store.sessions / f"{before.plan.session}.jsonl"
     log.write_text(log.read_text().replace('"plan":{', '"plan":{"digest":"0123456789abcdef",'))
     with store.open_session(before.plan.session) as again:
         assert again.state == before and again.found.bad == 0
@@ -158,7 +157,7 @@ def test_a_plan_of_an_earlier_version_is_read(tmp_path: Path) -> None:
 
 def test_an_empty_store(tmp_path: Path) -> None:
     """Nothing is created by looking."""
-    store = TutorStore(make_store(tmp_path).paths, make_store(tmp_path).clock)
+    store = make_store(tmp_path)
     assert (
         store.list_sessions() == [] and store.read_mastery().scores == {} and list(tmp_path.iterdir()) == []
     )
