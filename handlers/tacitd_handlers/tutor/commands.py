@@ -86,7 +86,7 @@ def map_(project: str | None, as_json: bool) -> None:
             for node in known.nodes:
                 one = measure_node(book, file.key, node)
                 row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
-                rows.append(row | {"graded": one.graded, "mastered": one.is_mastered})
+                rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
             continue
         click.echo(f"{escape_output(file.path.stem)}{': ' if known.title else ''}{known.title}")
         for line in format_map(book, file.key, known):

@@ -59,19 +59,10 @@ def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) 
     assert "learn  course/one" in cli.run("tutor", "suggest", cwd=project).out
     made = list_calls(cli.state)
     assert [one["plugin"] for one in made] == ["tutor"] * len(claude.calls())
+    modes = {one.stat().st_mode & 0o777 for one in sessions(cli)[0].parents[1].rglob("*") if one.is_file()}
+    assert modes == {0o600}
     assert [row["name"] for row in cli.run("spend", "--by", "project", "--json").json] == [str(project)]
     assert "[x] two" in cli.run("tutor", "map", cwd=project).out
-
-
-def test_a_session_is_resumed_where_the_input_ended(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-21, T-24: end of file saves and leaves; a second start is refused with the command that continues."""
-    first = cli.run("tutor", "start", "two", typed=typed(*TYPED[:3]), cwd=project)
-    assert first.code == 0 and "The session is saved" in first.out
-    again = cli.run("tutor", "start", "two", cwd=project)
-    assert again.code == 2 and "tacitd tutor resume" in again.err
-    done = cli.run("tutor", "resume", typed=typed(*TYPED[3:]), cwd=project)
-    assert done.code == 0 and "0.90 Name the first thing" in done.out
-    assert cli.run("tutor", "resume").code == 2
 
 
 def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:

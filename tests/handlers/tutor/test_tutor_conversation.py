@@ -65,13 +65,6 @@ WHOLE: list[str | LearnerCommand] = ["a probe", "a", "a"]
 """The answers of a session on one objective: probe, micro-quiz, test."""
 
 
-def test_a_whole_session(tmp_path: Path) -> None:
-    """SPEC T-20: scores, the weakest objective and the greeting are shown."""
-    end, screen = lead(tmp_path, list(WHOLE))
-    assert end.state.outcome == "finished" and end.state.scores == {"o1": 0.9}
-    assert any("Weakest: Objective number 1" in line for line in screen.shown)
-
-
 @pytest.mark.parametrize("leave_after", range(len(WHOLE)))
 def test_a_closed_terminal_saves_and_leaves(leave_after: int, tmp_path: Path) -> None:
     """SPEC T-21: Ctrl-D or the end of the input is not /end: nothing is graded, and the same question is pending."""
@@ -82,13 +75,6 @@ def test_a_closed_terminal_saves_and_leaves(leave_after: int, tmp_path: Path) ->
         done = lead_conversation(session, ScriptedAgents(), again)
     assert done.state.scores == {"o1": 0.9}
     assert screen.shown[-2] in again.shown, "the pending question is shown again"
-
-
-def test_the_budget_in_the_middle(tmp_path: Path) -> None:
-    """SPEC T-07: a clear sentence, and the session is saved at its step."""
-    refused = NoAnswer(Why.BUDGET, "$0.50 of $0.50 a day for `tutor` spent", "raise tutor.usd_per_day")
-    end, _ = lead(tmp_path, list(WHOLE), failing("micro_quiz", refused))
-    assert end.waits == "budget: $0.50 of $0.50 a day for `tutor` spent" and end.state.step is Step.BUILD_QUIZ
 
 
 @pytest.mark.parametrize("why", [Why.ABSENT, Why.LOGGED_OUT, Why.LIMIT])
@@ -149,13 +135,6 @@ def test_odd_answers_of_a_learner(tmp_path: Path) -> None:
     assert "- book: A book (shelf 3)" in screen.shown
     assert any("letter, A to C" in line for line in screen.shown)
     assert any("first 4000" in line for line in screen.shown)
-
-
-def test_ending_before_anything_was_taught(tmp_path: Path) -> None:
-    """SPEC T-21: no test, no grader, a greeting without the model."""
-    end, screen = lead(tmp_path, [LearnerCommand.END], failing("grader", NoAnswer(Why.ABSENT, "")))
-    assert end.state.outcome == "finished" and end.state.scores is None
-    assert "Nothing was tested." in screen.shown
 
 
 def test_a_cancelled_call_can_be_tried_again(tmp_path: Path) -> None:

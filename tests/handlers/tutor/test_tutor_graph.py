@@ -88,7 +88,14 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
             A % f", references_sections: {MANY}",
             "the node a: references_sections: Expected `array` of length <= 20",
         ),
-        (A % ", prerequisites: [b, b]", "the node a has the prerequisite b twice"),
+        (
+            f"references: [{{id: r, where: {'w' * 501}}}]\n{A % ''}",
+            "the file: references[0].where: Expected `str` of length <= 500",
+        ),
+        (
+            A % ", references_sections: [{rid: r, loc: %s}]" % ("l" * 501),
+            "the node a: references_sections[0].loc: Expected",
+        ),
         ("nodes:\n- {node_id: a, objectives: [x]}", "the node a: Object missing required field `title`"),
         (
             "nodes:\n- {title: A, objectives: [x]}",
@@ -221,6 +228,16 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
     )
 
 
+def test_what_is_named_twice_is_there_once() -> None:
+    """Prerequisites and references of a node are in every prompt about it."""
+    node = A % ", prerequisites: [b, b], references_sections: [r, r, {rid: r, loc: 2}]"
+    graph = check(
+        "references: [{id: r, title: R, where: here}]\n" + node + "- {node_id: b, title: B, objectives: [y]}"
+    ).graph
+    assert graph is not None and graph.nodes[1].prerequisites == ("b",)
+    assert [one.where for one in graph.nodes[1].references] == ["here", "here 2"]
+
+
 def test_another_text_is_another_objective() -> None:
     """SPEC T-04: an id is made of the text, so that a changed list of objectives does not move scores."""
     ids = [make_objective_id(one) for one in ("Name the parts", "Name the parts!", "名前", "name the parts")]
@@ -271,32 +288,12 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
 
 def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> None:
     """SPEC T-02: the file and the fault."""
+    assert "No such file" in read_graph(tmp_path / "none.yaml").checked.faults[0]
     root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
     with pytest.raises(UsageError, match=r"course.yaml: .*a -> a"):
         find_node(list_graphs(make_store(tmp_path).directory, root), "a")
     with pytest.raises(UsageError, match="no node nowhere"):
         find_node(list_graphs(make_store(tmp_path).directory, None), "nowhere")
-
-
-def test_a_file_that_is_missing_is_a_fault(tmp_path: Path) -> None:
-    """STYLE habit 6: what happened, without a traceback."""
-    assert "No such file" in read_graph(tmp_path / "none.yaml").checked.faults[0]
-
-
-def test_references_that_would_fill_every_prompt() -> None:
-    """Each reference of a node is in every prompt: their length and repetitions are limited."""
-    text = "references:\n  - {id: r, title: R, where: %s}\n" + A % ", references_sections: %s"
-    for where, sections, what in (
-        ("w" * 501, "[r]", "the file: references[0].where: Expected `str` of length <= 500"),
-        ("here", "[r, r]", "the node a has the reference r here twice"),
-        (
-            "here",
-            "[{rid: r, loc: %s}]" % ("l" * 501),
-            "the node a: references_sections[0].loc: Expected `str` of length <= 500",
-        ),
-    ):
-        assert faults(text % (where, sections)) == [what]
-    assert faults(text % ("here", "[r, {rid: r, loc: 2}]")) == []
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:

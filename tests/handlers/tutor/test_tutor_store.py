@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import stat
 from pathlib import Path
 
 import pytest
-from msgspec.structs import replace
 
 from support_tutor import KEY, make_model_event, make_plan, make_store
 from tacitd.errors import UnavailableError, UsageError
@@ -67,18 +65,6 @@ def test_two_terminals_on_one_session(tmp_path: Path) -> None:
     assert list(store.sessions.glob("*.lock")) == []
 
 
-def test_files_are_private(tmp_path: Path) -> None:
-    """DESIGN "Where it writes": 0600 in 0700 directories."""
-    store = make_store(tmp_path)
-    with store.start_session(make_plan()) as session:
-        store.record_scores(replace(session.state, scores={"o1": 0.5}), 1.0)
-    modes = {
-        one.name: stat.S_IMODE(one.stat().st_mode) for one in (tmp_path / "tutor").rglob("*") if one.is_file()
-    }
-    assert len(modes) == 3 and set(modes.values()) == {0o600}
-    assert stat.S_IMODE((tmp_path / "tutor").stat().st_mode) == 0o700
-
-
 def test_the_readable_log_is_complete_and_has_keys_only_at_the_end(tmp_path: Path) -> None:
     """SPEC T-19: every question, answer, score and reason; the keys when the session is over."""
     store = make_store(tmp_path)
@@ -98,15 +84,6 @@ def test_the_readable_log_is_complete_and_has_keys_only_at_the_end(tmp_path: Pat
     ]
     assert [one for one in wanted if one not in text] == []
     assert text.count("Learner (") == len([e for e in session.found.events if isinstance(e.event, Answered)])
-
-
-def test_scores_are_recorded_once(tmp_path: Path) -> None:
-    """SPEC T-04: a crash between the session's record and mastery is repaired by a second call."""
-    store = make_store(tmp_path)
-    with store.start_session(make_plan()) as session:
-        state = lead_to(session, Step.CLOSE)
-    assert store.record_scores(state, 5.0) and not store.record_scores(state, 6.0)
-    assert store.read_mastery().get_score("graph", "two", "o1") == 0.8
 
 
 def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
