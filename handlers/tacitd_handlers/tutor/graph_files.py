@@ -36,17 +36,14 @@ class GraphFile(Struct, frozen=True):
     is_sample: bool = False
 
     @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph; without nodes if the file has faults."""
+        return self.checked.graph
+
+    @property
     def key(self) -> str:
         """Identifies the graph in the records of mastery: the name of its file, with its project."""
         return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
-
-
-class FoundNode(Struct, frozen=True):
-    """A node with the graph that it is in."""
-
-    file: GraphFile
-    graph: KnowledgeGraph
-    node: GraphNode
 
 
 def find_graph_root(directory: Path) -> Path:
@@ -78,9 +75,9 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
             raise OSError(0, "it is a link that leads out of the project", str(path))
         checked = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
     except OSError as error:
-        checked = CheckedGraph(None, [describe_os_error(error)[0] if error.errno else str(error.strerror)])
+        checked = CheckedGraph(faults=[describe_os_error(error)[0] if error.errno else str(error.strerror)])
     except ValueError as error:
-        checked = CheckedGraph(None, [str(error)])
+        checked = CheckedGraph(faults=[str(error)])
     return GraphFile(path, str(root) if root is not None else "", checked, is_sample)
 
 
@@ -102,24 +99,20 @@ def parse_document(text: str, *, is_json: bool = False) -> object:
         raise ValueError(f"this is not {what}: {sanitize_line(str(error))}") from None
 
 
-def find_node(graphs: list[GraphFile], name: str) -> FoundNode:
-    """The node with this id, or `graph/id`. Raises UsageError, which names the nodes that there are, or a fault."""
+def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
+    """The node with this id, or `graph/id`, and its file. Raises UsageError, which names where it may be, or a fault."""
     wanted, _, id = name.rpartition("/")
-    found = []
-    for file in graphs:
-        graph = file.checked.graph
-        node = graph.find_node(id) if graph is not None and wanted in ("", file.path.stem) else None
-        if graph is not None and node is not None:
-            found.append(FoundNode(file, graph, node))
+    named = [file for file in graphs if wanted in ("", file.path.stem)]
+    found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
     # A graph of a project comes before the samples: its node is meant if both have one of this name.
-    own = [one for one in found if not one.file.is_sample] or found
+    own = [one for one in found if not one[0].is_sample] or found
     if len(own) == 1:
         return own[0]
     if own:
-        names = ", ".join(f"{one.file.path.stem}/{id}" for one in own)
+        names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
     for file in graphs:
-        if file.checked.graph is None:
+        if file.checked.faults:
             what = f"there is no node {name}; {file.path}: {file.checked.faults[0]}"
             raise UsageError(what, "`tacitd tutor graph FILE` lists all faults")
     raise UsageError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")

@@ -112,9 +112,9 @@ class KnowledgeGraph(Struct, frozen=True):
 
 
 class CheckedGraph(Struct, frozen=True):
-    """What a document contains: a graph if there are no faults."""
+    """What a document contains. With faults, the graph has no nodes."""
 
-    graph: KnowledgeGraph | None = None
+    graph: KnowledgeGraph = KnowledgeGraph()
     faults: Sequence[str] = ()
     warnings: Sequence[str] = ()
     """What prevents no session."""
@@ -123,14 +123,14 @@ class CheckedGraph(Struct, frozen=True):
 def check_graph(document: object) -> CheckedGraph:
     """Given what YAML or JSON contains, return the graph or the faults of each node. Scalars must be text. Raises nothing."""
     if not isinstance(document, dict):
-        return CheckedGraph(None, ["the file is not a mapping of fields"])
+        return CheckedGraph(faults=["the file is not a mapping of fields"])
     items, faults, nodes = document.get("nodes") or [], list[str](), list[GraphNode]()
     if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
-        return CheckedGraph(None, [f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
+        return CheckedGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
     try:
         top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
     except ValidationError as error:
-        return CheckedGraph(None, [f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
+        return CheckedGraph(faults=[f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
     references = {_clean(one.id): one for one in top.references}
     for number, item in enumerate(items, 1):
         try:
@@ -158,8 +158,10 @@ def check_graph(document: object) -> CheckedGraph:
         for node in nodes
         if not FEWEST <= len(node.objectives) <= MOST
     ]
-    graph = KnowledgeGraph(_clean(top.title), _clean(top.level), tuple(by_id[id] for id in ordered))
-    return CheckedGraph(None if faults else graph, faults, warnings)
+    if faults:
+        return CheckedGraph(faults=faults, warnings=warnings)
+    sorted_nodes = tuple(by_id[id] for id in ordered)
+    return CheckedGraph(KnowledgeGraph(_clean(top.title), _clean(top.level), sorted_nodes), (), warnings)
 
 
 def _drop_empty(item: object) -> object:
