@@ -7,7 +7,7 @@ the terminal can be closed at any moment.
 from __future__ import annotations
 
 from tacitd.model.port import NoAnswer
-from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
+from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_text
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
 from tacitd_handlers.tutor.choices import LETTERS, find_choice
 from tacitd_handlers.tutor.screen import LearnerCommand, Screen
@@ -144,7 +144,7 @@ class _Leader:
         self._obey(said)
 
     def _take_answer(self, state: SessionState, said: str) -> None:
-        text = clean_answer(said)
+        text = clean_text(said, LONGEST_ANSWER)
         if not text:
             self._screen.show_note(HELP)
             return

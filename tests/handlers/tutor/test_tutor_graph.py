@@ -267,6 +267,9 @@ def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
     assert find_graph_root(root / "src" / "deep") == root
     graphs = list_graphs(make_store(tmp_path).directory, root)
     assert graphs[0].key == f"course@{root}" and find_node(graphs, "course/two")[1].id == "two"
+    (root / "tutor" / "course.yaml").write_text(GRAPH.replace("node_id: two", "node_id: refs"))
+    found = find_node(list_graphs(make_store(tmp_path).directory, root), "refs")
+    assert found[0].project == str(root), "before the node of a sample"
 
 
 def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:

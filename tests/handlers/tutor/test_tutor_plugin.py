@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
 from support_tutor import make_model_event, make_plan, make_store
+from tacitd.model.port import PurposeLimit
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.tutor import make_plugin
+from tacitd_handlers.tutor.agent_calls import ModelAccess
+from tacitd_handlers.tutor.agent_prompts import Agent, AgentRequest
 from tacitd_handlers.tutor.session_log import TutorStore
 from tacitd_handlers.tutor.session_model import LEARNER_STEPS, Answered, SessionState, Step
 
@@ -85,3 +89,27 @@ def test_the_start_of_a_session_names_what_is_open(bench: HandlerBench, tmp_path
         while session.state.is_open:
             session.record_event(make_model_event(session.state))
     assert "waits" not in bench.context()
+
+
+@pytest.mark.parametrize(
+    ("settings", "agent", "tier", "limit"),
+    [
+        ({}, "tutor", "fast", PurposeLimit(share=0.5)),
+        ({"TACITD_TUTOR__USD_PER_DAY": "0.3"}, "grader", "accurate", PurposeLimit(usd=0.3)),
+    ],
+)
+def test_what_is_asked(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    agent: Agent,
+    tier: str,
+    limit: PurposeLimit,
+) -> None:
+    """A person's call goes first, and has half of the day's cap or `tutor.usd_per_day`."""
+    model = ScriptedModel()
+    monkeypatch.setattr("tacitd_handlers.tutor.agent_calls.open_model", lambda *given: nullcontext(model))
+    ModelAccess({"HOME": str(tmp_path), **settings}, "/p")(AgentRequest(agent, "introduce this"))
+    (asked,) = model.asked
+    assert (asked.is_waited_for, asked.project, asked.plugin) == (True, "/p", "tutor")
+    assert (asked.tier, asked.purpose, asked.limit) == (tier, "tutor", limit)

@@ -86,6 +86,17 @@ def test_the_readable_log_is_complete_and_has_keys_only_at_the_end(tmp_path: Pat
     assert text.count("Learner (") == len([e for e in session.found.events if isinstance(e.event, Answered)])
 
 
+def test_scores_are_recorded_once(tmp_path: Path) -> None:
+    """SPEC T-04: left before the greeting and resumed; a kill between the two records is repaired when sessions are listed."""
+    store = make_store(tmp_path)
+    with store.start_session(make_plan()) as session:
+        lead_to(session, Step.CLOSE)
+    assert store.read_mastery().scores == {}
+    store.tend_sessions()
+    assert not store.record_scores(session.state, 6.0) and len(store.mastery.read_text().splitlines()) == 1
+    assert store.read_mastery().scores["graph", "two", "o1"].score == 0.8
+
+
 def test_damaged_files_are_counted_and_stop_nothing(tmp_path: Path) -> None:
     """STYLE habit 7: what does not parse is skipped and shown."""
     store = make_store(tmp_path)
