@@ -9,7 +9,6 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.fields import LABELS
 
-BAR = 10
 _LONGEST = 160
 
 
@@ -25,12 +24,6 @@ def format_value(value: Any) -> str:
     words = ", ".join(map(format_value, value)) if isinstance(value, list) else str(value)
     line = sanitize_line(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def format_bar(confidence: float) -> str:
-    """Return a confidence from 0 to 1 as ten blocks, such as `███████░░░`."""
-    full = round(confidence * BAR)
-    return "█" * full + "░" * (BAR - full)
 
 
 def format_days(left: float) -> str:
