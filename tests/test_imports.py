@@ -143,7 +143,6 @@ RULES = frozenset(
         "tutor.mastery",
         "tutor.session_model",
         "tutor.session_policy",
-        "tutor.session_records",
         "tutor.texts",
     ]
 )
@@ -228,7 +227,7 @@ FORMAT_ELSEWHERE = {
     # A prefix of the ids that tacitd gives to tasks.
     "tacitd_handlers.continuity.session_progress": {"agent-"},
     # The logs of the tutor's own sessions.
-    "tacitd_handlers.tutor.store": {".jsonl"},
+    "tacitd_handlers.tutor.session_log": {".jsonl"},
 }
 """Strings that look like the format and are something of tacitd's own."""
 

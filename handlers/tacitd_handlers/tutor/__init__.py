@@ -27,7 +27,7 @@ def make_plugin() -> PluginSpec:
         order=60,
         settings={"tutor": f"{here}.settings:TutorSettings"},
         commands={"tutor": (f"{here}.commands:tutor", "Learn a topic in a session with a tutor.", "More")},
-        session_text=f"{here}.session_start:make_text",
+        session_text=f"{here}.open_sessions:make_text",
         mcp=f"{here}.mcp_tools:TUTOR",
         footprint=f"{here}:tutor_footprint",
     )
@@ -35,9 +35,11 @@ def make_plugin() -> PluginSpec:
 
 def tutor_footprint(environ: Mapping[str, str]) -> Footprint:
     """For `uninstall --purge`: sessions and scores belong to the person and stay."""
+    from pathlib import Path
+
     from tacitd.handler import Footprint
     from tacitd.state.paths import data_dir
 
     place = data_dir(environ) / "tutor"
-    sessions = place / "sessions"
+    sessions = Path(place, "sessions")
     return Footprint([], [sessions, place / "mastery.jsonl"], [place, sessions], own=[place, place.parent])

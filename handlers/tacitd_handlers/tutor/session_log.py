@@ -149,7 +149,7 @@ class TutorStore:
         make_token: Callable[[], str] = lambda: secrets.token_hex(2),
     ) -> None:
         self.directory = directory
-        self.sessions = directory / "sessions"
+        self.sessions = Path(directory, "sessions")
         self.mastery = directory / "mastery.jsonl"
         self.clock = clock or SystemClock()
         self.bad = 0

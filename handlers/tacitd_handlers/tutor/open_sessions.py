@@ -14,7 +14,7 @@ NEWEST = 20
 def make_text(request: ContextRequest) -> str:
     """The open sessions of the directory's project; "" if there are none. The hook `session_text`. Raises OSError."""
     folder = data_dir(os.environ) / "tutor"
-    if not (folder / "sessions").exists():
+    if not folder.exists():
         return ""
     from tacitd_handlers.tutor.session_log import TutorStore
     from tacitd_handlers.tutor.session_policy import is_expired
