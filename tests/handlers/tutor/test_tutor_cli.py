@@ -120,14 +120,6 @@ def test_a_changed_graph(cli: Cli, project: Path, claude: StandIn) -> None:
     assert "Name the first thing" in cli.run("tutor", "resume", typed="").out
 
 
-def test_a_session_that_is_open_in_another_terminal(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-24: exit code 69 and the process that has it."""
-    cli.run("tutor", "start", "two", cwd=project)
-    with acquire_lock(sessions(cli)[0].with_suffix(".lock")):
-        said = cli.run("tutor", "resume")
-    assert said.code == 69 and "is open in process" in said.err
-
-
 def test_a_graph_file_is_checked_and_shown(cli: Cli, project: Path) -> None:
     """SPEC T-02: every fault with its file; otherwise the nodes with their objectives, prerequisites first."""
     file = project / "tutor" / "course.yaml"
@@ -154,13 +146,6 @@ def test_damaged_records_are_named(cli: Cli, project: Path, claude: StandIn) -> 
             log.write("not a record\n")
     said = cli.run("tutor", "history")
     assert "2 records cannot be read and are skipped" in said.err and "finished" in said.out
-
-
-def test_the_map_is_readable_without_colour(cli: Cli, project: Path) -> None:
-    """Boxes, scores, prerequisites, a legend."""
-    said = cli.run("tutor", "map", cwd=project).out
-    assert "[ ] one" in said and "[-] two" in said and "after: one" in said and "[x] mastered" in said
-    assert "\x1b" not in said
 
 
 def test_before_anything_was_learned(cli: Cli) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from support_tutor import make_plan, make_store
 from support_tutor_script import LEARNER, ScriptedAgents, ScriptedScreen, answer_by_script
-from tacitd.model.port import Answer, NoAnswer, Why
+from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest
 from tacitd_handlers.tutor.conversation import lead_conversation
 from tacitd_handlers.tutor.graph_files import find_node, list_graphs
@@ -74,25 +74,6 @@ WHOLE: list[str | LearnerCommand] = ["a probe", "a", "a"]
 """The answers of a session on one objective: probe, micro-quiz, test."""
 
 
-@pytest.mark.parametrize("leave_after", range(len(WHOLE)))
-def test_a_closed_terminal_saves_and_leaves(leave_after: int, tmp_path: Path) -> None:
-    """SPEC T-21: Ctrl-D or the end of the input is not /end: nothing is graded, and the same question is pending."""
-    end, screen = lead(tmp_path, WHOLE[:leave_after])
-    assert end.state.is_open and end.state.scores is None and not end.waits
-    with make_store(tmp_path).open_session(end.state.plan.session) as session:
-        again = ScriptedScreen([*WHOLE[leave_after:]])
-        lead_conversation(session, ScriptedAgents(), again)
-    assert session.state.scores == {"o1": 0.9}
-    assert screen.shown[-2] in again.shown, "the pending question is shown again"
-
-
-@pytest.mark.parametrize("why", [Why.ABSENT, Why.LOGGED_OUT, Why.LIMIT])
-def test_without_claude(why: Why, tmp_path: Path) -> None:
-    """DESIGN "Model": no claude, not logged in, a limit: said, and saved."""
-    end, _ = lead(tmp_path, [], failing("tutor", NoAnswer(why, "words", "a hint")))
-    assert end.waits == NoAnswer(why, "words", "a hint") and end.state.step is Step.INTRODUCE
-
-
 def test_one_bad_answer_is_retried_with_its_fault(tmp_path: Path) -> None:
     """SPEC T-12, T-17: one retry with the error named."""
     prompts: list[str] = []
@@ -106,14 +87,6 @@ def test_one_bad_answer_is_retried_with_its_fault(tmp_path: Path) -> None:
 
     end, _ = lead(tmp_path, list(WHOLE), reply)
     assert end.state.scores == {"o1": 0.9} and "less than or equal to 1" in prompts[1]
-
-
-@pytest.mark.parametrize("text", ["1.0 for all!", '{"objective_scores": [{"id": "x", "score": 1}]}', "NaN"])
-def test_a_grader_that_gives_nothing_leaves_the_session_ungraded(text: str, tmp_path: Path) -> None:
-    """SPEC T-17: mastery is unchanged, and grading can be retried."""
-    end, screen = lead(tmp_path, list(WHOLE), failing("grader", Answer(text)))
-    assert end.state.needs_grading and end.state.scores is None and not end.state.is_open
-    assert any("Not graded yet" in line for line in screen.shown)
 
 
 def test_talk_instead_of_a_judgement_asks_the_question_again(tmp_path: Path) -> None:

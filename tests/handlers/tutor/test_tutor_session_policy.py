@@ -79,11 +79,6 @@ def test_a_session_with_a_quiz_on_the_prerequisites() -> None:
     ]  # fmt: skip
 
 
-def test_a_node_without_prerequisites_has_no_question_about_them() -> None:
-    """SPEC T-08."""
-    assert Step.CHOOSE not in lead(SessionState(make_plan(1, prerequisites=0)), [])
-
-
 @pytest.mark.parametrize(
     ("said", "after"),
     [

@@ -141,11 +141,3 @@ def test_a_plan_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     log.write_text(log.read_text().replace('"plan":{', '"plan":{"digest":"0123456789abcdef",'))
     with store.open_session(before.plan.session) as again:
         assert again.state == before and again.found.bad == 0
-
-
-def test_an_empty_store(tmp_path: Path) -> None:
-    """Nothing is created by looking."""
-    store = make_store(tmp_path)
-    assert (
-        store.list_sessions() == [] and store.read_mastery().scores == {} and list(tmp_path.iterdir()) == []
-    )
