@@ -31,7 +31,8 @@ from tacitd_handlers.profile import make_plugin, render
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.changes import plan_decay
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import ProfileState, find_clock_doubt, read_state
+from tacitd_handlers.profile.profile_files import ProfileState, find_clock_doubt, read_checked, read_state
+from tacitd_handlers.shared.user_memory import memory_dir
 
 
 @click.group(
@@ -56,10 +57,6 @@ def _read_state() -> tuple[ProfileState, str]:
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         found = read_state(rows, now=now)
         return found, find_clock_doubt(rows, found, now, by_person=True)
-
-
-def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
-    return [(None,)] if "max(" in sql else []
 
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
@@ -93,15 +90,16 @@ def show(as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    rows = render.format_rows(found)
-    for row in rows:
+    rows = render.format_leaves(found)
+    for row in rows.values():
         click.echo(escape_output(row))
     if not rows:
         echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
 
 def _read_profile() -> dict[str, Any]:
-    return read_state(_no_rows, now=SystemClock().now()).profile
+    """The profile alone, which needs no store."""
+    return read_checked(memory_dir(os.environ))[0] or {}
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")

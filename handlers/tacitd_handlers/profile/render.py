@@ -12,11 +12,12 @@ from tacitd_handlers.profile.fields import LABELS
 _LONGEST = 160
 
 
-def format_rows(profile: Mapping[str, Any]) -> list[str]:
-    """Return one line for each leaf, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
+def format_leaves(profile: Mapping[str, Any]) -> dict[str, str]:
+    """Return one line for each leaf by its path, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
     found = dot_paths.list_leaves(profile)
-    order = [path for path in LABELS if path in found] + [path for path in found if path not in LABELS]
-    return [f"{LABELS.get(path, path)}: {words}" for path in order if (words := format_value(found[path]))]
+    order = [*(path for path in LABELS if path in found), *sorted(found.keys() - LABELS.keys())]
+    words = {path: format_value(found[path]) for path in order}
+    return {path: f"{LABELS.get(path, path)}: {text}" for path, text in words.items() if text}
 
 
 def format_value(value: Any) -> str:
