@@ -66,7 +66,7 @@ class Steps:
     """The number of the step, from 1 on; 0: none."""
     trail: list[str] = field(default_factory=list)
     ways: list[int] = field(default_factory=list)
-    """Of each step the way to it: a digest of the step and the functions of tacitd that led there. Without a crash only."""
+    """Of each step the way to it, `find_way`. Without a crash only."""
     dead: set[str] = field(default_factory=set)
     """The processes that ended: `DAEMON`, `COMMAND`. Whatever they still try raises `Crash`."""
     crashed: str = ""
@@ -207,12 +207,10 @@ class Steps:
 
 def find_way(step: str) -> int:
     """A digest of a step and of the functions of tacitd that led to it, without the lines in them."""
-    digest, frame = zlib.crc32(step.encode()), sys._getframe(2)
-    while frame is not None:
-        code = frame.f_code
-        if "/tacitd" in code.co_filename and "/testing/" not in code.co_filename:
-            digest = zlib.crc32(code.co_qualname.encode(), digest)
-        frame = frame.f_back  # type: ignore[assignment]
+    digest = zlib.crc32(step.encode())
+    for frame, _ in traceback.walk_stack(sys._getframe(2)):
+        if "/tacitd" in frame.f_code.co_filename and "/testing/" not in frame.f_code.co_filename:
+            digest = zlib.crc32(frame.f_code.co_qualname.encode(), digest)
     return digest
 
 
@@ -455,14 +453,10 @@ def _blank(files: Files) -> Files:
 
 
 class CrashPlan:
-    """At which steps stories are run again, by the options of pytest.
+    """At which steps stories are run again, by the options of pytest. Of the 118,000 steps of all stories 1,500 have another way to
+    them, so each way is crashed once, in the first story of this process that has it, at one of its steps there."""
 
-    Most of the steps of all stories are the same few, reached again: of 118,000 steps 1,500 have another way to them. So each way is
-    crashed once, in the first story of this process that has it, at one of its steps there.
-    """
-
-    taken: ClassVar[set[int]] = set()
-    """The ways that were crashed, or left out, in earlier stories of this process."""
+    taken: ClassVar[set[int]] = set()  # the ways that earlier stories of this process had
 
     def __init__(self, share: float, seed: int, at: Sequence[int] = (), *, each: bool = False) -> None:
         """`share` of the ways, 1: all. `at`: these steps only. `each`: of all steps, not of the ways to them."""
@@ -472,11 +466,10 @@ class CrashPlan:
         """The steps of a story, given the way to each."""
         if self.at:
             return [number for number in self.at if number <= len(ways)]
-        chance = random.Random(f"{self.seed} {story}")
+        found, chance = dict[int, list[int]](), random.Random(f"{self.seed} {story}")
         if self.each:
             whole, part = divmod(len(ways) * min(1.0, self.share), 1)
             return sorted(chance.sample(range(1, len(ways) + 1), int(whole) + (chance.random() < part)))
-        found = dict[int, list[int]]()
         for number, way in enumerate(ways, 1):
             if way not in self.taken:
                 found.setdefault(way, []).append(number)

@@ -164,13 +164,9 @@ class App:
         hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
             write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
-        self.run_housekeeping()
+        keep_house(self)
         self.note_state()
         self.check_sources()
-
-    def run_housekeeping(self) -> None:
-        """What is due each minute. It looks at files of persons, so it is not for the loop's thread."""
-        keep_house(self)
 
     def check_sources(self) -> None:
         """Compare the files that handlers watch now, in a worker."""
@@ -409,12 +405,18 @@ def _join_parts(
     cache = services.reader.cache if reading else None
     reader = Reader(store, source, lookup, observers, clock, default_mode=mode, cache=cache)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
+    old_parts = StatusParts(handlers, clock, read_part, degraded, wake.set, threads=threads)
+
+    def note_done() -> None:
+        old_parts.ask(0.0)
+        wake.set()
+
     runner = TaskRunner(
         store,
         runnables,
         clock,
         is_held=lambda task: engine.is_held(task),
-        on_done=wake.set,
+        on_done=note_done,
         files=files,
         pool=outside.pool,
         pauses=services.pauses,
@@ -466,7 +468,7 @@ def _join_parts(
         files=files,
         runnables=runnables,
         watched=WatchedFiles(handlers, watched_projects),
-        parts=StatusParts(handlers, clock, read_part, degraded, threads=threads),
+        parts=old_parts,
         model=model,
         budget=budget,
         history=history,

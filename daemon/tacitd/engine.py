@@ -244,7 +244,10 @@ class Engine:
         mono, now = self._clock.monotonic(), self._clock.now()
         if mono < self._refused[0]:
             return self._refused[0] - mono
-        due = next_due(self._store.rows, now)
+        try:
+            due = next_due(self._store.rows, now)
+        except (UnwritableError, StoreLostError):
+            return AGAIN[0]  # the pass meets it too
         nearest = min(
             self.follower.next_in(),
             self.reader.next_in(),

@@ -62,7 +62,7 @@ def read_status(
     runs, settings = pid is not None, SettingsInForce(rows)
     choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
     slices, silent = _read_parts(rows, plugins, note, now, note.parts if parts is None else parts)
-    endings = list_endings(rows, settings, now)
+    endings = list_endings(rows, note, settings, now)
     waits = list(list_waits(slices, endings))
     rescued = work_status.count_rescued(rows)
     paused = [{"scope": scope, "name": name} for scope, name in work_status.list_pauses(rows)]
@@ -295,6 +295,7 @@ def make_note(app: App) -> DaemonNote:
         [one.name for one in running],
         [one.name for one in running if one.reads_records],
         [one.name for one in running if one.uses_model],
+        {one.session: round(one.at, -1) for one in engine.sessions.list_endings() if one.is_early},
         app.parts.last(),
     )
 

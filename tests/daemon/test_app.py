@@ -18,11 +18,12 @@ from support_engine import Scene, Scripted, words_of
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.clock import utc_seconds
-from tacitd.errors import FileBusyError, FileRefusedError, UnavailableError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import Event, Project
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.operations import PutLine
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
+from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources import lines
@@ -245,6 +246,20 @@ def test_a_problem_of_the_daemon_is_a_row_while_it_lasts(tmp_path: Path) -> None
     assert list_problems() == [("x", "two", began)]
 
 
+def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Faults": the next pass meets the new store. How long the loop may sleep is asked of the store too."""
+    scene = Scene(tmp_path)
+
+    def lose(*_: object) -> None:
+        raise StoreLostError("the store was damaged")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tacitd.engine.next_due", lose)
+        assert 0.0 < scene.engine.sleep_seconds() <= 1.0
+
+
 # what can be asked
 
 
@@ -418,7 +433,7 @@ def test_files_of_the_first_design_are_named_and_left_alone(tmp_path: Path) -> N
     assert (home / "log.jsonl").read_text() == f"{record}\n"
     for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
         path.unlink()
-    scene.app.run_housekeeping()
+    keep_house(scene.app)
     assert not [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
     assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
     scene.app.close()

@@ -25,7 +25,6 @@ from tacitd.files.purge import blank_value
 from tacitd.files.row_history import summarise_row
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
-from tacitd.logging_setup import logger
 from tacitd.model.budget import EndedCall
 from tacitd.store import Store
 from tacitd.text.dollars import format_dollars
@@ -113,6 +112,8 @@ class Activities:
         with self._lock:
             self._keep(one)
             wakers = list(self._wakers)
+        from loguru import logger  # not for a command that only reads what happened
+
         logger.info("{}", activity_line(one))
         # Without the lock, because a subscriber may ask for what was added.
         for wake in wakers:
@@ -278,6 +279,8 @@ def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
     try:
         notices: list[Notice] = list(load_hook(plugin.activity)(commit))
     except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+        from loguru import logger
+
         logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
         return
     for one in notices:

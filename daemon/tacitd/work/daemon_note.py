@@ -52,6 +52,8 @@ class DaemonNote(Struct, frozen=True):
     """Those of them that read records."""
     payers: Sequence[str] = ()
     """Those of them that ask the model about prompts."""
+    ends: Mapping[str, float] = field(default_factory=dict)
+    """By open session when it ends, if its client has ended."""
     parts: Mapping[str, Any] = field(default_factory=dict)
     """The parts of handlers of the first contract, as of the last minute."""
 

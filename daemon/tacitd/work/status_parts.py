@@ -28,14 +28,16 @@ class StatusParts:
         clock: Clock,
         read_part: ReadPart,
         degraded: dict[str, Degradation],
+        on_answer: Callable[[], None],
         *,
         threads: bool = True,
     ) -> None:
-        """`threads=False`: handlers are asked in the caller's thread, for tests without threads."""
+        """`on_answer` is called in the thread that asked. `threads=False`: handlers are asked in the caller's thread, for tests without threads."""
         self._handlers = handlers
         self._clock = clock
         self._read_part = read_part
         self._degraded = degraded
+        self._on_answer = on_answer
         self._threads = threads
         self._parts: dict[str, Any] = {}
         self._asking: dict[str, threading.Event] = {}
@@ -57,7 +59,7 @@ class StatusParts:
             waits.append((name, answered))
         end = self._clock.monotonic() + patience
         for name, answered in waits:
-            if not answered.wait(max(0.0, end - self._clock.monotonic())):
+            if not answered.wait(max(0.0, end - self._clock.monotonic())) and patience:
                 what = f"the handler {name} does not answer when it is asked for its status; what is shown of it is old"
                 hint = "`tacitd restart` starts it again; the rest of the status is valid"
                 self._degraded[f"handler.status:{name}"] = Degradation("handler.status", what, hint)
@@ -82,3 +84,4 @@ class StatusParts:
         else:
             self._degraded[f"handler.status:{name}"] = fault
         self._asking.pop(name).set()
+        self._on_answer()

@@ -9,7 +9,7 @@ from typing import Any
 from tacitd.clock import utc_seconds
 from tacitd.state.settings_in_force import SettingsInForce
 from tacitd.store import open_readonly
-from tacitd.work.daemon_note import Rows, read_note
+from tacitd.work.daemon_note import DaemonNote, Rows, read_note
 from tacitd.work.project_rows import Choices, read_choices
 
 Ending = tuple[str, str, float]
@@ -26,22 +26,20 @@ def read_stored_waits(state_dir: Path, now: float) -> tuple[list[dict[str, Any]]
         if note is None:
             return [], []
         settings = SettingsInForce(rows)
-        endings = list_endings(rows, settings, now)
+        endings = list_endings(rows, note, settings, now)
         waits = list(list_waits(note.parts, endings))
         choices = read_choices(store, settings.get("projects", "write", "local"), now)
         return waits, list_sessions(rows, note.payers, endings, waits, choices)
 
 
-def list_endings(rows: Rows, settings: SettingsInForce, now: float) -> list[Ending]:
+def list_endings(rows: Rows, note: DaemonNote, settings: SettingsInForce, now: float) -> list[Ending]:
     """The open sessions, by the time at which each ends: soonest first."""
     idle = settings.get("session", "idle", 0.0)
-    return [
-        (session, root, max(now, last + idle))
-        for session, root, last in rows(
-            "SELECT s.id, r.root, s.last FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL "
-            "ORDER BY s.last, s.id"
-        )
-    ]
+    found = rows(
+        "SELECT s.id, r.root, s.last FROM session s JOIN project r ON r.number = s.project WHERE s.ended IS NULL "
+    )
+    endings = [(id, root, max(now, note.ends.get(id, last + idle))) for id, root, last in found]
+    return sorted(endings, key=lambda one: (one[2], one[0]))
 
 
 def list_waits(slices: Mapping[str, Any], endings: Iterable[Ending]) -> Iterator[dict[str, Any]]:
