@@ -149,8 +149,7 @@ class Engine:
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
         self.problem: UnwritableError | StoreLostError | None = None
         """Why the last pass could not be committed; None if it was."""
-        self.passed_at = clock.now()
-        """When the last pass ended: seconds since 1970, UTC."""
+        self.passed_at = clock.now()  # when the last pass ended: seconds since 1970, UTC
 
     # --- from other threads
 
@@ -244,10 +243,9 @@ class Engine:
         mono, now = self._clock.monotonic(), self._clock.now()
         if mono < self._refused[0]:
             return self._refused[0] - mono
-        try:
+        due: float | None = now  # if the store refuses: the pass meets that too
+        with suppress(UnwritableError, StoreLostError):
             due = next_due(self._store.rows, now)
-        except (UnwritableError, StoreLostError):
-            return AGAIN[0]  # the pass meets it too
         nearest = min(
             self.follower.next_in(),
             self.reader.next_in(),
@@ -299,9 +297,8 @@ class Engine:
 
     def _tell_state(self) -> None:
         """Store what `status` says of the daemon. While much is read, once a second."""
-        now = self._clock.monotonic()
-        if not self.reader.has_unread or now - self._noted >= NOTE_EVERY:
-            self._noted = now
+        if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
+            self._noted = self._clock.monotonic()
             self._note_state()
 
     def _watch_clock(self) -> None:

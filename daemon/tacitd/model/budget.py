@@ -37,7 +37,6 @@ from tacitd.model.call_caps import (
     find_refusal,
 )
 from tacitd.model.port import Answer, NoAnswer, Why
-from tacitd.model.process import is_alive
 
 if TYPE_CHECKING:
     from tacitd.contract import Part, Row, Tx
@@ -267,6 +266,15 @@ def list_running(rows: Callable[..., list[Row]], now: float) -> list[RunningCall
         for process, purpose, root, begun in found
         if now - LONGEST < begun < now + LONGEST and is_alive(process)
     ]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this user has this id."""
+    try:
+        os.kill(process, 0)
+    except OSError:  # it has ended, or the id belongs to another user's process now
+        return False
+    return True
 
 
 def mark_used(tx: Tx, numbers: Iterable[int], *, used: bool = True) -> None:

@@ -18,8 +18,8 @@ import sys
 from collections.abc import Collection
 from pathlib import Path
 
+from tacitd.model.budget import is_alive
 from tacitd.model.environment import MARK
-from tacitd.model.process import is_alive
 
 _LSOF_SECONDS = 10.0
 
