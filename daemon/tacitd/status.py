@@ -173,7 +173,7 @@ def _read_parts(
     for name in note.plugins:
         spec = specs.get(name)
         if name in told:
-            found[name] = told[name]
+            found[name] = {"as_of": utc_seconds(note.passed)} | told[name]
         elif spec is not None and spec.status:
             part, fault = read_part(name, lambda spec=spec: load_hook(spec.status)(rows, now))  # type: ignore[misc]
             found[name] = part | {"as_of": utc_seconds(now)}

@@ -66,8 +66,11 @@ class StatusParts:
         return dict(self._parts)
 
     def last(self) -> dict[str, Any]:
-        """What each reported last."""
-        return dict(self._parts)
+        """What each reported last, without the time: a note that differs in nothing else is not written again."""
+        return {
+            name: {key: value for key, value in part.items() if key != "as_of"}
+            for name, part in list(self._parts.items())
+        }
 
     def _ask_one(self, name: str, one: AdaptedHandler) -> None:
         def report() -> Mapping[str, Any]:
