@@ -378,7 +378,7 @@ class Story:
             step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else "never reached"
             claims = tuple(self._failed)
             differences = broke + compare_files(self._recorded, record_files(world))
-            why = self._find_reason(world) if differences and not broke else ""
+            why = self._find_reason(world, broke) if differences else ""
         return Crashed(step, differences, why, claims)
 
     @contextmanager
@@ -404,8 +404,10 @@ class Story:
             worlds[0].stop()
         shutil.rmtree(tmp, ignore_errors=True)
 
-    def _find_reason(self, world: World) -> str:
-        """The key of `RIGHT` for what differs; "" if nothing makes it right."""
+    def _find_reason(self, world: World, broke: str) -> str:
+        """The key of `RIGHT` for what differs; "" if nothing makes it right. `broke`: with what error the story ended."""
+        if broke:
+            return "input" if STEPS.has_cut_input else ""
         for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
             sweep_temporary(path, math.inf, RealDisk())
         recorded, found = self._recorded, record_files(world)
