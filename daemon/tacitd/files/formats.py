@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
+from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
 from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
 from tacitd.text.markdown_text import normalise_heading
 
@@ -233,8 +234,17 @@ def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -
             return text
         return add_json_value(text, keys, json.loads(value), width=WIDTH)
     if value is not None:
-        return put_json_value(text, path, json.loads(value), width=WIDTH)
+        return _put_leaf(text, parent, path, json.loads(value))
     return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
+
+
+def _put_leaf(text: str, parent: Any, path: list[Any], value: Any) -> str:
+    """Put a value. In a list of objects, those that stay keep their bytes."""
+    before = parent.get(path[-1]) if isinstance(parent, dict) else None
+    if isinstance(before, list) and isinstance(value, list):
+        with suppress(ValueError):  # too much differs
+            return change_json_values(text, before, value, tuple(path), width=WIDTH)
+    return put_json_value(text, path, value, width=WIDTH)
 
 
 def _parse(data: bytes) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,13 +44,13 @@ class _Container(Struct, frozen=True):
     members: tuple[_Member, ...]
 
 
-def change_json_values(text: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Given the text of the object `old`, return text of the object `new`, in which what both have keeps its bytes.
+def change_json_values(text: str, old: Any, new: Any, path: tuple[Step, ...] = (), *, width: int = 0) -> str:
+    """Given a text in which `old` is the value at `path`, return one in which `new` is, and in which what both have keeps its bytes.
 
     Of keys in another order, the order stays. Raises ValueError if the text is no object, or more than MOST_CHANGES values
-    differ.
+    differ. `width`: as for `_dump`.
     """
-    changes = _list_changes(old, new, ())
+    changes = _list_changes(old, new, path, width)
     if len(changes) > MOST_CHANGES:
         raise ValueError(f"{len(changes)} values differ")
     for change in changes:
@@ -58,7 +58,7 @@ def change_json_values(text: str, old: Mapping[str, Any], new: Mapping[str, Any]
     return text
 
 
-def _list_changes(old: Any, new: Any, path: tuple[Step, ...]) -> list[Callable[[str], str]]:
+def _list_changes(old: Any, new: Any, path: tuple[Step, ...], width: int) -> list[Callable[[str], str]]:
     """The changes, in order, that make `new` of `old` at `path`. Additions come first: a container that is emptied is removed."""
     if _is_same(old, new):
         return []
@@ -66,27 +66,29 @@ def _list_changes(old: Any, new: Any, path: tuple[Step, ...]) -> list[Callable[[
     if isinstance(old, dict) and isinstance(new, dict) and (new or not path):
         for key, value in new.items():
             made += (
-                _list_changes(old[key], value, (*path, key)) if key in old else [_put((*path, key), value)]
+                _list_changes(old[key], value, (*path, key), width)
+                if key in old
+                else [_put((*path, key), value, width)]
             )
         gone = [key for key in old if key not in new]
     elif isinstance(old, list) and isinstance(new, list) and new:
         kept = 0
         for index, value in enumerate(old):
             if len(new) >= len(old):
-                made += _list_changes(value, new[index], (*path, index))
+                made += _list_changes(value, new[index], (*path, index), width)
                 kept += 1
             elif kept < len(new) and _is_same(value, new[kept]):
                 kept += 1
             else:
                 gone.insert(0, index)
-        made += [partial(add_json_value, path=path, value=value) for value in new[kept:]]
+        made += [partial(add_json_value, path=path, value=value, width=width) for value in new[kept:]]
     else:
-        return [_put(path, new)]
+        return [_put(path, new, width)]
     return made + [partial(remove_json_value, path=(*path, step)) for step in gone]
 
 
-def _put(path: tuple[Step, ...], value: Any) -> Callable[[str], str]:
-    return partial(put_json_value, path=path, value=value)
+def _put(path: tuple[Step, ...], value: Any, width: int) -> Callable[[str], str]:
+    return partial(put_json_value, path=path, value=value, width=width)
 
 
 def _is_same(one: Any, other: Any) -> bool:
