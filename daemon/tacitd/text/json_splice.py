@@ -122,12 +122,14 @@ def add_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 
     return _append(text, container, depth + 1, value, None, width)
 
 
-def put_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 0) -> str:
+def put_json_value(
+    text: str, path: Sequence[Step], value: Any, *, width: int = 0, order: Sequence[str] = ()
+) -> str:
     """Set the member at `path` (keys and indexes from the top), in its place if it is there, otherwise at the end of its object;
     objects that are missing are made.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if a value that is no object is in
-    the way. `width`: as for `_dump`.
+    the way. `width`: as for `_dump`. `order`: keys of the top; a new one of them goes before those that follow it here.
     """
     place = _skip_space(text, 0)
     for depth, key in enumerate(path, 1):
@@ -140,6 +142,10 @@ def put_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 
             made: Any = value
             for missing in reversed(path[depth:]):
                 made = {missing: made}
+            later = order[order.index(key) + 1 :] if depth == 1 and key in order else ()
+            follower = next((one for one in container.members if one.step in later), None)
+            if follower is not None:
+                return _insert(text, follower, made, str(key), width)
             return _append(text, container, depth, made, str(key), width)
         if depth == len(path):
             lead = text[text.rfind("\n", 0, found.start) + 1 : found.start]
@@ -181,6 +187,13 @@ def remove_json_value(text: str, path: Sequence[Step]) -> str:
         # With the comma before it; the first member goes with the comma after it. JSON allows none at the end.
         return text[: container.members[index - 1].end] + text[one.end :]
     return text[: one.start] + text[container.members[1].start :]
+
+
+def _insert(text: str, follower: _Member, value: Any, key: str, width: int) -> str:
+    """Add a member before another one, with the white space that is before that one."""
+    before = text[: follower.start]
+    lead = before[len(before.rstrip(" \t\r\n")) :]
+    return f"{before}{_render(text, value, key, lead, width)},{lead}{text[follower.start :]}"
 
 
 def _append(text: str, container: _Container, depth: int, value: Any, key: str | None, width: int) -> str:

@@ -6,12 +6,15 @@ sessions belong to a project is decided in `last_session`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from tacitd.clock import parse_utc
-from tacitd.text.plurals import count_noun, format_age
-from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
+from tacitd.text.plurals import format_age
+from tacitd_handlers.continuity.session_document import Json
+from tacitd_handlers.continuity.session_rows import SessionState, Turn
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
 
@@ -20,10 +23,20 @@ LINES = 30
 EARLIER = 6
 """Lines of an earlier session at most."""
 _LINE = 240
+_PROMPT = 300
+"""Characters of a prompt's first line."""
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
 _DECISIONS, _NOTES, _DONE, _FILES = 5, 5, 8, 8
 """How many are shown: the last decisions, notes and done tasks, the most edited files."""
+
+
+class SessionEnd(Struct, frozen=True):
+    """What is known of a session from its transcript."""
+
+    state: SessionState
+    prompts: Sequence[Turn] = ()
+    """The last ones, the newest last."""
 
 
 def build_resume_text(
@@ -32,12 +45,12 @@ def build_resume_text(
     most: int = LINES,
     *,
     unreadable: str = "",
-    state: TranscriptProgress | None = None,
+    end: SessionEnd | None = None,
 ) -> str:
     """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
 
     `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
-    session cannot be read. `state`: what is known from the first one's transcript. Without it the text has what the file has.
+    session cannot be read. `end`: of the first one. Without it the text has what the file has.
     """
     heading, notice = "## The last session here", list[str]()
     if unreadable:
@@ -49,7 +62,7 @@ def build_resume_text(
     if not documents or room < 2:
         return "\n".join(notice)
     earlier = _list_earlier(documents, now) if room >= 2 * EARLIER else []
-    last = _list_last(documents[0], now, room - len(earlier), heading, state)
+    last = _list_last(documents[0], now, room - len(earlier), heading, end)
     return "\n".join([*notice, *last, *earlier])
 
 
@@ -67,54 +80,53 @@ def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
     return []
 
 
-def _list_last(
-    document: Json, now: float, most: int, heading: str, state: TranscriptProgress | None
-) -> list[str]:
+def _list_last(document: Json, now: float, most: int, heading: str, end: SessionEnd | None) -> list[str]:
     left, blocked, done = _sort_tasks(_list_parts(document, "tasks"))
     notes = document.get("context")
-    notes = [clean_text(note, 3 * _LINE) for note in notes] if isinstance(notes, list) else []
-    shown = [note for note in notes[-_NOTES:] if note]
-    if len(notes) > _NOTES:
-        shown.append(f"… and {len(notes) - _NOTES} more: `tacitd sessions show`")
-    finished = "; ".join(done[-_DONE:]) + (f"; and {len(done) - _DONE} more" if len(done) > _DONE else "")
-    decisions = [_tell_decision(one) for one in _list_parts(document, "decisions")][-_DECISIONS:]
-    files, branch = (_list_files(state), clean_text(state.branch, 100)) if state is not None else ("", "")
+    shown = [clean_text(note, 3 * _LINE) for note in notes] if isinstance(notes, list) else []
+    decisions = [_tell_decision(one) for one in _list_parts(document, "decisions")]
+    files = _list_files(end.state) if end is not None else ""
+    finished = clean_text("; ".join(done[-_DONE:]), 2 * _LINE)
+    where = f", on branch {end.state.branch}" if end is not None and end.state.branch else ""
     parts = [
-        _list_summary(document, state),
-        _quote_end(state) if state is not None else [],
+        _list_summary(document, end),
+        _quote_end(end) if end is not None else [],
         _list_under("Open:", left),
         _list_under("Blocked:", blocked),
         [f"Files edited: {files}"] if files else [],
         [f"Done: {finished}"] if finished else [],
-        _list_under("Decided:", decisions),
-        _list_under("Noted:", shown),
+        _list_under("Decided:", decisions[-_DECISIONS:]),
+        _list_under("Noted:", shown[-_NOTES:]),
     ]
-    where = f", on branch {branch}" if branch else ""
     return _fit([f"{heading} ({_tell_age(document, now)}{where})"], parts, most)
 
 
-def _list_summary(document: Json, state: TranscriptProgress | None) -> list[str]:
+def _list_summary(document: Json, end: SessionEnd | None) -> list[str]:
     """The lines of the summary. A person's own is first, with a newer one of tacitd's below it."""
     lines = take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
-    if state is None or not state.written.beside or document.get("summary") != state.written.beside:
+    if end is None or not end.state.kept_summary or document.get("summary") != end.state.kept_summary:
         return lines
-    return [*lines, *clean_lines(f"Since then: {state.summary}").splitlines()]
+    return [*lines, *clean_lines(f"Since then: {end.state.summary}").splitlines()]
 
 
-def _quote_end(state: TranscriptProgress) -> list[str]:
+def _quote_end(end: SessionEnd) -> list[str]:
     """The last words of the session, as a quotation."""
-    *earlier, prompt = state.typed or ("",)
-    if state.replied and (state.answered or state.replied not in state.said):
-        prompt = f'{prompt} (asked: "{state.replied}")'
-    yours, answer = [f"You: {prompt}"] if prompt else [], [f"Assistant: {state.said}"] if state.said else []
-    turns = [f"You: {line}" for line in earlier] + (
-        [*yours, *answer] if state.answered else [*answer, *yours]
-    )
+    state, turns = end.state, [f"You: {_tell_prompt(one)}" for one in end.prompts]
+    last = end.prompts[-1] if end.prompts else None
+    if last is not None and last.question and (state.answered or last.question not in state.said):
+        turns[-1] += f' (asked: "{last.question}")'
+    if state.said:
+        turns.insert(len(turns) if state.answered else max(0, len(turns) - 1), f"Assistant: {state.said}")
     lines = [line for turn in turns for line in clean_lines(turn).splitlines() if line]
     return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
 
 
-def _list_files(state: TranscriptProgress) -> str:
+def _tell_prompt(turn: Turn) -> str:
+    first = next((line for line in turn.words.splitlines() if line.strip()), "")
+    return clean_text(first, _PROMPT)
+
+
+def _list_files(state: SessionState) -> str:
     """The most edited files with the number of their edits, in one line."""
     files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_FILES]
     named = (f"{path} ({count})" if count > 1 else path for path, count in files)
@@ -168,9 +180,3 @@ def _fit(lines: list[str], parts: Sequence[list[str]], most: int) -> list[str]:
 def _tell_age(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
     return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
-
-
-def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
-    """Given the handler's status, yield its line for `tacitd status`."""
-    if part.get("sessions"):
-        yield f"{count_noun(part['sessions'], 'session')}, {part.get('open', 0)} with open tasks"

@@ -1,6 +1,6 @@
 """A person's changes of a session: a task, a decision, a note. Pure; times are seconds since 1970, UTC.
 
-Changes that come from the transcript belong to `session_file`.
+Changes that come from the transcript belong to `session_document`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity.session_file import add_decisions
-from tacitd_handlers.continuity.session_progress import Json
+from tacitd_handlers.continuity.session_document import MAX_CONTEXT_NOTES, Json, add_decisions
 
 
 class TaskChange(Struct, frozen=True):
@@ -76,3 +75,9 @@ def with_decision(document: Json, decision: str, rationale: str, others: Sequenc
     entry |= {"rationale": rationale} if rationale else {}
     entry |= {"alternatives": list(others)} if others else {}
     return document | {"decisions": add_decisions(document["decisions"], [entry])}
+
+
+def with_note(document: Json, note: str) -> Json:
+    """Return the session with one more note; the last twenty are kept (SPEC P-24). Each occurs once."""
+    have = document["context"]
+    return document | {"context": [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]}
