@@ -48,7 +48,6 @@ from tacitd_handlers.continuity.session_rows import (
     load_state,
 )
 from tacitd_handlers.continuity.summaries import (
-    PAUSE,
     TRIES,
     SummaryAnswer,
     build_prompt,
@@ -116,12 +115,14 @@ def _end_calls(state: SessionState) -> SessionState:
 # --- the file
 
 
-class Summarised(NamedTuple):
-    """What the model was asked about, and what it answered; None: nothing that could be used."""
+class Asked(NamedTuple):
+    """What the model was asked about, and what came of it."""
 
     turns: Sequence[Turn]
-    answer: SummaryAnswer | None
     at: float
+    answer: SummaryAnswer | None = None
+    is_done: bool = True
+    """Whether this part of the session is not asked about again."""
 
 
 def _write(
@@ -130,11 +131,11 @@ def _write(
     state: SessionState,
     *,
     is_over: bool = False,
-    done: Summarised | None = None,
+    asked: Asked | None = None,
 ) -> Done:
     """Write what changed in a session into its file, and see that a summary follows when it is due. `is_over`: it ended or is about to
     be compacted."""
-    decisions = done.answer.decisions if done is not None and done.answer is not None else ()
+    decisions = asked.answer.decisions if asked is not None and asked.answer is not None else ()
     path = find_path(state.id)
     before = read_checked(path)
     after = update_document(before, state, decisions)
@@ -158,13 +159,14 @@ def _write(
                 state.id,
                 state.last,
             )
-        if done is not None:
-            _store_asked(tx, state, done)
-        elif settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
-            due = find_due(state, settings, now, is_over=is_over or state.compacted)
+        if asked is not None:
+            _store_asked(tx, state, asked)
+        follows = asked is None or not asked.is_done
+        if follows and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
+            later = replace(state, asked_at=asked.at) if asked is not None else state
+            due = find_due(later, settings, now, is_over=is_over or state.compacted)
             data = {"session": state.id, "is_over": is_over}
-            name = "end" if is_over else "pause"
-            send_message(tx, "continuity", "continuity", f"{name} {state.id}", task, data, now, due)
+            send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
 
     decide = decide_document(lambda document: update_document(document, state, decisions))
     cause = Cause(f"session {state.id} {task.number}", "tacitd", session=state.id)
@@ -172,14 +174,19 @@ def _write(
     return Done(apply, [change] if after != before else [])
 
 
-def _store_asked(tx: Tx, state: SessionState, done: Summarised) -> None:
-    upto = max((one.number for one in done.turns), default=state.asked_turn)
+def _store_asked(tx: Tx, state: SessionState, asked: Asked) -> None:
+    if not asked.is_done:
+        tx.execute(
+            "UPDATE continuity_session SET tries = tries + 1, asked_at = ? WHERE id = ?", asked.at, state.id
+        )
+        return
+    upto = max((one.number for one in asked.turns), default=state.asked_turn)
     tx.execute(
-        "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, asked_at = ?, asked_turn = ?, "
+        "UPDATE continuity_session SET turns = turns - ?, size = size - ?, compacted = 0, tries = 0, asked_at = ?, asked_turn = ?, "
         "summary = ? WHERE id = ?",
         state.turns,
         state.size,
-        done.at,
+        asked.at,
         upto,
         state.summary,
         state.id,
@@ -202,25 +209,22 @@ def _summarise(task: Task, tools: Tools, state: SessionState) -> Outcome:
     turns = list_turns(tools.rows, state.id, state.asked_turn)
     excerpt = excerpt_session(state, turns)
     if not excerpt.parts:
-        return _write(task, tools, state, done=Summarised(turns, None, now))
+        return _write(task, tools, state, asked=Asked(turns, now))
     prompt = build_prompt(excerpt.lines, state.tasks)
     said = tools.ask(ModelRequest(prompt, "fast", "", purpose="session"), excerpt.parts)
     if isinstance(said, Answer):
-        parsed = parse_answer(said.text, state.last, excerpt.times)
-        if isinstance(parsed, SummaryAnswer):
-            newer = replace(state, summary=parsed.summary)
-            return _write(task, tools, newer, done=Summarised(turns, parsed, now))
-        reason = parsed
+        answer = parse_answer(said.text, state.last, excerpt.times)
+        if isinstance(answer, SummaryAnswer):
+            newer = replace(state, summary=answer.summary)
+            return _write(task, tools, newer, asked=Asked(turns, now, answer))
+        reason = answer
     else:
         reason = f"{said.why}: {said.detail}" if said.detail else str(said.why)
         if said.why is not Why.REPEATED and not said.blames_the_prompt:
             return Later(reason, said.hint, said.retry_at)
-        if said.why is Why.REPEATED:
-            return _write(task, tools, state, done=Summarised(turns, None, now))
-    if task.tries + 1 < TRIES:
-        return Later(f"no summary: {reason}", "the model is asked again", now + PAUSE, "work")
-    logger.info("session {} gets no summary: {}", state.id, reason)
-    return _write(task, tools, state, done=Summarised(turns, None, now))
+    is_done = state.tries + 1 >= TRIES or (not isinstance(said, Answer) and said.why is Why.REPEATED)
+    logger.info("no summary of the session {}: {}", state.id, reason)
+    return _write(task, tools, state, is_over=is_over, asked=Asked(turns, now, is_done=is_done))
 
 
 # --- commands

@@ -21,6 +21,7 @@ CREATE TABLE continuity_session(
   size INTEGER NOT NULL,                -- bytes of records since then
   compacted INTEGER NOT NULL,           -- whether the session was compacted since then
   asked_at REAL,                        -- when that was
+  tries INTEGER NOT NULL,               -- unusable answers about what is new since then
   asked_turn INTEGER NOT NULL           -- number of the last turn that the model was asked about
 ) WITHOUT ROWID;
 

@@ -35,6 +35,7 @@ class SessionState(Struct):
     size: int = 0
     compacted: bool = False
     asked_at: float | None = None
+    tries: int = 0
     asked_turn: int = 0
 
 

@@ -1,0 +1,264 @@
+"""`tacitd sessions …`, and the text for a session's start."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from support_continuity import World
+from tacitd.clock import utc_millis
+from tacitd.errors import UsageError
+from tacitd.files.json_document import NotUnderstoodError
+from tacitd_handlers.continuity.session_files import find_path
+
+
+def begin(world: World, id: str = "abcdef12-3456") -> str:
+    """A session with three tasks."""
+    world.type(id, "go")
+    world.todos(id, ("Design", "in_progress"), ("Build", "pending"), ("Plan", "completed"))
+    world.settle()
+    return id
+
+
+@pytest.mark.usefixtures("far_west")
+def test_list_and_show(world: World) -> None:
+    """`list`, and `show ID` with an id or its beginning. A time without a zone is local."""
+    world.clock.wall = 1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before in EST5
+    assert world.run("list").stdout == ""
+    id = begin(world)
+    other = world.bench.make_project("other")
+    world.put("elsewhere", world.file(id) | {"sessionId": "elsewhere", "projectPath": str(other)})
+    head, first, _ = world.run("list").stdout.splitlines()
+    assert head.split() == ["LAST", "ACTIVE", "ID", "OPEN", "TASKS", "SUMMARY"]
+    assert first.startswith("2026-11-19 23:30") and world.file(id)["lastActiveAt"].startswith("2026-11-20T04")
+    (only,) = json.loads(world.run("list", str(world.project), "--json").stdout)
+    assert (only["id"], only["sessionId"], only["open"]) == (id, id, 2)
+    assert world.run("show").stdout.splitlines()[1].startswith("[>] todo-")
+    assert json.loads(world.run("show", "abcdef", "--json").stdout) == world.file(id)
+    for wrong in ("nothing", ""):
+        with pytest.raises(UsageError):
+            world.run("show", wrong)
+
+
+def test_task(world: World) -> None:
+    """P-22, P-23: create, block and unblock a task with parts; later growth of the transcript keeps it."""
+    id = begin(world)
+    world.clock.advance(60)
+    made = world.run("task", "Add users table", "--blocked-by", "DBA approval").stdout.strip()
+    part = world.run("task", "Write migration", "--parent", made).stdout.strip()
+    task = next(one for one in world.file(id)["tasks"] if one["id"] == made)
+    assert (task["status"], task["blockedBy"], task["children"]) == ("blocked", "DBA approval", [part])
+    assert world.file(id)["lastActiveAt"] == utc_millis(world.clock.now())
+    world.run("task", "--id", made, "--status", "in_progress", "--notes", "soon")
+    world.todos(id, ("Ship", "pending"))
+    world.settle()
+    found = {one["id"]: one for one in world.file(id)["tasks"]}
+    assert found[made] | {"createdAt": "", "updatedAt": ""} == {
+        "id": made, "title": "Add users table", "status": "in_progress", "createdAt": "", "updatedAt": "",
+        "children": [part], "notes": "soon",
+    }  # fmt: skip
+    assert found[made]["createdAt"] == task["createdAt"]
+    world.run("task", "--id", part, "--parent", next(iter(found)))
+    assert "children" not in next(one for one in world.file(id)["tasks"] if one["id"] == made)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["task"], ["task", "--id", "no-such"], ["task", "x", "--parent", "no-such"],
+        ["task", "x", "--blocked-by", "y", "--status", "pending"], ["note", " "], ["decide", ""],
+        ["note", "x", "--session", "no-such"], ["summary", " "],
+    ],
+)  # fmt: skip
+def test_wrong_use_changes_nothing(world: World, arguments: list[str]) -> None:
+    """Exit code 2, and the file is unchanged."""
+    id = begin(world)
+    before = find_path(id).read_bytes()
+    with pytest.raises(UsageError):
+        world.run(*arguments)
+    assert find_path(id).read_bytes() == before
+
+
+def test_decide_note_and_summary(world: World) -> None:
+    """P-22, P-24: a decision with rationale and alternatives; a note once, and twenty of them; a summary that then stays."""
+    id = begin(world)
+    world.run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
+    for number in (*range(21), 20):
+        world.run("note", f"note {number}", "--session", "abcdef")
+    (decision,) = world.file(id)["decisions"]
+    assert (decision["rationale"], decision["alternatives"]) == ("stateless", ["cookies", "OAuth"])
+    assert world.file(id)["context"] == [f"note {number}" for number in range(1, 21)]
+    world.run("summary", " Its tests are left. ")
+    world.compact(id, "The client's own.")
+    world.settle()
+    assert world.file(id)["summary"] == "Its tests are left."
+    assert world.bench.rows("SELECT * FROM change_line") == [], "no part of the history"
+
+
+def test_a_handoff_goes_into_the_session_that_runs_it(world: World) -> None:
+    """P-22: of two sessions in one project each writes into its own, although the other one is newer."""
+    mine = begin(world, "aaa")
+    world.clock.advance(60)
+    other = begin(world, "bbb")
+    for arguments in (
+        ("summary", "It works."),
+        ("task", "Test it"),
+        ("decide", "Use JWT"),
+        ("note", "Postgres"),
+    ):
+        world.run(*arguments, session=mine)
+    assert world.file(mine)["summary"] == "It works." and world.file(mine)["decisions"]
+    assert "summary" not in world.file(other) and world.file(other)["decisions"] == []
+    assert json.loads(world.run("show", "--json", session=mine).stdout)["sessionId"] == mine
+    world.run("note", "for the other one", "--session", other, session=mine)
+    assert "for the other one" in world.file(other)["context"]
+    with pytest.raises(UsageError, match="has no file yet"):
+        world.run("summary", "It is of no other session.", session="ccc")
+    assert "summary" not in world.file(other)
+
+
+def test_there_is_no_session_here(world: World) -> None:
+    """A hint, not a traceback."""
+    with pytest.raises(UsageError, match="no session yet"):
+        world.run("note", "x")
+    assert "no session to resume" in world.run("resume").stderr
+    with pytest.raises(UsageError):
+        world.run("resume", str(world.home / "no-such"))
+
+
+def test_resume(world: World) -> None:
+    """P-26: the last session of the project always, and an earlier one with open tasks under its own heading."""
+    id = begin(world)
+    world.run("task", "Release", "--blocked-by", "the key")
+    world.run("decide", "Use JWT", "--because", "stateless")
+    world.put(id, world.file(id) | {"summary": "Built the parser."})
+    (world.project / "src").mkdir(exist_ok=True)
+    assert world.resume(world.project / "src") == [
+        "## The last session here (just now)", "Built the parser.", "It ended with:", "> You: go",
+        "Open:", "- Design (in progress)", "- Build", "Blocked:", "- Release (waits for: the key)", "Done: Plan",
+        "Decided:", "- Use JWT, because: stateless",
+    ]  # fmt: skip
+    world.clock.advance(50 * 3600)
+    world.type("newer", "hello")
+    world.settle()
+    text = world.run("resume").stdout
+    assert text.splitlines() == [
+        "## The last session here (just now)", "It ended with:", "> You: hello",
+        "## An earlier session (2 days ago, still open)", "- Design (in progress)", "- Build", "- Release (waits for: the key)",
+    ]  # fmt: skip
+    assert world.text() == text.rstrip("\n")
+    assert world.text(session="newer").startswith("## The last session here (2 days ago)\nBuilt")
+    assert world.text(world.bench.make_project("other")) == world.text(occasion="compact") == ""
+    assert (
+        world.text(budget=80).splitlines()[:1] == text.splitlines()[:1] and len(world.text(budget=80)) <= 80
+    )
+    assert world.text(budget=10) == ""
+
+
+def test_show_has_everything(world: World) -> None:
+    """`show` prints rationale, alternatives, notes of tasks and notes of several lines, also of a file that is not whole."""
+    id = begin(world)
+    world.run("decide", "Use JWT", "--because", "stateless", "--instead", "cookies", "--instead", "OAuth")
+    world.run("task", "Release", "--notes", "ask Ann")
+    world.put(id, world.file(id) | {"summary": "Now: one.\nPending:\n- two", "context": ["a\nb"]})
+    lines = world.run("show", id).stdout.splitlines()
+    for line in ("Now: one.", "- two", "    because: stateless", "    instead of: cookies", "    instead of: OAuth",
+                 "    notes: ask Ann", "noted: a", "    b"):  # fmt: skip
+        assert line in lines
+    task = {"id": ["a"], "title": 3, "status": {}, "children": ["b"]}
+    world.put("odd", {"sessionId": "odd", "projectPath": str(world.project), "tasks": [task], "summary": 5})
+    assert len(world.run("list").stdout.splitlines()) == 3
+    assert "'b' is listed in `children`" in world.run("show", "odd").stderr
+    assert "- Design (in progress)" in world.resume()
+
+
+ODD = [
+    {"tasks": None}, {"tasks": [3]}, {"decisions": [None]}, {"decisions": "x"}, {"context": 5},
+    {"context": [{}]}, {"tasks": [{"id": "a", "title": "t", "status": "pending", "children": 3}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_a_file_of_another_shape_is_said(world: World, odd: dict[str, object]) -> None:
+    """JSON that is not a session is reported with place and reason; other sessions are listed and resumed."""
+    id = begin(world)
+    path = world.put("other", world.file(id) | {"sessionId": "other", "summary": "Odd."} | odd)
+    before = path.read_bytes()
+    listed = world.run("list")
+    assert len(listed.stdout.splitlines()) == 2, "a head and the other session"
+    assert f"{path}: {next(iter(odd))}" in listed.stderr
+    with pytest.raises(NotUnderstoodError, match="other"):
+        world.run("show", "other")
+    path.touch()
+    os.utime(path, (world.clock.now() + 60, world.clock.now() + 60))
+    assert f"{path}: {next(iter(odd))}" in world.run("resume").stderr
+    assert path.read_bytes() == before
+
+
+def test_a_session_from_the_future_is_not_the_last(world: World) -> None:
+    """P-26, bad input: a session with a time of 2100 hides no other one, and its age is not made up."""
+    id = begin(world)
+    far = "2100-01-01T00:00:00.000Z"
+    times = {"startedAt": far, "lastActiveAt": far}
+    world.put("far", world.file(id) | {"sessionId": "far", "tasks": []} | times)
+    assert world.resume()[:3] == ["## The last session here (just now)", "It ended with:", "> You: go"]
+    assert world.run("show").stdout.startswith(id)
+    find_path(id).unlink()
+    assert world.resume()[0] == "## The last session here (at an unknown time)"
+
+
+def test_an_unreadable_last_session_is_named(world: World) -> None:
+    """P-26, bad input: the newest session's file is half written; the text says so, and shows the one before as such."""
+    begin(world, "one")
+    world.clock.advance(3 * 86_400)
+    world.type("two", "hello")
+    world.settle()
+    path = find_path("two")
+    whole = path.read_text()
+    world.put("two", whole[: len(whole) // 2])
+    lines = world.resume()
+    assert lines[0] == "## The last session here cannot be read" and lines[1].startswith(
+        f"{path} is not JSON"
+    )
+    assert lines[2:4] == ["## The session before it (3 days ago)", "It ended with:"]
+    assert "- Design (in progress)" in lines and "hello" not in str(lines)
+    assert world.text() == "\n".join(lines)
+    assert world.text(budget=len(lines[0]) + len(lines[1]) + 1).splitlines() == lines[:2]
+    for command in (["note", "x"], ["show"]):
+        with pytest.raises(UsageError, match="cannot be read"):  # not in the session before it
+            world.run(*command)
+    assert world.run("note", "x", "--session", "one").exit_code == 0
+    world.put("two", whole)
+    world.clock.advance(3600)
+    begin(world, "three")
+    world.put("two", "{")  # an older one is not the one to resume
+    assert world.resume()[0] == "## The last session here (just now)"
+    assert str(path) in world.run("resume").stderr
+    for id in ("one", "three"):
+        find_path(id).unlink()
+    assert len(world.resume()) == 2
+
+
+def test_null_for_no_parts(world: World) -> None:
+    """Some programs write null for what is absent."""
+    id = begin(world)
+    found = world.file(id)
+    found["tasks"][0]["children"] = found["tasks"][0]["blockedBy"] = None
+    world.put(id, found)
+    assert world.run("show").stdout
+    world.run("task", "Part", "--parent", found["tasks"][0]["id"])
+    world.todos(id, ("Design", "completed"))
+    world.settle()
+    assert world.tasks(id)[0] == ("Design", "completed") and world.parked == []
+
+
+def test_a_project_that_is_gone_is_resumed(world: World, tmp_path: Path) -> None:
+    """P-26: the last session of a project is told also after its directory was removed."""
+    gone = world.home / "work" / "gone"
+    begin(world, "one")
+    world.put("one", world.file("one") | {"projectPath": str(gone)})
+    assert world.run("resume", str(gone)).stdout.startswith("## The last session here")
+    assert tmp_path.exists() and world.bench.status_lines == ["1 session, 1 with open tasks"]

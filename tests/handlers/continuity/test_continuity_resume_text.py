@@ -1,0 +1,199 @@
+"""The text to resume with, as a person reads it a week later: three sessions without a model, compared with golden files.
+
+TACITD_WRITE_GOLDEN=1 writes the files anew; read them before you commit them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from support_continuity import FIXTURES, World
+from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
+from tacitd_handlers.continuity.session_rows import SessionState, Turn
+
+WEEK = 7 * 86_400.0
+
+
+def edit(world: World, name: str, times: int = 1) -> None:
+    """The assistant edits a file so often."""
+    for _ in range(times):
+        given = {"file_path": str(world.project / name), "old_string": "a", "new_string": "b"}
+        world.use("s1", "Edit", given, "The file has been updated.")
+
+
+def ends_with_a_question(world: World) -> None:
+    """A feature is nearly done; the assistant asked something, and the person left."""
+    world.append("s1", world.record("user", "s1", "Add rate limiting to the login endpoint.\nIt must survive a restart.", gitBranch="feature/rate-limit"))  # fmt: skip
+    world.say("s1", "I'll look at the endpoint first.")
+    todos = [
+        "Store attempts in Redis",
+        "Limit by address and account",
+        "Test the restart",
+        "Write the migration note",
+    ]
+    world.todos(
+        "s1",
+        (todos[0], "completed"),
+        (todos[1], "completed"),
+        (todos[2], "in_progress"),
+        (todos[3], "pending"),
+    )
+    edit(world, "auth/limits.py", 4)
+    edit(world, "auth/views.py", 2)
+    edit(world, "tests/test_limits.py")
+    world.type("s1", "use a sliding window, not fixed buckets")
+    edit(world, "auth/limits.py", 2)
+    world.say(
+        "s1",
+        "The sliding window works: `tests/test_limits.py` has 9 tests and all pass.\n\n"
+        "| case | result |\n|---|---|\n| burst | 429 |\n\n"
+        "One thing is open. Redis may lose the last second of attempts when it is killed, e.g. by the OOM killer. "
+        "Which do you prefer?\n\n"
+        "1. Accept it: one second of attempts is lost at most.\n"
+        "2. `appendfsync always`: nothing is lost, and each login takes about 2 ms longer.\n",
+    )
+
+
+def goes_on_after_a_compaction(world: World) -> None:
+    """A long migration was compacted in the middle; the last answer of the person is one word."""
+    world.append(
+        "s1", world.record("user", "s1", "Migrate the billing tables to UUID keys", gitBranch="billing-uuid")
+    )
+    world.say("s1", "This touches 14 tables.")
+    summary = (
+        "This session is being continued from a previous conversation that ran out of context. The summary below covers the "
+        "earlier portion of the conversation.\n\nAnalysis:\nThe user asked for a migration.\n\nSummary:\n"
+        "1. Primary Request and Intent:\n   Migrate all billing tables from integer to UUID keys without downtime.\n\n"
+        "2. Key Technical Concepts:\n   - Dual writes\n\n3. Files and Code Sections:\n   - `billing/models.py`\n\n"
+        "4. Errors and fixes:\n   - None\n\n5. Problem Solving:\n   Done.\n\n6. All user messages:\n   - one\n\n"
+        "7. Pending Tasks:\n   - Backfill `invoice_lines` (62 million rows)\n   - Drop the integer columns after a week\n\n"
+        "8. Current Work:\n   The dual writes are deployed for 12 of 14 tables. `payments` fails, because a trigger of the "
+        "reporting database reads the integer key.\n\n"
+        "9. Optional Next Step:\n   Change the trigger `payments_report` to the new key, then enable dual writes for `payments`.\n\n"
+        "Please continue the conversation from where we left it off without asking the user any further questions."
+    )
+    record = world.record("user", "s1", summary, isCompactSummary=True, isVisibleInTranscriptOnly=True)
+    world.append("s1", record)
+    edit(world, "billing/models.py", 3)
+    edit(world, "reporting/triggers.sql")
+    world.say(
+        "s1",
+        "The trigger is changed on staging and the report equals yesterday's. Shall I apply it to production now?",
+    )
+    world.type("s1", "no")
+    world.say("s1", "Then it stays on staging. I noted the command in `reporting/README.md`.")
+    edit(world, "reporting/README.md")
+
+
+def is_interrupted_and_blocked(world: World) -> None:
+    """A short session that was interrupted while a tool ran; an earlier one of the project has open tasks."""
+    world.type("s0", "prepare release 2.0")
+    world.todos("s0", ("Write the changelog", "completed"), ("Tag the release", "pending"))
+    world.say("s0", "The changelog is written.")
+    world.settle()
+    world.clock.advance(2 * 86_400.0)
+    world.type("s1", "why is the build red?")
+    world.use(
+        "s1",
+        "TaskCreate",
+        {"subject": "Find the failing test"},
+        "Task #1 created",
+        data={"task": {"id": "1"}},
+    )
+    world.use("s1", "TaskCreate", {"subject": "Fix it"}, "Task #2 created", data={"task": {"id": "2"}})
+    world.use(
+        "s1", "TaskUpdate", {"taskId": "2", "addBlockedBy": ["1"]}, "Updated task #2", data={"success": True}
+    )
+    world.use(
+        "s1",
+        "TaskUpdate",
+        {"taskId": "1", "status": "in_progress"},
+        "Updated task #1",
+        data={"success": True},
+    )
+    world.say(
+        "s1",
+        "The log ends in `test_upload`, which passes here. Let me run it with the time zone of the build machine:",
+    )
+    world.use("s1", "Bash", {"command": "TZ=UTC pytest tests/test_upload.py"}, None)
+
+
+SESSIONS: list[Callable[[World], None]] = [
+    ends_with_a_question,
+    goes_on_after_a_compaction,
+    is_interrupted_and_blocked,
+]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.__name__)
+def test_a_person_comes_back_after_a_week(tmp_path: Path, session: Callable[[World], None]) -> None:
+    """P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
+    with World(tmp_path, continuity__summaries="false") as world:
+        session(world)
+        world.end()
+        world.clock.advance(WEEK)
+        text = world.run("resume").stdout
+    golden = FIXTURES / "resume" / f"{session.__name__}.txt"
+    if os.environ.get("TACITD_WRITE_GOLDEN"):
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
+def test_the_last_words_of_both(world: World) -> None:
+    """P-26: a short prompt with the question that it answers, also of the client's tool; what the person wrote last comes last. The file
+    has none of it."""
+    world.append("s1", world.record("user", "s1", "start", gitBranch="fix/login"))
+    world.say("s1", "Shall I use Postgres?")
+    world.append("s1", world.record("user", "s1", "yes", gitBranch="HEAD"))  # a detached head
+    world.say("s1", "I use Postgres. Is password: hunter2secret9! right?")
+    for name, error in (("a.py", False), ("b.py", False), ("a.py", False), ("no.py", True)):
+        world.use("s1", "Edit", {"file_path": str(world.project / name)}, error=error)
+    world.settle()
+    assert world.resume() == [
+        "## The last session here (just now, on branch fix/login)", "It ended with:", "> You: start",
+        '> You: yes (asked: "Shall I use Postgres?")', "> Assistant: I use Postgres. Is password: [secret] right?",
+        "Files edited: a.py (2), b.py",
+    ]  # fmt: skip
+    assert world.file("s1")["context"] == [] and "Postgres" not in str(world.file("s1"))
+    question = "Do you want the plan with this approach, " + "or the simpler one, " * 10 + "or none?"
+    world.use("s1", "AskUserQuestion", {}, "answered", data={"answers": {question: "The simpler one."}})
+    world.settle()
+    assert world.resume()[-2] == f'> You: The simpler one. (asked: "{question}")'
+    world.say("s1", "word " * 10_000 + "right?")
+    world.settle()
+    (end,) = [line for line in world.resume() if line.startswith("> Assistant: …word")]
+    assert end.endswith(" right?") and len(end) < 700
+
+
+def test_the_text_is_short() -> None:
+    """P-26: at most 30 lines, with the number of lines left out; the most edited files; odd values are left out."""
+    tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
+    document = {"summary": "S.", "tasks": tasks, "decisions": [], "context": ["n"] * 20, "lastActiveAt": "?"}
+    lines = build_resume_text([document], 0.0).splitlines()
+    assert len(lines) <= 30 and lines[-1] == "- … and 14 more"
+    assert build_resume_text([], 0.0) == ""
+    for odd in (
+        {"tasks": 3, "context": "x", "decisions": None},
+        {"tasks": [3], "context": [None], "summary": []},
+    ):
+        assert build_resume_text([odd], 0.0) == "## The last session here (at an unknown time)"
+    end = SessionEnd(SessionState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
+    assert build_resume_text([odd], 0.0, end=end).splitlines()[1:] == [
+        "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
+    ]
+
+
+def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
+    """P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
+    long = "word " * 3000 + "The key is missing."
+    document = {"lastActiveAt": "2026-03-01T10:00:00.000Z", "summary": long, "context": []}
+    state = SessionState("s1", said="Done.\nShall I go on?", answered=True)
+    end = SessionEnd(state, [Turn(0.0, "u1", "person", "do it\nand this")])
+    lines = build_resume_text([document], 0.0, end=end).splitlines()
+    assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
+    assert lines[2:] == ["It ended with:", "> You: do it", "> Assistant: Done.", "> Shall I go on?"]
+    assert len("\n".join(lines)) < 2500
