@@ -20,7 +20,7 @@ from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import Paths
 from tacitd.testing import START, FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.continuity import cli, last_session, make_plugin
-from tacitd_handlers.continuity.session_files import find_path
+from tacitd_handlers.continuity.session_folder import find_path
 
 NOW = START
 ANSWER = json.dumps(
@@ -51,7 +51,7 @@ class World:
 
     def __enter__(self) -> Self:
         environ = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
-        self._patches = [
+        self._patches: list[Any] = [
             mock.patch.dict(os.environ, environ, clear=True),
             mock.patch.object(cli, "connect_or_run", self._connect),
             mock.patch.object(cli, "SystemClock", lambda: self.clock),

@@ -219,14 +219,14 @@ FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
 FORMAT_ELSEWHERE = {
     # Seed 001 gives its own session documents a `sessionId`.
     "tacitd_handlers.continuity.cli": {"sessionId"},
-    "tacitd_handlers.continuity.session_file": {"sessionId"},
-    "tacitd_handlers.continuity.store": {"sessionId"},
+    "tacitd_handlers.continuity.session_document": {"sessionId"},
+    "tacitd_handlers.continuity.session_folder": {"sessionId"},
     # An example in a help text, which is for people who use Claude Code.
     "tacitd.cli.prompts_command": {
         "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
     },
     # A prefix of the ids that tacitd gives to tasks.
-    "tacitd_handlers.continuity.session_progress": {"agent-"},
+    "tacitd_handlers.continuity.client_tasks": {"agent-"},
     # The logs of the tutor's own sessions.
     "tacitd_handlers.tutor.store": {".jsonl"},
 }

@@ -24,7 +24,7 @@ from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import make_plugin, session_edits
 from tacitd_handlers.continuity.last_session import resume_sessions, select_sessions
 from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, open_tasks
-from tacitd_handlers.continuity.session_files import SessionFile, find_path, find_session, list_sessions
+from tacitd_handlers.continuity.session_folder import SessionFile, find_path, find_session, list_sessions
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"

@@ -31,7 +31,7 @@ from tacitd_handlers.continuity.session_document import (
     list_leaves,
     update_document,
 )
-from tacitd_handlers.continuity.session_files import (
+from tacitd_handlers.continuity.session_folder import (
     PATTERN,
     find_folder,
     find_path,
@@ -40,7 +40,7 @@ from tacitd_handlers.continuity.session_files import (
     read_checked,
 )
 from tacitd_handlers.continuity.session_rows import (
-    SessionState,
+    TranscriptState,
     Turn,
     dump_json,
     forget_turns,
@@ -103,7 +103,7 @@ def _do(task: Task, tools: Tools) -> Outcome:
             return _write(task, tools, state, is_over=True)
 
 
-def _end_calls(state: SessionState) -> SessionState:
+def _end_calls(state: TranscriptState) -> TranscriptState:
     """The state at a session's end: an unanswered TodoWrite counts, other open calls are dropped."""
     tasks = state.tasks
     for call in state.calls:
@@ -128,7 +128,7 @@ class Asked(NamedTuple):
 def _write(
     task: Task,
     tools: Tools,
-    state: SessionState,
+    state: TranscriptState,
     *,
     is_over: bool = False,
     asked: Asked | None = None,
@@ -174,7 +174,7 @@ def _write(
     return Done(apply, [change] if after != before else [])
 
 
-def _store_asked(tx: Tx, state: SessionState, asked: Asked) -> None:
+def _store_asked(tx: Tx, state: TranscriptState, asked: Asked) -> None:
     if not asked.is_done:
         tx.execute(
             "UPDATE continuity_session SET tries = tries + 1, asked_at = ? WHERE id = ?", asked.at, state.id
@@ -197,7 +197,7 @@ def _store_asked(tx: Tx, state: SessionState, asked: Asked) -> None:
 # --- the summary
 
 
-def _summarise(task: Task, tools: Tools, state: SessionState) -> Outcome:
+def _summarise(task: Task, tools: Tools, state: TranscriptState) -> Outcome:
     """Ask for a summary of what is new in a session, if it is due, and write it."""
     settings, now = tools.settings["continuity"], tools.clock.now()
     is_over = bool(task.data.get("is_over"))

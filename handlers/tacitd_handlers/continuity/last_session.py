@@ -20,7 +20,7 @@ from tacitd.state.paths import state_dir
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity import make_plugin
 from tacitd_handlers.continuity.resume_text import LINES, SessionEnd, build_resume_text
-from tacitd_handlers.continuity.session_files import SessionFile, list_sessions
+from tacitd_handlers.continuity.session_folder import SessionFile, list_sessions
 from tacitd_handlers.continuity.session_rows import list_last_prompts, load_state
 
 BUDGET = 2_500

@@ -14,7 +14,7 @@ from msgspec import Struct
 from tacitd.clock import parse_utc
 from tacitd.text.plurals import format_age
 from tacitd_handlers.continuity.session_document import Json
-from tacitd_handlers.continuity.session_rows import SessionState, Turn
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
 
@@ -34,7 +34,7 @@ _DECISIONS, _NOTES, _DONE, _FILES = 5, 5, 8, 8
 class SessionEnd(Struct, frozen=True):
     """What is known of a session from its transcript."""
 
-    state: SessionState
+    state: TranscriptState
     prompts: Sequence[Turn] = ()
     """The last ones, the newest last."""
 
@@ -126,7 +126,7 @@ def _tell_prompt(turn: Turn) -> str:
     return clean_text(first, _PROMPT)
 
 
-def _list_files(state: SessionState) -> str:
+def _list_files(state: TranscriptState) -> str:
     """The most edited files with the number of their edits, in one line."""
     files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_FILES]
     named = (f"{path} ({count})" if count > 1 else path for path, count in files)

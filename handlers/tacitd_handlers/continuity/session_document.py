@@ -18,7 +18,7 @@ from tacitd.contract import Decide, Edits, Leaf
 from tacitd.files.formats import JsonLeaves
 from tacitd.text.converter import Converter, describe_mismatch
 from tacitd_handlers.continuity.client_tasks import OURS, Items
-from tacitd_handlers.continuity.session_rows import SessionState
+from tacitd_handlers.continuity.session_rows import TranscriptState
 
 Json = dict[str, Any]
 MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
@@ -162,7 +162,7 @@ def _find_holder(document: Json, keys: Iterable[str]) -> Json:
 
 
 def update_document(
-    document: Json | None, state: SessionState, decisions: Iterable[Mapping[str, Any]] = ()
+    document: Json | None, state: TranscriptState, decisions: Iterable[Mapping[str, Any]] = ()
 ) -> Json:
     """Given a session's document (None if there is no file), return it with what changed in the transcript since it was written, and
     with the model's decisions."""

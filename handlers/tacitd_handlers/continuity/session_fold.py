@@ -15,7 +15,7 @@ from tacitd.events import CONTEXT_LIMIT, Prompt, Record
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd.work.messages import send_message
 from tacitd_handlers.continuity.client_tasks import edited_file, finish_call, read_call, start_call
-from tacitd_handlers.continuity.session_rows import SessionState, Turn, add_turns, load_state, store_state
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn, add_turns, load_state, store_state
 from tacitd_handlers.continuity.text_end import (
     clean_lines,
     clean_prose,
@@ -63,7 +63,7 @@ def observe(batch: Batch, tx: Tx) -> None:
         if before is None and not any(one.prompts or one.plan for one in records):
             continue
         fold = Fold(
-            copy(before) if before is not None else SessionState(session),
+            copy(before) if before is not None else TranscriptState(session),
             frozenset(one.id for one in batch.prompts),
             keeps_words=not batch.passed,
         )
@@ -79,14 +79,14 @@ def observe(batch: Batch, tx: Tx) -> None:
             send_message(tx, "continuity", "continuity", f"write {session}", batch, data, batch.at)
 
 
-def _list_visible(state: SessionState) -> tuple[object, ...]:
+def _list_visible(state: TranscriptState) -> tuple[object, ...]:
     return state.cwd, state.tasks, state.summary
 
 
 class Fold:
     """Folds the records of one session. Give it all of a batch, then take what `finish` returns."""
 
-    def __init__(self, state: SessionState, new_prompts: Collection[str], *, keeps_words: bool) -> None:
+    def __init__(self, state: TranscriptState, new_prompts: Collection[str], *, keeps_words: bool) -> None:
         """`new_prompts`: ids of the prompts that are not copies of earlier ones."""
         self.turns: list[Turn] = []
         """What was said, to be stored."""
@@ -157,7 +157,7 @@ class Fold:
             self._now.said = end_of_text(self._text)
         self._text = ""
 
-    def finish(self) -> SessionState:
+    def finish(self) -> TranscriptState:
         """Return the state after all records."""
         self._clean_said()
         return self._now

@@ -13,7 +13,7 @@ from tacitd.text.converter import Converter
 from tacitd_handlers.continuity.client_tasks import Items, ToolCall
 
 
-class SessionState(Struct):
+class TranscriptState(Struct):
     """A session, as its transcript tells it. The columns are described in schema.sql. Times are seconds since 1970, UTC."""
 
     id: str
@@ -53,7 +53,7 @@ class Turn(Struct, frozen=True):
     """In the order of the transcript; 0: not stored yet."""
 
 
-_COLUMNS = SessionState.__struct_fields__
+_COLUMNS = TranscriptState.__struct_fields__
 _LIST = ", ".join(_COLUMNS)
 _JSON: Mapping[str, Converter] = {
     "tasks": Converter(Items),
@@ -63,17 +63,17 @@ _JSON: Mapping[str, Converter] = {
 }
 
 
-def load_state(rows: Rows, session: str) -> SessionState | None:
+def load_state(rows: Rows, session: str) -> TranscriptState | None:
     """The state of a session; None if there is none."""
     found = rows(f"SELECT {_LIST} FROM continuity_session WHERE id = ?", session)
     if not found:
         return None
     values = dict(zip(_COLUMNS, found[0], strict=True))
     values |= {name: converter.convert(json.loads(values[name])) for name, converter in _JSON.items()}
-    return SessionState(**values)
+    return TranscriptState(**values)
 
 
-def store_state(tx: Tx, state: SessionState) -> None:
+def store_state(tx: Tx, state: TranscriptState) -> None:
     """Store a state after records were folded."""
     marks = ", ".join("?" * len(_COLUMNS))
     values: list[Any] = [

@@ -20,7 +20,7 @@ from msgspec import Struct, field
 from tacitd.clock import utc_millis
 from tacitd.contract import Part
 from tacitd_handlers.continuity.client_tasks import Items
-from tacitd_handlers.continuity.session_rows import SessionState, Turn
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.settings import ContinuitySettings
 from tacitd_handlers.continuity.text_end import clean_summary, clean_text, take_end
 from tacitd_handlers.shared.model_json import find_objects
@@ -46,13 +46,13 @@ _FIRST = 3
 # --- when
 
 
-def is_worth_a_summary(state: SessionState, settings: ContinuitySettings) -> bool:
+def is_worth_a_summary(state: TranscriptState, settings: ContinuitySettings) -> bool:
     """Whether enough is new since the last summary."""
     is_long = state.turns >= settings.min_turns or state.size >= LONG
     return settings.summaries and state.size > 0 and is_long
 
 
-def find_due(state: SessionState, settings: ContinuitySettings, now: float, *, is_over: bool) -> float:
+def find_due(state: TranscriptState, settings: ContinuitySettings, now: float, *, is_over: bool) -> float:
     """When a summary may be asked for: an hour after the last one, and when the session was quiet long enough. `is_over`: it ended or
     is compacted, so it need not be quiet. A clock that was set back by an hour blocks nothing. Seconds since 1970, UTC."""
     quiet_at = now if is_over else min(state.last, now) + settings.quiet
@@ -74,7 +74,7 @@ class SessionExcerpt(Struct, frozen=True):
     """The prompts, for the budget."""
 
 
-def excerpt_session(state: SessionState, turns: Sequence[Turn]) -> SessionExcerpt:
+def excerpt_session(state: TranscriptState, turns: Sequence[Turn]) -> SessionExcerpt:
     """Return what is new in a session: each prompt, and the end of the assistant's last text before the next one."""
     lines = [f"Summary of what came before: {state.summary}"] if state.asked_turn and state.summary else []
     times, parts = dict[int, float](), list[Part]()

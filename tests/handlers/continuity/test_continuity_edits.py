@@ -14,7 +14,7 @@ from support_continuity import NOW, World
 from tacitd.clock import utc_millis
 from tacitd.testing import Crash
 from tacitd_handlers.continuity.session_document import KEYS, add_decisions, find_fault, list_leaves
-from tacitd_handlers.continuity.session_files import find_path
+from tacitd_handlers.continuity.session_folder import find_path
 
 DAY = 86_400.0
 EXAMPLE = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
@@ -145,8 +145,8 @@ def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
     random = Random(seed)
     world.type("s1", "go")
     for id in "123":
-        answer = {"data": {"task": {"id": id}}}
-        world.use("s1", "TaskCreate", {"subject": f"t{id}"}, f"Task #{id} created", **answer)
+        data = {"task": {"id": id}}
+        world.use("s1", "TaskCreate", {"subject": f"t{id}"}, f"Task #{id} created", data=data)
     world.settle()
     theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
     expected = [dict(one) for one in theirs]

@@ -13,7 +13,7 @@ import pytest
 
 from support_continuity import FIXTURES, World
 from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
-from tacitd_handlers.continuity.session_rows import SessionState, Turn
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 
 WEEK = 7 * 86_400.0
 
@@ -181,7 +181,7 @@ def test_the_text_is_short() -> None:
         {"tasks": [3], "context": [None], "summary": []},
     ):
         assert build_resume_text([odd], 0.0) == "## The last session here (at an unknown time)"
-    end = SessionEnd(SessionState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
+    end = SessionEnd(TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
     assert build_resume_text([odd], 0.0, end=end).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]
@@ -191,7 +191,7 @@ def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
     """P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
     long = "word " * 3000 + "The key is missing."
     document = {"lastActiveAt": "2026-03-01T10:00:00.000Z", "summary": long, "context": []}
-    state = SessionState("s1", said="Done.\nShall I go on?", answered=True)
+    state = TranscriptState("s1", said="Done.\nShall I go on?", answered=True)
     end = SessionEnd(state, [Turn(0.0, "u1", "person", "do it\nand this")])
     lines = build_resume_text([document], 0.0, end=end).splitlines()
     assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")

@@ -20,17 +20,19 @@ RULES = {
     "continuity": (
         "client_tasks",
         "session_fold",
-        "session_file",
-        "session_progress",
+        "session_document",
         "session_edits",
+        "session_rows",
         "resume_text",
         "text_end",
     ),
 }
 ALLOWED = {
     "tacitd.clock",
+    "tacitd.contract",
     "tacitd.errors",
     "tacitd.events",
+    "tacitd.files.formats",
     "tacitd.text.converter",
     "tacitd.text.hashes",
     "tacitd.text.lazy_pattern",
@@ -38,6 +40,7 @@ ALLOWED = {
     "tacitd.text.redact",
     "tacitd.text.sanitize",
     "tacitd.text.shorten",
+    "tacitd.work.messages",
 }
 WORLD = {"time", "os", "pathlib", "subprocess", "threading", "shutil", "socket", "random"}
 NAMES = [f"{folder}/{name}.py" for folder, names in RULES.items() for name in names]

@@ -18,7 +18,7 @@ from tacitd_handlers.continuity.session_document import MAX_AGE_DAYS, Json, find
 from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
-PATTERN = "session-*.json"
+FOLDER, PATTERN = "sessions", "session-*.json"
 _SAFE = compile_lazily(r"[A-Za-z0-9_-]{1,100}")
 
 
@@ -47,7 +47,7 @@ class SessionFile(Struct, frozen=True):
 
 def find_folder(env: Mapping[str, str] | None = None) -> Path:
     """The directory of the sessions' files. It may not exist."""
-    return memory_dir(os.environ if env is None else env) / "sessions"
+    return memory_dir(os.environ if env is None else env) / FOLDER
 
 
 def find_path(session: str) -> Path:
