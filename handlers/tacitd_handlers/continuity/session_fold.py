@@ -7,6 +7,7 @@ nobody typed nothing is stored, and of one that belongs to no project no words.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from copy import copy
 
@@ -95,8 +96,8 @@ class Fold:
         self._now = state
         self._new_prompts = new_prompts
         self._keeps_words = keeps_words
-        self._text = ""
-        """The assistant's last text, of which only the last one before a prompt is cleaned, because that is slow."""
+        # Cleaning is slow, so of these only what is kept in the end is cleaned.
+        self._text, self._branch, self._edited = "", "", list[str]()
 
     def add_record(self, record: Record) -> None:
         """Fold the next record."""
@@ -108,7 +109,7 @@ class Fold:
         if record.cwd and (record.prompts or record.plan or not now.cwd):
             now.cwd = record.cwd
         if record.branch and record.branch != "HEAD":  # a detached head has no name
-            now.branch = clean_text(record.branch, 100)
+            self._branch = record.branch
         if record.text:
             now.turns += 1
             self._text, now.said_at, now.answered = record.text, at, True
@@ -148,9 +149,7 @@ class Fold:
             now.calls = tuple(one for one in now.calls if one is not call)
             now.tasks = finish_call(now.tasks, call, answer)
             if edited := edited_file(call, answer):
-                path = clean_text(edited.removeprefix(f"{now.cwd}/"), 200)
-                edits = now.edits | {path: now.edits.get(path, 0) + 1}
-                now.edits = dict(sorted(edits.items(), key=lambda entry: -entry[1])[:FILES])
+                self._edited.append(edited.removeprefix(f"{now.cwd}/"))
 
     def _clean_said(self) -> None:
         if self._text and self._keeps_words:
@@ -160,7 +159,15 @@ class Fold:
     def finish(self) -> TranscriptState:
         """Return the state after all records."""
         self._clean_said()
-        return self._now
+        now = self._now
+        if self._branch:
+            now.branch = clean_text(self._branch, 100)
+        if self._edited:
+            edits = Counter(now.edits)
+            for path, count in Counter(self._edited).items():
+                edits[clean_text(path, 200)] += count
+            now.edits = dict(edits.most_common(FILES))
+        return now
 
 
 def is_client_command(prompt: Prompt, command: str) -> bool:
