@@ -22,7 +22,7 @@ from tacitd.errors import UsageError
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.text_table import format_table
 from tacitd_handlers.continuity import make_plugin, session_edits
-from tacitd_handlers.continuity.last_session import resume_sessions, select_sessions
+from tacitd_handlers.continuity.last_session import resume_project, select_sessions
 from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, open_tasks
 from tacitd_handlers.continuity.session_folder import SessionFile, find_path, find_session, list_sessions
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
@@ -50,8 +50,8 @@ def sessions() -> None:
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
     with _open_rows() as rows:
-        found = list_sessions(rows, SystemClock().now())
-    readable = [one for one in (_select(found, project) if project else found) if not one.fault]
+        found, faults = list_sessions(rows, SystemClock().now())
+    readable = _select(found, project) if project else found
     if as_json:
         echo_json([_row(one) for one in readable])
         return
@@ -59,9 +59,7 @@ def list_(project: str | None, as_json: bool) -> None:
         ("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, readable), right=(2,)
     ):
         click.echo(line)
-    for one in found:
-        if one.fault:
-            echo_message(f"cannot read: {one.fault}")
+    _echo_faults(faults)
     if not readable:
         echo_message("there are no sessions yet")
 
@@ -93,14 +91,11 @@ def show(id: str | None, as_json: bool) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
-    now = SystemClock().now()
     with _open_rows() as rows:
-        found = list_sessions(rows, now)
-        here = _select(found, project)
-        said = resume_sessions(rows, here, now)
-    for one in found:
-        if one.fault and one not in here[:1] and (one in here or not one.project):
-            echo_message(f"cannot read: {one.fault}")
+        found, faults = list_sessions(rows, SystemClock().now())
+        _select(found, project)
+        said = resume_project(rows, resolve_directory(project, missing_ok=project is not None))
+    _echo_faults(faults)
     if said:
         click.echo(said)
     else:
@@ -128,8 +123,9 @@ def task(
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
     one = _session(id)
     named = task or session_edits.new_id(title or "", one.document)
-    given = {"title": title, "status": status, "blocked_by": blocked_by, "notes": notes, "parent": parent}
-    _change(one, "task", task={"id": named, **given})
+    status = "blocked" if blocked_by is not None else status
+    given = {"title": title, "status": status, "notes": notes, "blockedBy": blocked_by}
+    _change(one, "task", task=named, given=given, parent=parent)
     click.echo(named)
 
 
@@ -179,6 +175,11 @@ def _change(one: SessionFile, do: str, **data: Any) -> None:
         call("task", plugin="continuity", key=str(uuid4()), data={"do": do, "session": one.id, **data})
 
 
+def _echo_faults(faults: Sequence[str]) -> None:
+    for fault in faults:
+        echo_message(f"cannot read: {fault}")
+
+
 def _select(found: Sequence[SessionFile], given: str | None) -> list[SessionFile]:
     """The sessions of the project of a directory. It may be gone; then UsageError is raised if there are none."""
     here = select_sessions(found, resolve_directory(given, missing_ok=given is not None))
@@ -203,15 +204,10 @@ def _session(id: str | None) -> SessionFile:
                     "the daemon writes it; `--session ID` names another one",
                 )
             return find_session(rows, own, now)
-        here = _select(list_sessions(rows, now), None)
+        here = _select(list_sessions(rows, now).sessions, None)
     if not here:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
-        )
-    if here[0].fault:
-        raise UsageError(
-            f"the newest session of this project cannot be read: {here[0].fault}",
-            "correct the file, or name another session (`tacitd sessions list`)",
         )
     return here[0]
 

@@ -193,19 +193,8 @@ def _created(items: Items, call: ToolCall, result: ToolAnswer, data: Mapping[str
     title = clean_text(task.get("subject"), TITLE) or _title(dict(call.input))
     if not id or not title:
         return items
-    new = TaskItem(TASK + id, title, "pending", call.at, call.at, parent=_parent(call.input, items))
+    new = TaskItem(TASK + id, title, "pending", call.at, call.at)
     return (*(one for one in items if one.id != new.id), new)
-
-
-def _parent(given: Mapping[str, Any], items: Items) -> str:
-    metadata = given.get("metadata")
-    named = (
-        [metadata.get(key) for key in ("parent", "parentId", "parentTaskId")]
-        if isinstance(metadata, dict)
-        else []
-    )
-    ids = {one.id for one in items}
-    return next((TASK + str(one) for one in named if one is not None and TASK + str(one) in ids), "")
 
 
 def _updated(items: Items, call: ToolCall) -> Items:

@@ -22,10 +22,10 @@ from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.work.messages import send_message
 from tacitd_handlers.continuity import session_edits
-from tacitd_handlers.continuity.client_tasks import replace_todos
 from tacitd_handlers.continuity.session_document import (
     KEYS,
     LEAVES,
+    MAX_AGE_DAYS,
     Json,
     decide_document,
     list_leaves,
@@ -97,19 +97,8 @@ def _do(task: Task, tools: Tools) -> Outcome:
             return _write(task, tools, state)
         case "message", _:
             return _summarise(task, tools, state)
-        case "session-ended", _:
-            return _write(task, tools, _end_calls(state), is_over=True)
-        case _:
+        case _:  # the session ended, or is about to be compacted
             return _write(task, tools, state, is_over=True)
-
-
-def _end_calls(state: TranscriptState) -> TranscriptState:
-    """The state at a session's end: an unanswered TodoWrite counts, other open calls are dropped."""
-    tasks = state.tasks
-    for call in state.calls:
-        if call.name == "TodoWrite":
-            tasks = replace_todos(tasks, call)
-    return replace(state, tasks=tasks, calls=())
 
 
 # --- the file
@@ -151,14 +140,6 @@ def _write(
             kept,
             state.id,
         )
-        if is_over:  # unless the session goes on meanwhile
-            tx.execute(
-                "UPDATE continuity_session SET tasks = ?, calls = ? WHERE id = ? AND last = ?",
-                dump_json(state.tasks),
-                dump_json(state.calls),
-                state.id,
-                state.last,
-            )
         if asked is not None:
             _store_asked(tx, state, asked)
         follows = asked is None or not asked.is_done
@@ -251,8 +232,8 @@ def _do_command(task: Task, tools: Tools) -> Done:
 def _choose_change(data: Mapping[str, Any], at: float) -> Callable[[Json], Json]:
     match data["do"]:
         case "task":
-            said = session_edits.TaskChange(**data["task"])
-            return lambda document: session_edits.with_task(document, said, at)
+            id, given, parent = data["task"], data["given"], data["parent"]
+            return lambda document: session_edits.with_task(document, id, given, parent, at)
         case "decide":
             why, others = str(data["because"]), [str(one) for one in data["instead"]]
             return lambda document: session_edits.with_decision(document, data["text"], why, others, at)
@@ -268,8 +249,8 @@ def _choose_change(data: Mapping[str, Any], at: float) -> Callable[[Json], Json]
 def _prune(tools: Tools) -> Done:
     """Remove the files and rows of sessions that were last active more than thirty days ago (SPEC P-24)."""
     now = tools.clock.now()
-    found = list_sessions(tools.rows, now)
-    times = [one.last_active for one in found if not one.fault and one.last_active <= now + DAY]
+    found, faults = list_sessions(tools.rows, now)
+    times = [one.last_active for one in found if one.last_active <= now + DAY]
     doubt = doubt_clock(now, max(times, default=None))
     if doubt:
         tools.degrade(Degradation(CLOCK, doubt, "set the clock; until then no session is removed"))
@@ -278,16 +259,14 @@ def _prune(tools: Tools) -> Done:
     old = [one for one in found if is_old(one, now)]
     for one in old:
         one.path.unlink(missing_ok=True)
-    broken = next((one.fault for one in found if one.fault), "")
-    if broken:
-        tools.degrade(Degradation(BROKEN, broken, "correct it by hand, or remove it"))
+    if faults:
+        tools.degrade(Degradation(BROKEN, faults[0], "correct it by hand, or remove it"))
     else:
         tools.clear(BROKEN)
-    there = {one.path for one in found} - {one.path for one in old}
     ids = [
         id
-        for (id,) in tools.rows("SELECT id FROM continuity_session WHERE last < ?", now - 30 * DAY)
-        if find_path(id) not in there
+        for (id,) in tools.rows("SELECT id FROM continuity_session WHERE last < ?", now - MAX_AGE_DAYS * DAY)
+        if not find_path(id).exists()
     ]
 
     def apply(tx: Tx) -> None:

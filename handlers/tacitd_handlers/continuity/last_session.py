@@ -14,12 +14,12 @@ from typing import Any
 from tacitd.clock import SystemClock
 from tacitd.contract import Rows
 from tacitd.files import git
-from tacitd.session_context.context_request import ContextRequest
+from tacitd.session_context.context_request import ContextRequest, cut_text
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import state_dir
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.continuity import make_plugin
-from tacitd_handlers.continuity.resume_text import LINES, SessionEnd, build_resume_text
+from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
 from tacitd_handlers.continuity.session_folder import SessionFile, list_sessions
 from tacitd_handlers.continuity.session_rows import list_last_prompts, load_state
 
@@ -35,33 +35,27 @@ def make_text(request: ContextRequest) -> str:
     """
     if request.occasion != "start":
         return ""
-    now = SystemClock().now()
-    here = select_sessions(list_sessions(request.rows, now), request.cwd)
-    others = [one for one in here if one.id != request.session]
-    return resume_sessions(request.rows, others, now, min(request.budget, BUDGET))
+    text = resume_project(request.rows, request.cwd, request.session)
+    return cut_text(text, min(request.budget, BUDGET))
 
 
 def read_last_session(cwd: Path, budget: int) -> str:
     """Return the text for a directory's project, at most `budget` characters; "" if there is no session."""
-    now = SystemClock().now()
     with open_rows(make_plugin(), state_dir(os.environ)) as rows:
-        return resume_sessions(rows, select_sessions(list_sessions(rows, now), cwd), now, budget)
+        return cut_text(resume_project(rows, cwd), budget)
 
 
-def resume_sessions(rows: Rows, here: Sequence[SessionFile], now: float, budget: int = 100_000) -> str:
-    """Given the sessions of a project, the newest first, return the text to go on with; "" if there are none.
-
-    It has as many lines as fit into `budget` characters.
-    """
-    readable = [one for one in here if not one.fault]
-    state = load_state(rows, readable[0].id) if readable else None
+def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
+    """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
+    now = SystemClock().now()
+    here = [
+        one
+        for one in select_sessions(list_sessions(rows, now).sessions, cwd)
+        if not without or one.id != without
+    ]
+    state = load_state(rows, here[0].id) if here else None
     end = SessionEnd(state, list_last_prompts(rows, state.id, PROMPTS)) if state is not None else None
-    fault = here[0].fault if here else ""
-    documents = [one.document for one in readable]
-    texts = (
-        build_resume_text(documents, now, most, unreadable=fault, end=end) for most in range(LINES, 1, -1)
-    )
-    return next((text for text in texts if len(text) <= budget), "")
+    return build_resume_text([one.document for one in here], now, end)
 
 
 def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:

@@ -25,12 +25,11 @@ CREATE TABLE continuity_session(
   asked_turn INTEGER NOT NULL           -- number of the last turn that the model was asked about
 ) WITHOUT ROWID;
 
-CREATE TABLE continuity_turn(           -- what the model is asked to summarise; of what it was asked about, the last two prompts
+CREATE TABLE continuity_turn(           -- what the model is asked to summarise, and the last two prompts of what it was asked about
   number INTEGER PRIMARY KEY,
   session TEXT NOT NULL,
   at REAL NOT NULL,
-  prompt TEXT NOT NULL,                 -- id of the prompt; '': the assistant's words, or a compaction's summary
-  kind TEXT NOT NULL CHECK(kind IN ('person', 'assistant', 'summary')),
+  prompt TEXT NOT NULL,                 -- id of the prompt; '': the words are the assistant's
   words TEXT NOT NULL,                  -- text
   question TEXT NOT NULL DEFAULT ''     -- text: of the assistant, which a short prompt answers
 );

@@ -65,19 +65,7 @@ class _Session(Struct, rename="camel"):
     summary: str | None = None
 
 
-class _TaskParts(Struct):
-    children: list[str] | None = None
-
-
-class _Lists(Struct):
-    """What is enough for showing a document."""
-
-    tasks: list[_TaskParts] = []
-    decisions: list[dict[str, Any]] = []
-    context: list[str] = []
-
-
-_SESSION, _LISTS = Converter(_Session), Converter(_Lists)
+_SESSION = Converter(_Session)
 
 
 def find_fault(document: Json) -> str:
@@ -99,15 +87,6 @@ def find_fault(document: Json) -> str:
     ids = Counter(task.id for task in found.tasks)
     twice = next((id for id, count in ids.items() if count > 1), None)
     return f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
-
-
-def find_list_fault(document: Json) -> str:
-    """Return why the lists of a document cannot be read; "" if they can be, which is enough for showing it."""
-    try:
-        _LISTS.convert(document)
-    except ValidationError as error:
-        return describe_mismatch(error)
-    return ""
 
 
 def find_dangling(document: Json) -> list[str]:

@@ -5,25 +5,12 @@ Changes that come from the transcript belong to `session_document`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-
-from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
 from tacitd_handlers.continuity.session_document import MAX_CONTEXT_NOTES, Json, add_decisions
-
-
-class TaskChange(Struct, frozen=True):
-    """The new values of a task; None leaves a value as it is."""
-
-    id: str
-    title: str | None = None
-    status: str | None = None
-    blocked_by: str | None = None
-    notes: str | None = None
-    parent: str | None = None
 
 
 def new_id(title: str, document: Json) -> str:
@@ -33,26 +20,27 @@ def new_id(title: str, document: Json) -> str:
     return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
 
 
-def with_task(document: Json, said: TaskChange, at: float) -> Json:
+def with_task(
+    document: Json, id: str, given: Mapping[str, str | None], parent: str | None, at: float
+) -> Json:
     """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
-    Raises UsageError if the id is unknown and there is no title, or if the parent is not another task of the session.
+    `given`: the new values by key; None leaves one as it is. Raises UsageError if the id is unknown and there is no title, or if the
+    parent is not another task of the session.
     """
     stamp = utc_millis(at)
     tasks: list[Json] = [dict(task) for task in document["tasks"]]
-    task = next((one for one in tasks if one["id"] == said.id), None)
+    task = next((one for one in tasks if one["id"] == id), None)
     if task is None:
-        if said.title is None:
-            raise UsageError(f"there is no task {said.id!r}", "tacitd sessions show")
-        task = {"id": said.id, "title": said.title, "status": "pending", "createdAt": stamp}
+        if given.get("title") is None:
+            raise UsageError(f"there is no task {id!r}", "tacitd sessions show")
+        task = {"id": id, "title": "", "status": "pending", "createdAt": stamp, "updatedAt": stamp}
         tasks.append(task)
-    status = "blocked" if said.blocked_by is not None else said.status
-    given = {"title": said.title, "status": status, "updatedAt": stamp, "notes": said.notes, "blockedBy": said.blocked_by}  # fmt: skip
-    task |= {name: value for name, value in given.items() if value is not None}
+    task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
     if task["status"] != "blocked":
         task.pop("blockedBy", None)
-    if said.parent is not None:
-        _set_parent(tasks, said.parent, said.id)
+    if parent is not None:
+        _set_parent(tasks, parent, id)
     return document | {"tasks": tasks}
 
 

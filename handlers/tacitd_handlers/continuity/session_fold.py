@@ -115,7 +115,6 @@ class Fold:
             self._text, now.said_at, now.answered = record.text, at, True
         if record.summary and self._keeps_words:
             now.summary, now.compacted = end_of_compaction(record.summary), True
-            self.turns.append(Turn(at, "", "summary", now.summary))
         if record.plan:
             self._add_prompt(at, record.uuid, f"{PLAN} {record.plan.strip().lstrip('# ')}")
         for prompt in record.prompts:
@@ -131,9 +130,9 @@ class Fold:
             return
         self._clean_said()
         if self._now.said and self._now.answered:
-            self.turns.append(Turn(self._now.said_at, "", "assistant", self._now.said))
+            self.turns.append(Turn(self._now.said_at, "", self._now.said))
         question = _last_question(prompt) if prompt is not None and _is_reply(prompt) else ""
-        self.turns.append(Turn(at, id, "person", clean_lines(words[: 8 * WORDS])[:WORDS], question))
+        self.turns.append(Turn(at, id, clean_lines(words[: 8 * WORDS])[:WORDS], question))
         self._now.answered = False
 
     def _fold_calls(self, record: Record, at: float) -> None:

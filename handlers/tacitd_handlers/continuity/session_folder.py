@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from tacitd.clock import parse_utc, utc_millis
+from tacitd.clock import parse_utc
 from tacitd.contract import Rows
 from tacitd.errors import TacitdError, UsageError
 from tacitd.files import json_document
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.session_document import MAX_AGE_DAYS, Json, find_fault, find_list_fault
+from tacitd_handlers.continuity.session_document import MAX_AGE_DAYS, Json, find_fault
 from tacitd_handlers.shared.decay import DAY
 from tacitd_handlers.shared.user_memory import memory_dir
 
@@ -27,9 +28,6 @@ class SessionFile(Struct, frozen=True):
 
     path: Path
     document: Json
-    """Its contents; of a file that cannot be read, what the store knows of it."""
-    fault: str = ""
-    """Why it cannot be read, for a person; "" if it was read."""
     last_active: float = 0.0
     """When it was last active, as the file or the store says: seconds since 1970, UTC."""
 
@@ -43,6 +41,15 @@ class SessionFile(Struct, frozen=True):
         """Its working directory; "" if the file has none."""
         found = self.document.get("projectPath")
         return found if isinstance(found, str) else ""
+
+
+class Listing(NamedTuple):
+    """The files of all sessions."""
+
+    sessions: list[SessionFile]
+    """The newest first. One from the future comes last: its time is wrong."""
+    faults: list[str]
+    """Why the others cannot be read, for a person."""
 
 
 def find_folder(env: Mapping[str, str] | None = None) -> Path:
@@ -59,44 +66,28 @@ def find_path(session: str) -> Path:
     return find_folder() / f"session-{id}.json"
 
 
-def read_checked(path: Path, find: Callable[[Json], str] = find_fault) -> Json | None:
+def read_checked(path: Path) -> Json | None:
     """The document of a session's file; None if there is none. Raises OSError, and NotUnderstoodError if it is no session."""
     document = json_document.read_document(path, patient=False)
-    if document is not None and (fault := find(document)):
+    if document is not None and (fault := find_fault(document)):
         raise json_document.NotUnderstoodError(f"{path}: {fault}", "correct it by hand, or remove it")
     return document
 
 
-def list_sessions(rows: Rows, now: float) -> list[SessionFile]:
-    """Return every session, the newest first, also those whose files cannot be read. One from the future comes last: its time is
-    wrong."""
-    known = {
-        find_path(id): (id, cwd, last)
-        for id, cwd, last in rows("SELECT id, cwd, last FROM continuity_session")
-    }
-    found = [_read(path, known.get(path)) for path in find_folder().glob(PATTERN)]
-    return sorted(
-        found,
-        key=lambda one: (one.last_active <= now + DAY, one.last_active, one.id),
-        reverse=True,
-    )
-
-
-def _read(path: Path, known: tuple[str, str, float] | None) -> SessionFile:
-    try:
-        document = read_checked(path, find_list_fault) or {}
+def list_sessions(rows: Rows, now: float) -> Listing:
+    """Read all sessions."""
+    known = {find_path(id): last for id, last in rows("SELECT id, last FROM continuity_session")}
+    found, faults = list[SessionFile](), list[str]()
+    for path in sorted(find_folder().glob(PATTERN)):
+        try:
+            document = read_checked(path) or {}
+        except (OSError, TacitdError) as error:
+            faults.append(str(error))
+            continue
         at = parse_utc(document.get("lastActiveAt")) or 0.0
-        return SessionFile(path, document, "", max(at, known[2]) if known is not None else at)
-    except (OSError, TacitdError) as error:
-        fault = str(error)
-    if known is not None:
-        id, cwd, last = known
-        document = {"sessionId": id, "projectPath": cwd, "lastActiveAt": utc_millis(last)}
-        return SessionFile(path, document, fault, last)
-    try:
-        return SessionFile(path, {}, fault, path.lstat().st_mtime)
-    except OSError:
-        return SessionFile(path, {}, fault)
+        found.append(SessionFile(path, document, max(at, known.get(path, 0.0))))
+    found.sort(key=lambda one: (one.last_active <= now + DAY, one.last_active, one.id), reverse=True)
+    return Listing(found, faults)
 
 
 def find_session(rows: Rows, id: str, now: float) -> SessionFile:
@@ -106,8 +97,8 @@ def find_session(rows: Rows, id: str, now: float) -> SessionFile:
     """
     path = find_path(id)
     if path.exists():
-        return SessionFile(path, read_checked(path, find_list_fault) or {})
-    near = [one for one in list_sessions(rows, now) if one.id.startswith(id) and not one.fault] if id else []
+        return SessionFile(path, read_checked(path) or {})
+    near = [one for one in list_sessions(rows, now).sessions if one.id.startswith(id)] if id else []
     if len(near) == 1:
         return near[0]
     what = f"{len(near)} sessions begin with {id}" if near else f"there is no session {id!r}"
@@ -115,5 +106,5 @@ def find_session(rows: Rows, id: str, now: float) -> SessionFile:
 
 
 def is_old(one: SessionFile, now: float) -> bool:
-    """Whether a session was last active more than 30 days ago (exactly 30 stays, SPEC P-24). Files that cannot be read stay."""
-    return not one.fault and 0.0 < one.last_active < now - MAX_AGE_DAYS * DAY
+    """Whether a session was last active more than 30 days ago (exactly 30 stays, SPEC P-24)."""
+    return 0.0 < one.last_active < now - MAX_AGE_DAYS * DAY

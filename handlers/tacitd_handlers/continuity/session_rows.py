@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct, field, to_builtins
 
@@ -40,12 +40,11 @@ class TranscriptState(Struct):
 
 
 class Turn(Struct, frozen=True):
-    """A prompt, the end of the assistant's last text before it, or the summary of a compaction."""
+    """A prompt, or the end of the assistant's last text before it."""
 
     at: float
     prompt: str
-    """The id of the prompt; "" if it is none."""
-    kind: Literal["person", "assistant", "summary"]
+    """The id of the prompt; "": the words are the assistant's."""
     words: str
     """Several lines, with secrets blanked."""
     question: str = ""
@@ -90,15 +89,15 @@ def dump_json(value: object) -> str:
 def add_turns(tx: Tx, session: str, turns: list[Turn]) -> None:
     """Store what was said."""
     tx.executemany(
-        "INSERT INTO continuity_turn(session, at, prompt, kind, words, question) VALUES(?, ?, ?, ?, ?, ?)",
-        [(session, one.at, one.prompt, one.kind, one.words, one.question) for one in turns],
+        "INSERT INTO continuity_turn(session, at, prompt, words, question) VALUES(?, ?, ?, ?, ?)",
+        [(session, one.at, one.prompt, one.words, one.question) for one in turns],
     )
 
 
 def list_turns(rows: Rows, session: str, after: int) -> list[Turn]:
     """The turns of a session behind a number, in their order."""
     found = rows(
-        "SELECT at, prompt, kind, words, question, number FROM continuity_turn WHERE session = ? AND number > ? ORDER BY number",
+        "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ? AND number > ? ORDER BY number",
         session,
         after,
     )
@@ -108,7 +107,7 @@ def list_turns(rows: Rows, session: str, after: int) -> list[Turn]:
 def list_last_prompts(rows: Rows, session: str, count: int) -> list[Turn]:
     """The last prompts of a session, the newest last."""
     found = rows(
-        "SELECT at, prompt, kind, words, question, number FROM continuity_turn WHERE session = ? AND kind = 'person' "
+        "SELECT at, prompt, words, question, number FROM continuity_turn WHERE session = ? AND prompt <> '' "
         "ORDER BY number DESC LIMIT ?",
         session,
         count,
@@ -120,7 +119,7 @@ def forget_turns(tx: Tx, session: str, upto: int, kept: int) -> None:
     """Remove what was summarised, but the last `kept` prompts."""
     tx.execute(
         "DELETE FROM continuity_turn WHERE session = ? AND number <= ? AND number NOT IN (SELECT number FROM continuity_turn "
-        "WHERE session = ? AND kind = 'person' ORDER BY number DESC LIMIT ?)",
+        "WHERE session = ? AND prompt <> '' ORDER BY number DESC LIMIT ?)",
         session,
         upto,
         session,

@@ -76,16 +76,13 @@ class SessionExcerpt(Struct, frozen=True):
 
 def excerpt_session(state: TranscriptState, turns: Sequence[Turn]) -> SessionExcerpt:
     """Return what is new in a session: each prompt, and the end of the assistant's last text before the next one."""
-    lines = [f"Summary of what came before: {state.summary}"] if state.asked_turn and state.summary else []
+    lines = [f"Summary of what came before: {state.summary}"] if state.summary else []
     times, parts = dict[int, float](), list[Part]()
-    said = [Turn(state.said_at, "", "assistant", state.said)] if state.said and state.answered else []
+    said = [Turn(state.said_at, "", state.said)] if state.said and state.answered else []
     for turn in [*turns, *said]:
-        if turn.kind == "summary":
-            lines.append(f"Summary so far: {clean_text(turn.words, TOTAL)}")
-            continue
         number = len(times) + 1
         times[number] = turn.at
-        if turn.kind == "person":
+        if turn.prompt:
             lines.append(f"[{number}] Person: {clean_text(turn.words, TOTAL)}")
             parts.append(Part("prompt", number, turn.prompt, turn.words))
         else:

@@ -170,19 +170,17 @@ def test_the_last_words_of_both(world: World) -> None:
 
 
 def test_the_text_is_short() -> None:
-    """P-26: at most 30 lines, with the number of lines left out; the most edited files; odd values are left out."""
+    """P-26: of each list a few, with the number of those that are left out; the most edited files."""
     tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
     document = {"summary": "S.", "tasks": tasks, "decisions": [], "context": ["n"] * 20, "lastActiveAt": "?"}
     lines = build_resume_text([document], 0.0).splitlines()
-    assert len(lines) <= 30 and lines[-1] == "- … and 14 more"
+    assert len(lines) <= 30 and lines[0] == "## The last session here (at an unknown time)"
+    assert lines[2:5] == ["Open:", "- t0", "- t2"] and lines.count("- … and 32 more") == 2
+    assert lines[-6:] == ["Noted:", *["- n"] * 5]
     assert build_resume_text([], 0.0) == ""
-    for odd in (
-        {"tasks": 3, "context": "x", "decisions": None},
-        {"tasks": [3], "context": [None], "summary": []},
-    ):
-        assert build_resume_text([odd], 0.0) == "## The last session here (at an unknown time)"
     end = SessionEnd(TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
-    assert build_resume_text([odd], 0.0, end=end).splitlines()[1:] == [
+    empty = {"tasks": [], "decisions": [], "context": []}
+    assert build_resume_text([empty], 0.0, end).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]
 
@@ -190,10 +188,16 @@ def test_the_text_is_short() -> None:
 def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
     """P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
     long = "word " * 3000 + "The key is missing."
-    document = {"lastActiveAt": "2026-03-01T10:00:00.000Z", "summary": long, "context": []}
+    document = {
+        "lastActiveAt": "2026-03-01T10:00:00.000Z",
+        "summary": long,
+        "tasks": [],
+        "decisions": [],
+        "context": [],
+    }
     state = TranscriptState("s1", said="Done.\nShall I go on?", answered=True)
-    end = SessionEnd(state, [Turn(0.0, "u1", "person", "do it\nand this")])
-    lines = build_resume_text([document], 0.0, end=end).splitlines()
+    end = SessionEnd(state, [Turn(0.0, "u1", "do it\nand this")])
+    lines = build_resume_text([document], 0.0, end).splitlines()
     assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
     assert lines[2:] == ["It ended with:", "> You: do it", "> Assistant: Done.", "> Shall I go on?"]
     assert len("\n".join(lines)) < 2500

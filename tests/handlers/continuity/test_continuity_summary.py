@@ -140,7 +140,7 @@ def test_a_compaction_asks_at_once(world: World) -> None:
     world.model.default = ANSWER
     world.settle(120)
     assert world.file("s1")["summary"].startswith("Tests pass.") and len(world.file("s1")["decisions"]) == 1
-    assert "Summary so far: Week dates." in world.model.prompts[-1]
+    assert "Summary of what came before: Week dates." in world.model.prompts[-1]
 
 
 def test_before_a_compaction_the_session_is_summarised(world: World) -> None:
