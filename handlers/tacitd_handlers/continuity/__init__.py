@@ -1,7 +1,7 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
 `session_fold` folds a transcript's records into rows, with `client_tasks`; `handler` writes what changed into the session's file
-(`session_file`, `session_edits`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
+(`session_document`, `session_edits`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
 Only the summary and the decisions need the model. Nothing heavy is imported here, because a session's start waits for
 `last_session`.
 """

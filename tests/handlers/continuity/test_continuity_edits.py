@@ -138,7 +138,7 @@ def test_all_else_stays(begun: World) -> None:
     assert tuple(begun.file("s1")) == (*KEYS[:4], *KEYS[5:]) and len(begun.tasks("s1")) == 4
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(6))
 def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
     """X-07: for any order of the client's calls, a person's edits and crashes around the write, each field has the value of whoever
     changed it last. A person who edits a file that a crash left unwritten has what they saw, and the client's next change."""
