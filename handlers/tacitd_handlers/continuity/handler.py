@@ -144,8 +144,7 @@ def _write(
             _store_asked(tx, state, asked)
         follows = asked is None or not asked.is_done
         if follows and settings.summaries and (not is_over or is_worth_a_summary(state, settings)):
-            later = replace(state, asked_at=asked.at) if asked is not None else state
-            due = find_due(later, settings, now, is_over=is_over or state.compacted)
+            due = find_due(state, settings, now, is_over=is_over or state.compacted)
             data = {"session": state.id, "is_over": is_over}
             send_message(tx, "continuity", "continuity", f"summary {state.id}", task, data, now, due)
 

@@ -61,7 +61,7 @@ def observe(batch: Batch, tx: Tx) -> None:
         by_session.setdefault(record.session or batch.session, []).append(record)
     for session, records in by_session.items():
         before = load_state(tx.rows, session)
-        if before is None and not any(one.prompts or one.plan for one in records):
+        if before is None and not any(one.prompts or one.plan or one.command for one in records):
             continue
         fold = Fold(
             copy(before) if before is not None else TranscriptState(session),
@@ -117,6 +117,8 @@ class Fold:
             now.summary, now.compacted = end_of_compaction(record.summary), True
         if record.plan:
             self._add_prompt(at, record.uuid, f"{PLAN} {record.plan.strip().lstrip('# ')}")
+        if record.command and not record.prompts and record.command not in _CONTROLS:
+            self._add_prompt(at, record.uuid, f"/{record.command}")
         for prompt in record.prompts:
             if not is_client_command(prompt, record.command):
                 mark = {"bash": "!", "command": f"/{record.command} " if record.command else ""}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_continuity import NOW, World
-from tacitd.clock import utc_millis
+from tacitd.clock import parse_utc, utc_millis
 from tacitd_handlers.continuity.session_document import KEYS, find_fault
 from tacitd_handlers.continuity.session_folder import find_folder, find_path
 
@@ -323,6 +324,21 @@ def test_a_session_that_passes_through_an_excluded_directory(
         assert "hidden" not in ask.prompt.replace("hidden too", "") + str(stored).replace("hidden too", "")
 
 
+def test_a_session_that_begins_with_a_command(world: World) -> None:
+    """P-26: what asks the assistant for something is a prompt, with its tasks, also without arguments; not so in a program's session."""
+    world.command("s1", "workflows:plan")
+    world.todos("s1", ("Design", "pending"))
+    for _ in range(3):
+        world.say("s1", "x" * 90_000)
+    world.settle()
+    assert world.tasks("s1") == [("Design", "pending")] and "> You: /workflows:plan" in world.resume()
+    text = "<command-name>/init</command-name>\n<command-message>init</command-message>\n<command-args></command-args>"
+    sdk = {"entrypoint": "sdk-cli", "promptSource": "sdk"}
+    world.append("s2", world.record("user", "s2", text, **sdk))
+    world.end()
+    assert world.file("s2") == {}
+
+
 def test_only_commands_to_the_client(world: World) -> None:
     """P-26: who only looked at `/usage` has nothing to resume; others are shown without such commands."""
     world.type("s1", "/usage")
@@ -370,37 +386,22 @@ PUBLIC = os.environ.get("TACITD_PUBLIC_TRANSCRIPTS", "")
 FILES = sorted(Path(PUBLIC).glob("**/*.jsonl")) if PUBLIC else []
 
 
-def last_todos(path: Path) -> dict[str, list[tuple[str, str]]]:
-    """Each session's last TodoWrite, read independently of the plugin."""
-    made: dict[str, list[tuple[str, str]]] = {}
-    for line in path.read_text(encoding="utf-8").splitlines():
-        try:
-            record = json.loads(line)
-            blocks = record["message"]["content"]
-        except (ValueError, KeyError, TypeError):
-            continue
-        for block in blocks if isinstance(blocks, list) else ():
-            if isinstance(block, dict) and block.get("name") == "TodoWrite":
-                todos = [one for one in block["input"]["todos"] if isinstance(one, dict)]
-                made[record["sessionId"]] = [(one["content"], one["status"]) for one in todos]
-    return made
-
-
 @pytest.mark.skipif(not FILES, reason="TACITD_PUBLIC_TRANSCRIPTS names no transcripts")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_sessions_of_other_people(world: World, path: Path) -> None:
-    """Their tasks equal the last TodoWrite; each can be resumed, and its text has nothing of the client's own."""
-    world.copy(path)
+    """Their tasks equal the last TodoWrite of the transcript; the last one can be resumed, with nothing of the client's own."""
+    text = re.sub(r'"cwd":\s*"[^"]*"', f'"cwd":"{world.project}"', path.read_text(encoding="utf-8"))
+    (world.folder / path.name).write_text(text, encoding="utf-8")
+    times = [parse_utc(one) for one in re.findall(r'"timestamp":\s*"([^"]*)"', text)]
+    world.clock.wall = max((one for one in times if one is not None), default=NOW)  # old sessions are removed
     world.end()
-    for session, todos in last_todos(path).items():
-        found = [one for one in world.tasks(session) if one[0] != "broken_todo"]
+    todos = dict(re.findall(r'"sessionId":\s*"([^"]*)".*"name":\s*"TodoWrite".*?("todos":\s*\[.*?\])', text))
+    for session, given in todos.items():
+        titles = [json.loads(f'"{one}"') for one in re.findall(r'"content":\s*"((?:[^"\\]|\\.)*)"', given)]
         if world.file(session):
-            assert [(title[:199], status) for title, status in found] == [
-                (title[:199], status) for title, status in todos
-            ]
-    for file in find_folder().glob("*.json"):
-        document = json.loads(file.read_text())
-        text = world.run("resume", document["projectPath"]).stdout
-        assert text.startswith("## The last session here (") and "> You: " in text
-        for words in ("This session is being continued", "<system-reminder", "<command-", "Caveat: The mess"):
-            assert words not in text
+            assert [title[:199] for title, _ in world.tasks(session)] == [title[:199] for title in titles]
+    lines = world.resume()
+    assert bool(lines) is (find_folder().exists() and any(find_folder().iterdir()))
+    assert not lines or any(line.startswith("> You: ") for line in lines)
+    for words in ("This session is being continued", "<system-reminder", "<command-", "Caveat: The messages"):
+        assert words not in "\n".join(lines)
