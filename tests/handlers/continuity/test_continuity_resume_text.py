@@ -179,7 +179,7 @@ def test_the_text_is_short() -> None:
     assert lines[-6:] == ["Noted:", *["- n"] * 5]
     assert build_resume_text([], 0.0) == ""
     end = SessionEnd(TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
-    empty = {"tasks": [], "decisions": [], "context": []}
+    empty: dict[str, list[str]] = {"tasks": [], "decisions": [], "context": []}
     assert build_resume_text([empty], 0.0, end).splitlines()[1:] == [
         "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
     ]
