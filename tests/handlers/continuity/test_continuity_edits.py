@@ -149,7 +149,7 @@ def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
         world.use("s1", "TaskCreate", {"subject": f"t{id}"}, f"Task #{id} created", data=data)
     world.settle()
     theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
-    expected = [dict(one) for one in theirs]
+    expected, crashes = [dict(one) for one in theirs], 0
     for step in range(14):
         number, field = random.randrange(3), random.choice(["title", "status"])
         value = f"v{step}" if field == "title" else random.choice(["pending", "in_progress", "completed"])
@@ -162,16 +162,20 @@ def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
             world.use("s1", "TaskUpdate", given, data={"success": True})
             if theirs[number][field] != value:  # a call that says the same changes nothing
                 theirs[number][field] = expected[number][field] = value
-            crash(world, random.choice(["", "before swap", "swapped"]))
+            crashes += crash(world, random.choice(["", "before swap", "swapped"]))
         shown = [{"title": one["title"], "status": one["status"]} for one in world.file("s1")["tasks"]]
         assert shown == expected, step
+    assert crashes
 
 
-def crash(world: World, step: str) -> None:
-    """Write the file; end as `kill -9` would at this step of it, and start again."""
+def crash(world: World, step: str) -> bool:
+    """Write the file; end as `kill -9` would at this step of it, and start again. Returns whether it came to that."""
+    reached_it = False
 
     def stop(reached: str) -> None:
+        nonlocal reached_it
         if reached == step:
+            reached_it = True
             raise Crash(step)
 
     world.bench._app.plugins._services.files._on_step = stop
@@ -179,6 +183,7 @@ def crash(world: World, step: str) -> None:
         world.settle()
     world.restart()
     world.settle()
+    return reached_it
 
 
 def test_a_summary_that_a_person_wrote_stays(world: World) -> None:

@@ -229,15 +229,15 @@ class Killed(BaseException):
 
 
 class Payments:
-    """A model that is killed in its calls, as often as asked for, before or after it answered."""
+    """A model whose daemon is killed in its calls, as often as asked for."""
 
-    def __init__(self, kills: int, when: str) -> None:
-        self.kills, self.when = kills, when
+    def __init__(self, kills: int) -> None:
+        self.kills = kills
         self.paid: Counter[str] = Counter()
         """By prompt, the calls that were paid for."""
 
-    def ask(self, request: ModelRequest) -> Answer | NoAnswer:
-        self.paid.update(set(re.findall(r"Person: (.*)", request.prompt)))
+    def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
+        self.paid.update(set(re.findall(r"Person: (.*)", ask.prompt)))
         self.kills -= 1
         if self.kills >= 0:
             raise Killed
@@ -248,7 +248,7 @@ class Payments:
 @pytest.mark.parametrize("kills", [1, 5])
 def test_a_prompt_is_paid_for_twice_at_most(tmp_path: Path, kills: int, goes_on: bool) -> None:
     """RELIABILITY 16: also where the daemon is killed in every call, and the session goes on in between."""
-    model = Payments(kills, "during the call")
+    model = Payments(kills)
     with World(tmp_path, model=model) as world:
         work(world)
         with suppress(Killed):
