@@ -255,6 +255,7 @@ def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
     def lose(*_: object) -> None:
         raise StoreLostError("the store was damaged")
 
+    scene.settle()
     with monkeypatch.context() as patch:
         patch.setattr("tacitd.engine.next_due", lose)
         assert 0.0 < scene.engine.sleep_seconds() <= 1.0

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from support_crashes import STEPS, CrashPlan, check_crashes
+from support_crash_plan import CrashPlan
+from support_crashes import STEPS, check_crashes
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World
