@@ -58,11 +58,14 @@ class DaemonNote(Struct, frozen=True):
     """The parts of handlers of the first contract, as of the last minute."""
 
 
+_READ_NOTE = msgspec.json.Decoder(DaemonNote)
+
+
 def read_note(rows: Rows) -> DaemonNote | None:
     """The note; None if no daemon has run here yet, or one of another version wrote it."""
     found = rows("SELECT value FROM setting WHERE key = ?", KEY)
     try:
-        return msgspec.json.decode(found[0][0], type=DaemonNote) if found else None
+        return _READ_NOTE.decode(found[0][0]) if found else None
     except msgspec.DecodeError:
         return None
 
