@@ -25,13 +25,13 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from support_crash_plan import CrashPlan
+from support_crash_plan import OPEN, CrashPlan
 from support_disk import CHANGES
 from support_recording import Files, compare_files, record_files
 from support_world import make_world
@@ -470,6 +470,8 @@ def check_crashes(
     told = Story(load_stories(path), name, given, tmp, recorded)
     for at in chosen:
         one = told.run(at)
+        if one.differences and not one.why and name in OPEN:
+            one = replace(one, why=f"open: {OPEN[name]}")
         made.append(one)
         if one.differences and not one.why:
             wrong.append(
