@@ -3,7 +3,7 @@
 The socket is bound in a directory that only its owner can enter; the peer's uid is checked as well. One thread accepts;
 each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 4 MB for a request,
 8 MB for all unfinished requests together, 10 s for a request to arrive, 2 s of silence after an answer. Then the
-connection is closed, so that `nc -U` ends. A method may answer with a stream (`streams.py`), which goes on.
+connection is closed, so that `nc -U` ends.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from loguru import logger
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
 from tacitd.control.line_buffer import BufferSpace, LineBuffer
-from tacitd.control.streams import STREAMS, Stream, StreamSlots, send_stream
-from tacitd.errors import FAILED, UNAVAILABLE, TacitdError, UnavailableError, describe_os_error
+from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]
 
@@ -46,7 +45,6 @@ class Server:
         self._space = BufferSpace()
         self._methods = methods
         self._slots = threading.Semaphore(CONNECTIONS)
-        self._streams = StreamSlots()
         self._closing = threading.Event()
         self._socket: socket.socket | None = None
 
@@ -78,7 +76,6 @@ class Server:
     def close(self) -> None:
         """Stop accepting and remove the socket. Calls in progress are cut off."""
         self._closing.set()
-        self._streams.close_all()
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -136,34 +133,20 @@ class Server:
                 return
             for line in lines:
                 connection.settimeout(ARRIVE)
-                answer = self._answer(line)
-                if isinstance(answer, tuple):
-                    self._send_stream(connection, *answer)
-                    return
-                connection.sendall(answer)
+                connection.sendall(self._answer(line))
             if not part:
                 return
             if lines:
                 deadline = self._clock.monotonic() + (ARRIVE if arriving else LINGER)
 
-    def _send_stream(self, connection: socket.socket, message: protocol.Request, stream: Stream) -> None:
-        if not send_stream(connection, message.id, stream, self._streams):
-            what, hint = f"{STREAMS} programs subscribe already, or the daemon is stopping", "end one of them"
-            error = protocol.encode_error(
-                message.id, protocol.FAILED, what, {"hint": hint, "exit": UNAVAILABLE}
-            )
-            connection.sendall(error)
-
-    def _answer(self, line: bytes) -> bytes | tuple[protocol.Request, Stream]:
+    def _answer(self, line: bytes) -> bytes:
         message = protocol.parse_request(line)
         if isinstance(message, protocol.RequestRefusal):
             return protocol.encode_error(message.id, message.code, message.message)
         answer = self._call_method(message)
-        if isinstance(answer, Stream):
-            return message, answer
         return b"" if message.notification else answer
 
-    def _call_method(self, message: protocol.Request) -> bytes | Stream:
+    def _call_method(self, message: protocol.Request) -> bytes:
         method = self._methods.get(message.method)
         if method is None:
             known = ", ".join(sorted(self._methods))
@@ -171,8 +154,7 @@ class Server:
                 message.id, protocol.METHOD_NOT_FOUND, f"no such method; there are: {known}"
             )
         try:
-            result = method(message.params)
-            return result if isinstance(result, Stream) else protocol.encode_result(message.id, result)
+            return protocol.encode_result(message.id, method(message.params))
         except TacitdError as error:
             return protocol.encode_error(
                 message.id, protocol.FAILED, error.what, {"hint": error.hint, "exit": error.code}
