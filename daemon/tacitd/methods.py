@@ -405,8 +405,8 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     names = [*(one.name for one in handlers), *app.plugins.rules]
     scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, names, handlers)
     source, known = app.engine.source, app.engine.follower.stamps
-    paths = [path for name in params["transcripts"] if (path := Path(str(name))) in known]
-    paths = [path for path in paths if not source.is_subagent(str(path))]
+    names = [name for name in map(str, params["transcripts"]) if name in known]
+    paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
         scanner.scan(path, since, roots)
     app.engine.call_soon(lambda: None)

@@ -22,7 +22,7 @@ import threading
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.handler import Degradation
@@ -42,70 +42,43 @@ _REFUSALS = (OSError, RuntimeError, SystemError)
 """The errors by which backends refuse: inotify with OSError, FSEvents and thread creation with the others."""
 
 
-class Watcher(Protocol):
-    """A source of hints for `follow.Follower`. All methods are called by the follower's thread."""
+class SilentWatcher:
+    """A source of hints for `follow.Follower`, by whose thread all methods are called. This one gives none: for tests, and where
+    only comparing is wanted."""
 
-    def start(self) -> None:
-        """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
-        ...
-
-    def stop(self) -> None:
-        """Stop all threads. May be called twice."""
-        ...
-
-    def drain_hints(self) -> set[Path]:
-        """Transcripts that may have changed, and new directories, since the last call."""
-        ...
-
-    def repair_watching(self) -> bool:
-        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
-        ...
-
-    def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """Those of the directories that give no hints."""
-        ...
-
-    def list_problems(self) -> list[Degradation]:
-        """The present problems, each with a hint."""
-        ...
+    def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
+        self._is_running = True
 
     @property
     def alive(self) -> bool:
         """Whether hints can come at all."""
-        ...
-
-
-class SilentWatcher:
-    """Gives no hints: for tests, and where only comparing is wanted."""
-
-    def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
-        self.alive = True
+        return self._is_running
 
     def start(self) -> None:
-        """Do nothing."""
+        """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
 
     def stop(self) -> None:
-        """Set `alive` to False."""
-        self.alive = False
+        """Stop all threads. May be called twice."""
+        self._is_running = False
 
     def drain_hints(self) -> set[Path]:
-        """Always empty."""
+        """Transcripts that may have changed, and new directories, since the last call."""
         return set()
 
     def repair_watching(self) -> bool:
-        """Always False: no hints can be lost."""
+        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
         return False
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """Always empty, so that comparing keeps its ordinary pace."""
+        """Those of the directories that give no hints."""
         return []
 
     def list_problems(self) -> list[Degradation]:
-        """Always empty."""
+        """The present problems, each with a hint."""
         return []
 
 
-class WatchdogWatcher:
+class WatchdogWatcher(SilentWatcher):
     """Watches everything below one root with watchdog.
 
     `wake` is called from watchdog's thread for each hint, and `is_transcript` for each changed file. Both must be quick
@@ -119,6 +92,7 @@ class WatchdogWatcher:
         is_transcript: IsTranscript,
         clock: Clock | None = None,
     ) -> None:
+        super().__init__(root, wake, is_transcript)
         self._top = os.fspath(root)
         self._is_transcript = is_transcript
         self._real = self._top
