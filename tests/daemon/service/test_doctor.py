@@ -77,7 +77,7 @@ def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: 
     def deaf(*_: object, **__: object) -> None:
         raise BusyError("the daemon did not answer within 3 s", "end it")
 
-    monkeypatch.setattr("tacitd.service.machine_checks.call_daemon", deaf)
+    monkeypatch.setattr("tacitd.service.doctor.call_daemon", deaf)
     here = found(cli)
     assert here["daemon.odd"]["severity"] == "error" and here["daemon.odd"]["hint"] == "end it"
     assert not {"daemon.absent", "socket.stale"} & here.keys()
