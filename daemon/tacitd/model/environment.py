@@ -114,15 +114,8 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
 
 
 def _passes(name: str, named: frozenset[str]) -> bool:
-    if name in NEVER:
-        return False
-    return (
-        name in named
-        or name in ACCOUNT
-        or name in NETWORK
-        or name in LOGIN
-        or name.startswith(LOGIN_PREFIXES)
-    )
+    known = name in (named | NETWORK | LOGIN) or name in ACCOUNT or name.startswith(LOGIN_PREFIXES)
+    return known and name not in NEVER
 
 
 def account_environment(parent: Mapping[str, str]) -> dict[str, str]:
