@@ -52,7 +52,6 @@ from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import Paths
-from tacitd.state.schema import check_schema
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_app_degradations, write_snapshot
 from tacitd.store import Store
@@ -286,7 +285,6 @@ def build_app(
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        check_schema(paths.state_dir)
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
         store = Store.open(paths.state_dir, clock, SCHEMA | {one.name: one.schema for one in found.specs})
         try:

@@ -30,7 +30,6 @@ from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
-from tacitd.state.layout import StateLayout
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import build_status, make_status_line
@@ -191,8 +190,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
-    log = StateLayout(app.paths.state_dir).open_log("session-context.jsonl")
-    shown = ShownTexts(log, app.clock)
+    shown = ShownTexts(app.store, app.clock)
     return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
 
 

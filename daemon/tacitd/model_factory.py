@@ -19,7 +19,6 @@ from tacitd.model.claude import ClaudeModel
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.state.paths import Paths
-from tacitd.state.schema import check_schema
 from tacitd.store import Store
 
 
@@ -62,7 +61,6 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     Raises ConfigError, OSError, UnwritableError, StoreLostError.
     """
     make_private_dir(paths.state_dir)
-    check_schema(paths.state_dir)
     work, clock = make_private_dir(paths.state_dir / "model") / "work", SystemClock()
     store = Store.open(paths.state_dir, clock, owner=False)
     try:
