@@ -42,7 +42,7 @@ from tacitd.model.port import Model, NoAnswer
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.reload import check_refused, check_removed, note_removed
+from tacitd.reload import check_refused
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
@@ -167,7 +167,6 @@ class App:
         except (OSError, TacitdError) as error:
             logger.warning("files that wait cannot be finished now: {}", error)
         check_refused(self)
-        check_removed(self)
         self.outdated = check_installed_version()
         self._save_budget()
         with suppress(TacitdError):  # the loop meets it too, and says so
@@ -353,7 +352,6 @@ def _join_parts(
         is_off=is_off,
     )
     degraded, tools = dict[str, Degradation](), dict[str, Tools]()
-    note_removed(degraded, config)
     threads = outside.pool is None
     notes = WorkNotes(activities, clock)
     handlers, runnables, watched_projects = (

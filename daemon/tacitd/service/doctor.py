@@ -113,13 +113,10 @@ def load_or_default(paths: Paths, environ: Mapping[str, str]) -> Config:
 def _check_configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     found = find_plugins()
     try:
-        config = load_config(paths.config_file, environ, found.collect_sections())
+        load_config(paths.config_file, environ, found.collect_sections())
     except TacitdError as error:
         yield _fail("config.wrong", error.what, error.hint)
     else:
-        if config.removed:
-            what = "; ".join(one.what for one in config.removed)
-            yield _warn("config.removed", what, "remove it from there")
         there = "valid" if paths.config_file.exists() else "does not exist; the defaults apply"
         yield _ok("config.ok", f"{paths.config_file}: {there}")
     for broken in found.failed:

@@ -201,14 +201,6 @@ def test_a_wrong_configuration_is_one_finding_among_others(cli: Cli, claude: Sta
     assert cli.run("doctor").code == 1
 
 
-def test_a_setting_of_an_earlier_version_is_a_warning(cli: Cli, claude: StandIn) -> None:
-    """It has no effect, and the configuration is valid otherwise."""
-    cli.set(TACITD_CONTINUITY__MIN_PROMPTS="3")
-    here = found(cli)
-    assert (here["config.removed"]["severity"], here["config.ok"]["severity"]) == ("warning", "ok")
-    assert "TACITD_CONTINUITY__MIN_PROMPTS has no effect any more" in here["config.removed"]["what"]
-
-
 def test_a_disk_that_is_full(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY 4."""
     usage = shutil.disk_usage("/")
