@@ -23,12 +23,13 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
-from tacitd.control.line_buffer import BufferSpace, LineBuffer
 from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]
 
 CONNECTIONS = 32
+BUFFER_LIMIT = 2 * protocol.MAX_LINE
+"""Bytes that the unfinished lines of all connections may have together: RELIABILITY 17, a 100 MB request."""
 ARRIVE = 10.0
 """Seconds within which a request must arrive, and within which a client must take its answer."""
 LINGER = 2.0
@@ -42,7 +43,9 @@ class Server:
     def __init__(self, path: Path, methods: Mapping[str, Method], clock: Clock | None = None) -> None:
         self.path = path
         self._clock = clock or SystemClock()
-        self._space = BufferSpace()
+        self._unfinished = 0
+        """The bytes of all unfinished lines."""
+        self._lock = threading.Lock()
         self._methods = methods
         self._slots = threading.Semaphore(CONNECTIONS)
         self._closing = threading.Event()
@@ -107,37 +110,41 @@ class Server:
         try:
             with connection:
                 if _peer(connection) in (os.getuid(), None):
-                    self._serve_buffered(connection)
+                    self._answer_lines(connection)
         except OSError:
             logger.debug("a client closed the socket early")
         finally:
             self._slots.release()
 
-    def _serve_buffered(self, connection: socket.socket) -> None:
-        arriving = LineBuffer(self._space)
-        try:
-            self._answer_lines(connection, arriving)
-        finally:
-            arriving.release_space()
-
-    def _answer_lines(self, connection: socket.socket, arriving: LineBuffer) -> None:
+    def _answer_lines(self, connection: socket.socket) -> None:
         """Answer line by line, until the client closes its side or exceeds a limit."""
-        deadline = self._clock.monotonic() + ARRIVE
-        while not self._closing.is_set():
-            part = _receive(connection, deadline - self._clock.monotonic())
-            if part is None:
-                return
-            lines = arriving.add_bytes(part or b"\n")  # a last line need not end in a newline
-            if lines is None:
-                connection.sendall(protocol.encode_error(None, protocol.INVALID_REQUEST, TOO_LONG))
-                return
-            for line in lines:
-                connection.settimeout(ARRIVE)
-                connection.sendall(self._answer(line))
-            if not part:
-                return
-            if lines:
-                deadline = self._clock.monotonic() + (ARRIVE if arriving else LINGER)
+        deadline, rest = self._clock.monotonic() + ARRIVE, b""
+        try:
+            while not self._closing.is_set():
+                part = _receive(connection, deadline - self._clock.monotonic())
+                if part is None:
+                    return
+                # A last line need not end in a newline.
+                *lines, rest = self._keep_rest(rest, part or b"\n")
+                for line in filter(bytes.strip, lines):
+                    connection.settimeout(ARRIVE)
+                    connection.sendall(self._answer(line))
+                if len(rest) > protocol.MAX_LINE or self._unfinished > BUFFER_LIMIT:
+                    connection.sendall(protocol.encode_error(None, protocol.INVALID_REQUEST, TOO_LONG))
+                    return
+                if not part:
+                    return
+                if lines:
+                    deadline = self._clock.monotonic() + (ARRIVE if rest else LINGER)
+        finally:
+            self._keep_rest(rest, b"\n")
+
+    def _keep_rest(self, rest: bytes, part: bytes) -> list[bytes]:
+        """What was received, split at newlines: complete lines, and the beginning of one, which counts as unfinished."""
+        lines = (rest + part).split(b"\n")
+        with self._lock:
+            self._unfinished += len(lines[-1]) - len(rest)
+        return lines
 
     def _answer(self, line: bytes) -> bytes:
         message = protocol.parse_request(line)
