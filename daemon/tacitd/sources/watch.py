@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import threading
 import warnings
@@ -102,8 +103,7 @@ class WatchdogWatcher(SilentWatcher):
         self._identity: tuple[int, int] | None = None
         self._failed: Exception | None = None
         self._retry_at = 0.0
-        self._missing: set[str] = set()
-        self._rebuild_at = 0.0
+        self._rebuild_at = math.inf
         self._hints: set[str] = set()
         self._lock = threading.Lock()
         self._complaints = _Complaints()
@@ -131,9 +131,10 @@ class WatchdogWatcher(SilentWatcher):
 
     def repair_watching(self) -> bool:
         """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
-        stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
-        if self.alive and not stale and _identity(self._top) == self._identity:
-            return self._complaints.take_warning()
+        is_stale = self._clock.monotonic() >= self._rebuild_at
+        if self.alive and not is_stale and _identity(self._top) == self._identity:
+            heard, self._complaints.were_heard = self._complaints.were_heard, False
+            return heard
         had = self._observer is not None
         self._take_down()
         return self._build() or had
@@ -146,7 +147,8 @@ class WatchdogWatcher(SilentWatcher):
         if table is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
             return []
         missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
-        self._remember(missing, directories)
+        if missing:
+            self._rebuild_at = min(self._rebuild_at, self._clock.monotonic() + REBUILD)
         return missing
 
     def list_problems(self) -> list[Degradation]:
@@ -167,15 +169,8 @@ class WatchdogWatcher(SilentWatcher):
         except _REFUSALS as error:
             self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
             return False
-        self._failed, self._identity = None, identity
-        self._missing.clear()
+        self._failed, self._identity, self._rebuild_at = None, identity, math.inf
         return True
-
-    def _remember(self, missing: Collection[str], looked_at: Collection[str]) -> None:
-        """Record which directories have no watch, and when to watch all of them again."""
-        if missing and not self._missing:
-            self._rebuild_at = self._clock.monotonic() + REBUILD
-        self._missing = (self._missing - set(looked_at)) | set(missing)
 
     def _take_down(self) -> None:
         """Stop the observer, if there is one."""
@@ -203,17 +198,11 @@ class _Complaints(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._heard = threading.Event()
+        self.were_heard = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Record that there was a warning."""
-        self._heard.set()
-
-    def take_warning(self) -> bool:
-        """Whether there was a warning since the last call."""
-        heard = self._heard.is_set()
-        self._heard.clear()
-        return heard
+        self.were_heard = True
 
 
 def limit_hint(number: int | None) -> str:
