@@ -157,7 +157,7 @@ def refused() -> None:
     assert "is running already" in tacitd("service", "install", code=69) and not UNIT.exists()
     tacitd("stop")
     tacitd("service", "install")
-    tacitd("restart", "--when-idle")
+    tacitd("restart")
     systemctl("stop", "tacitd")
     state = HOME / ".local/state/tacitd"
     with sqlite3.connect(state / "tacitd.sqlite") as db:

@@ -150,26 +150,11 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     except FileNotFoundError:
         if not given:
             raise UsageError("the current directory was removed", "cd to an existing directory") from None
-        raise UsageError(f"{escape_output(given)}: no such directory", _suggest_directory(given)) from None
+        raise UsageError(f"{escape_output(given)}: no such directory", "name an existing directory") from None
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError: an unknown `~name`; ValueError: a NUL.
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
-
-
-def _suggest_directory(given: str) -> str:
-    """The hint for a directory that does not exist: one beside it with a similar name, if there is one."""
-    from difflib import get_close_matches
-
-    place = Path(given).expanduser()
-    try:
-        beside = [one.name for one in place.parent.iterdir() if one.is_dir()]
-    except OSError:
-        beside = []
-    similar = get_close_matches(place.name, beside, n=1)
-    if not similar:
-        return "name an existing directory"
-    return f"did you mean {escape_output(str(Path(given).with_name(similar[0])))}?"
 
 
 def parse_since(since: str | None) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,16 +141,13 @@ def start(ctx: click.Context, detach: bool) -> None:
     echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
 
 
-@click.command(epilog="\b\nExample: tacitd restart --when-idle")
-@click.option("--when-idle", is_flag=True, help="First wait until no handler is busy, for at most 10 min.")
+@click.command(epilog="\b\nExample: tacitd restart")
 @click.pass_context
-def restart(ctx: click.Context, when_idle: bool) -> None:
+def restart(ctx: click.Context) -> None:
     """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
     from tacitd.cli.control_commands import stop
 
     places = get_paths()
-    if when_idle and not _idle(places):
-        raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
     manager = _manager(places)
     if _runs_this_daemon(manager, places) and not manager.why_unavailable():
         manager.restart()
@@ -212,16 +208,6 @@ def _remove_plugin(places: Paths) -> None:
         echo_message(
             f"kept the plugin in Claude Code: {error.what}; `claude plugin uninstall tacitd@tacitd` removes it"
         )
-
-
-def _idle(places: Paths, seconds: float = 600.0) -> bool:
-    """Wait until no handler is busy, for at most `seconds`. Raises UnavailableError if no daemon runs."""
-    deadline = time.monotonic() + seconds
-    while any(one["busy"] for one in connect_daemon(places.socket)("status")["handlers"].values()):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.5)
-    return True
 
 
 def _manager(places: Paths) -> Manager:

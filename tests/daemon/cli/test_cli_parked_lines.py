@@ -128,7 +128,7 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     """After `sync --write` the reason why a fact still waits is printed, not the command that was just run."""
     waits = [{"project": "/app", "what": "1 fact", "until": "its session ends", "at": None}]
     busy = {"id": "files.busy", "what": "/app/LEARNED.md is open in vim", "hint": "save and close it"}
-    other = {"id": "x.y", "what": "/app2/LEARNED.md is open in vim", "hint": "save that"}
+    other = {"id": "x.y", "what": "/lib/LEARNED.md is open in vim", "hint": "save that"}
     said = {"done": True, "parked": [], "degraded": [busy, other], "made": [], "waits": waits}
     echo_sync(said, write=True)
     assert capsys.readouterr().err == (
