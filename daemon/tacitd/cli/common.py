@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from tacitd.cli.standard_streams import write_text
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_lines, replace_surrogates
@@ -102,12 +101,12 @@ def measure_columns() -> int | None:
 
 def echo_text(text: str, *, nl: bool = True) -> None:
     """Print a text on stdout, with its colours if it has any."""
-    write_text(f"{text}\n" if nl else text, sys.stdout)
+    click.echo(text, nl=nl, color=True)
 
 
 def echo_message(text: str) -> None:
     """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
-    write_text(f"{escape_lines(text)}\n", sys.stderr)
+    click.echo(escape_lines(text), err=True)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
@@ -117,7 +116,7 @@ def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
 
         print_paged(lines, echo_text)
         return
-    write_text("".join(f"{line}\n" for line in lines), sys.stdout)
+    echo_text("".join(f"{line}\n" for line in lines), nl=False)
 
 
 def echo_json(document: object) -> None:

@@ -90,13 +90,6 @@ def status(ctx: click.Context) -> None:
     ctx.exit(UNAVAILABLE if not manager.file.exists() else 0 if manager.is_running() else NOT_RUNNING)
 
 
-@service.command("restart", epilog="\b\nExample: tacitd service restart")
-def restart_service() -> None:
-    """Restart the service through the service manager."""
-    _manager(get_paths()).restart()
-    echo_message("restarted")
-
-
 @service.command(epilog='\b\nExample: tacitd service logs --since "1 hour ago"')
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new lines.")
 @click.option("--since", default="", help='A time as journalctl takes it: "1 hour ago", today. Linux only.')
@@ -114,17 +107,8 @@ def logs(ctx: click.Context, follow: bool, since: str) -> None:
 
 
 @click.command(epilog="\b\nExample: tacitd start")
-@click.option(
-    "--detach/--foreground", default=True, show_default=True, help="In the background, or as `tacitd run`."
-)
-@click.pass_context
-def start(ctx: click.Context, detach: bool) -> None:
+def start() -> None:
     """Start the service if one is installed, otherwise a daemon in the background, and wait until it answers."""
-    if not detach:
-        from tacitd.cli.run_command import run
-
-        ctx.invoke(run)
-        return
     from tacitd.service.detach import ping_daemon, spawn_daemon, wait_for_daemon
 
     places = get_paths()
@@ -154,7 +138,7 @@ def restart(ctx: click.Context) -> None:
         echo_message("restarted")
         return
     ctx.invoke(stop)
-    ctx.invoke(start, detach=True)
+    ctx.invoke(start)
 
 
 @click.command(epilog="\b\nExample: tacitd config check && tacitd reload")

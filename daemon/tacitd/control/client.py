@@ -16,7 +16,7 @@ from tacitd.control.protocol import encode_request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
 STUCK_HINT = (
-    "try again; if it still does not answer, run `tacitd service restart`, or `kill -9` the process whose number is in the "
+    "try again; if it still does not answer, run `tacitd restart`, or `kill -9` the process whose number is in the "
     "file `lock` of its state directory and start it again: no work is lost"
 )
 
