@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tacitd.testing import FakeClock
+from tacitd_handlers.tutor.session_log import TutorStore
 from tacitd_handlers.tutor.session_model import (
     Judged,
     Objective,
@@ -19,8 +20,6 @@ from tacitd_handlers.tutor.session_model import (
     Step,
     Verdict,
 )
-from tacitd_handlers.tutor.store import TutorStore
-from tacitd_handlers.tutor.tutor_paths import TutorPaths
 
 KEY = "the-secret-key"
 """The answer key of every free question of the scripts: no learner and no micro-quiz may show it."""
@@ -89,9 +88,7 @@ def make_model_event(state: SessionState, verdict: Verdict = "Correct") -> Sessi
 def make_store(box: Path, clock: FakeClock | None = None) -> TutorStore:
     """A store in a directory of its own, with session ids that end in 0000, 0001, …"""
     numbers = iter(range(10_000))
-    return TutorStore(
-        TutorPaths(box / "tutor", box / "locks"), clock or FakeClock(), lambda: f"{next(numbers):04x}"
-    )
+    return TutorStore(box / "tutor", clock or FakeClock(), lambda: f"{next(numbers):04x}")
 
 
 COURSE = """\

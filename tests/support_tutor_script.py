@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from threading import Event
-from typing import TypeVar
+from collections.abc import Sequence
 
 from tacitd.model.port import Answer, NoAnswer
 from tacitd_handlers.tutor.agent_prompts import AgentRequest, load_prompt
 from tacitd_handlers.tutor.screen import LearnerCommand, Screen
 
-T = TypeVar("T")
 LEARNER: tuple[str | LearnerCommand, ...] = (
     *("quiz", "a", "A name for a commit", "b", "It names another reference", "c", "yes"),
     *(LearnerCommand.END, "a", "A file that contains the id of a commit"),
@@ -27,7 +24,7 @@ class ScriptedAgents:
     def __init__(self) -> None:
         self.asked: list[AgentRequest] = []
 
-    def __call__(self, request: AgentRequest, cancel: Event) -> Answer | NoAnswer:
+    def __call__(self, request: AgentRequest) -> Answer | NoAnswer:
         """The scripted answer of this agent."""
         self.asked.append(request)
         return Answer(answer_by_script(request), "scripted")
@@ -103,6 +100,5 @@ class ScriptedScreen(Screen):
         self.shown.append(f"> {said.value if isinstance(said, LearnerCommand) else said}")
         return said
 
-    def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
-        """Run the work."""
-        return work(Event())
+    def show_working(self, what: str) -> None:
+        """Show nothing."""

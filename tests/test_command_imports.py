@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from support_tutor import make_plan
-from tacitd_handlers.tutor.session_records import encode_start
+from tacitd_handlers.tutor.session_log import encode_start
 
 FORBIDDEN = frozenset(
     {
@@ -92,7 +92,7 @@ def test_an_open_session_of_the_tutor_is_read_without_pydantic(tmp_path: Path) -
     record = encode_start(time.time(), replace(plan, project=str(tmp_path)))
     (folder / f"{plan.session}.jsonl").write_text(json.dumps(record) + "\n")
     loaded = list_loaded(TACITD, "context", tmp_path)
-    assert "tacitd_handlers.tutor.store" in loaded and loaded & FORBIDDEN == set()
+    assert "tacitd_handlers.tutor.session_log" in loaded and loaded & FORBIDDEN == set()
 
 
 def list_loaded(program: str, arguments: str, folder: Path) -> set[str]:

@@ -261,11 +261,11 @@ def test_the_changelog_forgets_after_90_days(begin: Begin) -> None:
         assert [one["changes"] for one in list_changes(world)] == [{"tools": {"editor": "emacs"}}]
 
 
-def test_show_meta_and_changelog_read_the_files(begin: Begin) -> None:
+def test_show_and_meta_read_the_files(begin: Begin) -> None:
     """DESIGN "Commands": the read commands say the same with and without a daemon."""
     with begin(profile=SAYS) as world:
         world.type("s1", "I write Go all day").leave("s1")
-        commands = (["show", "--json"], ["meta", "--json"], ["changelog", "--json"])
+        commands = (["show", "--json"], ["meta", "--json"])
         before = [world.run("profile", *one) for one in commands]
         world.stop()
         assert [world.run("profile", *one) for one in commands] == before and all(

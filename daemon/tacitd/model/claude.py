@@ -30,7 +30,7 @@ from tacitd.model.environment import account_environment, child_environment, wit
 from tacitd.model.locate import OptionsProbe, describe_missing, find_command
 from tacitd.model.outcome import HINTS, classify_outcome
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
-from tacitd.model.process import EitherEvent, FinishedProcess, StopSignal, run_process
+from tacitd.model.process import FinishedProcess, run_process
 
 AT_ONCE = 2
 """Children at a time (S-64)."""
@@ -58,7 +58,7 @@ class ProcessRunner(Protocol):
         cwd: Path,
         stdin: bytes,
         deadline: float,
-        stop: StopSignal | None,
+        stop: threading.Event | None,
         stop_grace: float,
     ) -> FinishedProcess: ...
 
@@ -122,46 +122,39 @@ class ClaudeModel:
         if len(prompt) > LONGEST_PROMPT:
             what = f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
             return NoAnswer(Why.TOO_LONG, what)
-        ended = EitherEvent(self._stop, ask.cancel)
-        outcome = self._try_with_slot(ask, prompt, ended)
+        outcome = self._try_with_slot(ask, prompt)
         for pause in PAUSES:
             is_transient = isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
-            if not is_transient or self._wait(pause, ask, ended):
+            if not is_transient or self._pause(pause):
                 break
-            outcome = self._try_with_slot(ask, prompt, ended)
+            outcome = self._try_with_slot(ask, prompt)
         return outcome
 
-    def _try_with_slot(self, ask: ModelRequest, prompt: bytes, ended: EitherEvent) -> Answer | NoAnswer:
+    def _try_with_slot(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
         """One try with one of the slots. If the minute is full, this waits, so that a burst of calls is not parked.
 
         The slot is free meanwhile, so that a call that a person waits for is the first to use the next room.
         """
-        refused = _refuse_ended(ask, self._stop)
+        refused = STOPPING
         for _ in range(WAITS):
-            if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=ended.is_set):
-                return _refuse_ended(ask, self._stop)
+            if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=self._stop.is_set):
+                return STOPPING
             try:
-                outcome = self._try_once(ask, prompt, ended)
+                outcome = self._try_once(ask, prompt)
             finally:
                 self._slots.release_slot()
             if not isinstance(outcome, MinuteFull):
                 return outcome
-            if self._wait(outcome.seconds, ask, ended):
-                return _refuse_ended(ask, self._stop)
+            if self._pause(outcome.seconds):
+                return STOPPING
             retry_at = self._clock.now() + outcome.seconds
             refused = NoAnswer(Why.BUDGET, f"{outcome.calls} calls a minute", BUDGET_HINT, retry_at)
         return refused
 
-    def _wait(self, seconds: float, ask: ModelRequest, ended: EitherEvent) -> bool:
-        """Wait; return whether the daemon stops, or the call is cancelled."""
-        return self._pause(seconds) if ask.cancel is None else ended.wait(seconds)
-
-    def _try_once(
-        self, ask: ModelRequest, prompt: bytes, ended: EitherEvent
-    ) -> Answer | NoAnswer | MinuteFull:
+    def _try_once(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer | MinuteFull:
         """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
-        if ended.is_set():
-            return _refuse_ended(ask, self._stop)
+        if self._stop.is_set():
+            return STOPPING
         program = self.find_program()
         if program is None:
             return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
@@ -173,38 +166,32 @@ class ClaudeModel:
             return NoAnswer(Why.UNREACHABLE, what, hint)
         if missing := self._probe.missing(program, lambda: self._help_of(program)):
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
-        if ended.is_set():
-            return _refuse_ended(ask, self._stop)
+        if self._stop.is_set():
+            return STOPPING
         try:
             call = self.budget.begin_call(make_call(ask))
         except StoreLostError as error:
             return NoAnswer(Why.BUDGET, f"the call cannot be stored: {error.what}", error.hint)
-        return self._finish_call(call, program, ask, prompt, ended) if isinstance(call, int) else call
+        return self._finish_call(call, program, ask, prompt) if isinstance(call, int) else call
 
-    def _finish_call(
-        self, call: int, program: Path, ask: ModelRequest, prompt: bytes, ended: EitherEvent
-    ) -> Answer | NoAnswer:
+    def _finish_call(self, call: int, program: Path, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
         report, usd = ClientReport(), None
         outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
         try:
             model = getattr(self.settings, ask.tier)
             arguments = client_arguments(model, ask.system, self.settings.setting_sources)
-            # What a person cancels has no use any more. What the daemon ends is nearly done, and paid for.
-            grace = self._stop_grace if ask.cancel is None else 0.0
-            finished = self._child(program, arguments, prompt, self.settings.timeout, grace, ended)
+            finished = self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
             report = parse_output(finished.stdout)
             usd = report.usd
             stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
             outcome = classify_outcome(finished, now=self._clock.now(), stopping=stopping, report=report)
-            if isinstance(outcome, NoAnswer) and finished.stopped and outcome.why is Why.STOPPING:
-                outcome = _refuse_ended(ask, self._stop)
         except (OSError, ValueError) as error:
             usd, outcome = 0.0, _not_started(error, program)
         except Exception:
             self._end_call(call, ask, outcome, report, usd)
             raise
         except KeyboardInterrupt:
-            self._end_call(call, ask, _refuse_ended(ask, self._stop), report, usd)
+            self._end_call(call, ask, NoAnswer(Why.CANCELLED, "the call was cancelled"), report, usd)
             raise
         # After anything else the process ends: the call stays begun, and counts as lost.
         self._end_call(call, ask, outcome, report, usd)
@@ -234,7 +221,7 @@ class ClaudeModel:
 
     def _help_of(self, program: Path) -> str:
         """What the client prints for `--help`; no model is asked. Raises OSError, or ValueError if it is not all of it."""
-        finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0, self._stop)
+        finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
         if finished.returncode != 0 or finished.timed_out or finished.stopped or finished.capped:
             raise ValueError("the help is not complete")
         return finished.stdout.decode("utf-8", "replace")
@@ -246,7 +233,6 @@ class ClaudeModel:
         stdin: bytes,
         deadline: float,
         stop_grace: float,
-        stop: StopSignal,
     ) -> FinishedProcess:
         env = child_environment(self._environ, self.settings.pass_env)
         env["PATH"] = with_directory(env["PATH"], str(program.parent))
@@ -256,22 +242,16 @@ class ClaudeModel:
             cwd=self.work,
             stdin=stdin,
             deadline=deadline,
-            stop=stop,
+            stop=self._stop,
             stop_grace=stop_grace,
         )
 
 
+STOPPING = NoAnswer(Why.STOPPING, "the daemon is stopping")
 STOPPED = (Why.STOPPING, Why.CANCELLED)
 """Reasons with which tacitd ended a call itself."""
 _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
 """Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
-
-
-def _refuse_ended(ask: ModelRequest, stop: threading.Event) -> NoAnswer:
-    """Why a call was not made, or was ended: its caller cancelled it, or the daemon stops."""
-    if ask.cancel is not None and ask.cancel.is_set() and not stop.is_set():
-        return NoAnswer(Why.CANCELLED, "the call was cancelled")
-    return NoAnswer(Why.STOPPING, "the daemon is stopping")
 
 
 def _not_started(error: OSError | ValueError, program: Path) -> NoAnswer:

@@ -6,7 +6,6 @@ adapter is claude.py.
 
 from __future__ import annotations
 
-import threading
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -53,8 +52,6 @@ class ModelRequest(Struct, frozen=True):
     """A limit for all calls with the same purpose; None: only the budget's own caps hold."""
     is_waited_for: bool = False
     """A person waits for the answer: the call goes before those that wait for nobody."""
-    cancel: threading.Event | None = None
-    """Set by the caller to end the call at once. What it has cost is recorded."""
     project: str = ""
     """The root of the project that the call is for; "" if it is for none."""
     plugin: str = ""
@@ -103,7 +100,7 @@ class Why(StrEnum):
     STOPPING = "stopping"
     """The daemon is stopping."""
     CANCELLED = "cancelled"
-    """The caller ended the call."""
+    """Ctrl-C ended the call."""
 
 
 class NoAnswer(Struct, frozen=True):

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from msgspec import Struct
 
@@ -34,35 +34,6 @@ GRACE = 2.0
 """Seconds between SIGTERM and SIGKILL."""
 TICK = 0.02
 """Seconds between two checks of the deadline, the stop, the output and the child."""
-
-
-class StopSignal(Protocol):
-    """What ends a child early: a `threading.Event`, or either of two."""
-
-    def is_set(self) -> bool:
-        """Whether the child must end."""
-        ...
-
-
-class EitherEvent:
-    """Set as soon as one of two events is set."""
-
-    def __init__(self, one: threading.Event, other: threading.Event | None) -> None:
-        self._one = one
-        self._other = other
-
-    def is_set(self) -> bool:
-        """Whether one of the two is set."""
-        return self._one.is_set() or (self._other is not None and self._other.is_set())
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for so many seconds, or until one of the two is set; return whether one is."""
-        if self._other is None:
-            return self._one.wait(seconds)
-        last = time.monotonic() + seconds
-        while not self.is_set() and (left := last - time.monotonic()) > 0:
-            self._other.wait(min(left, 2 * TICK))
-        return self.is_set()
 
 
 class FinishedProcess(Struct, frozen=True):
@@ -85,7 +56,7 @@ def run_process(
     stdin: bytes,
     deadline: float,
     output_cap: int = OUTPUT_CAP,
-    stop: StopSignal | None = None,
+    stop: threading.Event | None = None,
     stop_grace: float = 0.0,
     grace: float = GRACE,
     monotonic: Callable[[], float] | None = None,

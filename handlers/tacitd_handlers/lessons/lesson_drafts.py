@@ -32,6 +32,7 @@ from tacitd_handlers.lessons.pattern import (
     parse_pattern,
 )
 from tacitd_handlers.shared.prompt_extensions import GroundedFinding, RefusedPart
+from tacitd_handlers.shared.prompt_filling import fence_text, fill_template
 from tacitd_handlers.shared.words import Refused, Sources, word_line
 
 name = "lessons"
@@ -79,24 +80,18 @@ def render_addition(project: str) -> str:
         logger.warning("lessons cannot be read, so none are drafted: {}", error)
         return ""
     here = ProjectLessons(Path(project), load_origins(log))
-    scope = here.name
-    in_force = here.list_in_force(lessons.list_active())
     wrong = [one for one in lessons.all.values() if one.is_wrong and not one.is_purged]
     values = {
-        "{project_scope}": scope,
-        "{in_force}": _fence(in_force),
-        "{marked_wrong}": _fence(wrong),
+        "project_scope": here.name,
+        "in_force": _fence(here.list_in_force(lessons.list_active())),
+        "marked_wrong": _fence(wrong),
     }
-    # One pass, because a lesson's text may contain braces.
-    return re.sub(r"\{[a-z_]+\}", lambda found: values.get(found[0], found[0]), load_template()) + "\n"
+    return fill_template(load_template(), values) + "\n"
 
 
 def _fence(lessons: Sequence[Lesson]) -> str:
     lines = "\n".join(f"{lesson.id} ({lesson.scope}) {lesson.text}" for lesson in lessons[-SHOWN:])
-    if not lines:
-        return "(none)"
-    bar = "`" * max(3, 1 + max((len(run) for run in re.findall(r"`+", lines)), default=0))
-    return f"{bar}\n{lines}\n{bar}"
+    return fence_text(lines) if lines else "(none)"
 
 
 def extract_finding(answer: str) -> tuple[Any | None, str]:

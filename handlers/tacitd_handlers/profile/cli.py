@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from typing import Any
 from uuid import uuid4
 
@@ -16,25 +15,23 @@ import click
 from tacitd.cli.common import (
     connect_or_run,
     echo_json,
-    echo_json_line,
     echo_message,
     escape_output,
     get_paths,
 )
 from tacitd.cli.program import OrderedGroup
-from tacitd.clock import SystemClock, local_minutes, parse_utc, utc_millis
+from tacitd.clock import SystemClock, utc_millis
 from tacitd.errors import FileRefusedError, TacitdError, UsageError
 from tacitd.mcp.agent_caller import is_agent
 from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.redact import has_secret
 from tacitd.text.text_table import format_table
-from tacitd_handlers.profile import changelog as changelogs
 from tacitd_handlers.profile import dot_paths as dots
 from tacitd_handlers.profile import make_plugin, render
 from tacitd_handlers.profile import profile_confidence as metas
 from tacitd_handlers.profile.changes import plan_decay
 from tacitd_handlers.profile.fields import CHOICES, CUSTOM, FIELDS
-from tacitd_handlers.profile.profile_files import CHANGELOG, ProfileState, find_clock_doubt, read_state
+from tacitd_handlers.profile.profile_files import ProfileState, find_clock_doubt, read_checked, read_state
 from tacitd_handlers.shared.user_memory import memory_dir
 
 
@@ -45,7 +42,7 @@ from tacitd_handlers.shared.user_memory import memory_dir
 )
 @click.pass_context
 def profile(context: click.Context) -> None:
-    """Show and change what tacitd knows about you: profile.json, its confidences and its changelog. Alone, it shows the profile.
+    """Show and change what tacitd knows about you: profile.json, and its confidences. Alone, it shows the profile.
 
     A value that you set here, or write into the file by hand, is yours: no learned value replaces it, and it does not
     decay. One that an agent sets in a session counts as learned, and may wait in `tacitd review`. PATH is a dot path: work.role, codePreferences.tone, interests, custom.anything.
@@ -60,10 +57,6 @@ def _read_state() -> tuple[ProfileState, str]:
     with open_rows(make_plugin(), get_paths().state_dir) as rows:
         found = read_state(rows, now=now)
         return found, find_clock_doubt(rows, found, now, by_person=True)
-
-
-def _no_rows(sql: str, *values: Any) -> list[tuple[Any, ...]]:
-    return [(None,)] if "max(" in sql else []
 
 
 def _change(do: str, path: str = "", value: Any = None) -> list[dict[str, Any]]:
@@ -97,15 +90,16 @@ def show(as_json: bool) -> None:
     if as_json:
         echo_json(found)
         return
-    rows = render.format_rows(found)
-    for row in rows:
+    rows = render.format_leaves(found)
+    for row in rows.values():
         click.echo(escape_output(row))
     if not rows:
         echo_message("the profile is empty; set a value: `tacitd profile set work.role 'backend engineer'`")
 
 
 def _read_profile() -> dict[str, Any]:
-    return read_state(_no_rows, now=SystemClock().now()).profile
+    """The profile alone, which needs no store."""
+    return read_checked(memory_dir(os.environ))[0] or {}
 
 
 @profile.command("set", epilog="\b\nExample: tacitd profile set work.languages Python,Rust")
@@ -179,7 +173,7 @@ def meta(as_json: bool) -> None:
     if as_json:
         echo_json(rows)
         return
-    cells = (tuple(map(escape_output, _cells(row, sys.stdout.isatty()))) for row in rows)
+    cells = (tuple(map(escape_output, _cells(row))) for row in rows)
     for line in format_table(("PATH", "CONFIDENCE", "REMOVED IN", "SEEN", ""), cells):
         click.echo(line)
     if not rows:
@@ -200,29 +194,6 @@ def decay(dry_run: bool) -> None:
     for path in removed:
         click.echo(escape_output(path))
     echo_message("nothing to remove" if not removed else "would be removed" if dry_run else "removed")
-
-
-@profile.command(epilog="\b\nExample: tacitd profile changelog -n 5")
-@click.option(
-    "-n",
-    "count",
-    default=20,
-    show_default=True,
-    type=click.IntRange(1),
-    help="The number of newest entries to print.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the entries as they are, one per line.")
-def changelog(count: int, as_json: bool) -> None:
-    """Show what changed, when and through what; the newest entry last."""
-    entries = changelogs.read_entries(memory_dir(os.environ) / CHANGELOG, count)
-    if as_json:
-        for entry in entries:
-            echo_json_line(entry)
-        return
-    for line in format_table(("WHEN", "ACTION", "SOURCE", "CHANGES"), map(_entry_cells, entries)):
-        click.echo(escape_output(line))
-    if not entries:
-        echo_message("the profile was not changed in the last 90 days")
 
 
 def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
@@ -255,25 +226,14 @@ def list_confidences(state: ProfileState, now: float) -> list[dict[str, Any]]:
     return rows
 
 
-def _cells(row: dict[str, Any], fancy: bool) -> tuple[str, ...]:
+def _cells(row: dict[str, Any]) -> tuple[str, ...]:
     notes = ["yours: does not decay"] if row["own"] else []
     notes += [f"yours: {render.format_value(row['ownElements'])}"] if row["ownElements"] else []
     if row["confidence"] is None:
         return row["path"], "", "", "", "; ".join(notes)
-    shown = f"{render.format_bar(row['confidence'])} " if fancy else ""
     times = "once" if row["seenCount"] == 1 else f"{row['seenCount']} times"
     days = render.format_days(row["days"])
-    return row["path"], f"{shown}{row['confidence']:.2f}", days, times, "; ".join(notes)
-
-
-def _entry_cells(entry: dict[str, Any]) -> tuple[str, ...]:
-    at = parse_utc(entry.get("timestamp"))
-    when = local_minutes(at).replace("T", " ") if at is not None else "?"
-    changes = entry.get("changes")
-    said = render.format_rows(changes) if isinstance(changes, dict) else []
-    gone = entry.get("removed")
-    said += [f"without {path}" for path in gone] if isinstance(gone, list) else []
-    return when, str(entry.get("action", "?")), str(entry.get("source", "?")), "; ".join(said)
+    return row["path"], f"{row['confidence']:.2f}", days, times, "; ".join(notes)
 
 
 def _value(path: str, given: str) -> Any:

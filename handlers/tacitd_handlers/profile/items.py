@@ -13,8 +13,10 @@ from tacitd.handler import StoredItem
 from tacitd_handlers.shared.user_memory import memory_dir
 
 if TYPE_CHECKING:
-    from tacitd.contract import Done, Rows, Tools
+    from tacitd.contract import Done, Rows, Tools, Tx
     from tacitd.handler import Decision
+    from tacitd_handlers.profile.changes import ProfilePlan
+    from tacitd_handlers.profile.profile_files import ProfileState
 
 KIND, PROFILE = "profile value", "profile.json"
 
@@ -43,10 +45,48 @@ def _describe(path: str, value: Any) -> str:
 
 
 def decide(decision: Decision, tools: Tools) -> Done:
-    """Remove a value, or decide about one that waits. Raises as `decide_value`."""
-    from tacitd_handlers.profile.value_decisions import decide_value  # a list needs none of its modules
+    """Remove a value, or decide about one that waits. A removed value that the person states again is a preference again (SPEC
+    P-10). Raises UsageError for another choice or an unknown path, OSError, FileRefusedError."""
+    from tacitd.contract import Cause  # a list needs none of these modules
+    from tacitd.errors import UsageError
+    from tacitd.handler import Notice
+    from tacitd_handlers.profile.changes import ProfilePlan, plan_removal
+    from tacitd_handlers.profile.handler import read_settled, write_plan
 
-    return decide_value(decision, tools)
+    state, now, id = read_settled(tools), tools.clock.now(), decision.id
+    cause = Cause(f"{decision.choice} {id} {now}", "person", decision.choice)
+    waiting = tools.rows("SELECT path, value FROM profile_waiting WHERE id = ?", id)
+    if waiting:
+        ((path, value),) = waiting
+        accept = decision.choice in ("keep", "edit")
+        plan = _accept(state, path, json.loads(value), decision.text, now) if accept else None
+
+        def end(tx: Tx) -> None:
+            tx.execute("DELETE FROM profile_waiting WHERE id = ?", id)
+
+        notice = Notice("set, and yours" if accept else "not set", path, PROFILE)
+        return write_plan(state, plan or ProfilePlan(state.profile, state.meta), cause, tools, [notice], end)
+    if decision.choice != "drop":
+        raise UsageError(
+            f"{decision.choice} does not apply to a profile value", "`tacitd profile set` sets values"
+        )
+    plan = plan_removal(state, id, None, now)
+    if plan.entry is None:
+        raise UsageError(f"the profile has no {id}", "`tacitd profile show` lists the values")
+    about = "said again, it is learned again. Without --purge, changelog.jsonl keeps it for 90 days"
+    return write_plan(state, plan, cause, tools, [Notice("removed", f"{id}; {about}", PROFILE)])
+
+
+def _accept(state: ProfileState, path: str, value: Any, text: str, now: float) -> ProfilePlan:
+    from tacitd.errors import UsageError
+    from tacitd_handlers.profile.changes import plan_additions, plan_update
+
+    try:
+        if isinstance(value, str):
+            return plan_update(state, path, text or value, now)
+        return plan_additions(state, path, [text] if text else value, now)
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be set: {error}", "tacitd profile show --json") from None
 
 
 def explain(rows: Rows, asked: str, root: Path | None) -> Iterator[dict[str, Any]]:

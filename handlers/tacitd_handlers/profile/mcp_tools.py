@@ -8,7 +8,7 @@ from pathlib import Path
 from tacitd.mcp.agent_tools import AgentInterface, AgentResource, AgentTool, ToolParameter
 from tacitd_handlers.profile.fields import CUSTOM, FIELDS
 from tacitd_handlers.profile.profile_files import read_checked
-from tacitd_handlers.profile.render import format_rows
+from tacitd_handlers.profile.render import format_leaves
 from tacitd_handlers.shared.user_memory import memory_dir
 
 PATHS = f"One of {', '.join(FIELDS)}, or {CUSTOM}.NAME for anything else."
@@ -71,4 +71,4 @@ PROFILE = AgentInterface(
 def read_profile(cwd: Path, budget: int) -> str:
     """The profile as lines, at most `budget` characters. It is the same in every directory."""
     profile, _ = read_checked(memory_dir(os.environ))
-    return "\n".join(format_rows(profile or {}))[:budget]
+    return "\n".join(format_leaves(profile or {}).values())[:budget]

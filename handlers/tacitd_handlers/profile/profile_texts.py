@@ -44,8 +44,8 @@ def make_text(request: ContextRequest) -> str:
         state = read_state(request.rows, now=now)
     except (OSError, TacitdError):
         return ""
-    rows = render.format_rows(_leave_out(state, _list_below(state, request.rows, now, 0.1)))
-    lines = [HEADING, *(f"- {row}" for row in rows if not request.is_loaded(f"- {row}"))]
+    rows = render.format_leaves(_leave_out(state, _list_below(state, request.rows, now, 0.1)))
+    lines = [HEADING, *(f"- {row}" for row in rows.values() if not request.is_loaded(f"- {row}"))]
     for count in range(min(len(lines), LINES), 1, -1):
         said = "\n".join(lines[:count])
         if len(said) <= min(request.budget, LONGEST):
@@ -93,21 +93,17 @@ class ProfileRules:
         """A rule for each value with a confidence of 0.3 or more, or of the person's own; the seed's fields first. Raises OSError,
         NotUnderstoodError."""
         from tacitd.session_context.plugin_view import open_rows
-        from tacitd_handlers.profile import dot_paths, make_plugin
-        from tacitd_handlers.profile.fields import LABELS
+        from tacitd_handlers.profile import make_plugin, render
         from tacitd_handlers.profile.profile_files import read_state
-        from tacitd_handlers.profile.render import format_value
 
         now = self._clock.now()
         with open_rows(make_plugin(), state_dir(self._environ)) as rows:
             state = read_state(rows, self._environ, now)
             profile = _leave_out(state, _list_below(state, rows, now, LEAST))
-        leaves = dot_paths.list_leaves(profile)
-        order = [*(path for path in LABELS if path in leaves), *sorted(leaves.keys() - LABELS.keys())]
         return [
-            PersonRule(path, f"{LABELS.get(path, path)}: {words}", state.is_own(path))
-            for path in order
-            if path.split(".")[0] != BIOGRAPHY and (words := format_value(leaves[path]))
+            PersonRule(path, row, state.is_own(path))
+            for path, row in render.format_leaves(profile).items()
+            if path.split(".")[0] != BIOGRAPHY
         ]
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None]:

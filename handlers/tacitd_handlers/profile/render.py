@@ -9,15 +9,15 @@ from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.profile import dot_paths
 from tacitd_handlers.profile.fields import LABELS
 
-BAR = 10
 _LONGEST = 160
 
 
-def format_rows(profile: Mapping[str, Any]) -> list[str]:
-    """Return one line for each leaf, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
+def format_leaves(profile: Mapping[str, Any]) -> dict[str, str]:
+    """Return one line for each leaf by its path, such as `Languages: Python, Rust`; the seed's fields come first, in its order."""
     found = dot_paths.list_leaves(profile)
-    order = [path for path in LABELS if path in found] + [path for path in found if path not in LABELS]
-    return [f"{LABELS.get(path, path)}: {words}" for path in order if (words := format_value(found[path]))]
+    order = [*(path for path in LABELS if path in found), *sorted(found.keys() - LABELS.keys())]
+    words = {path: format_value(found[path]) for path in order}
+    return {path: f"{LABELS.get(path, path)}: {text}" for path, text in words.items() if text}
 
 
 def format_value(value: Any) -> str:
@@ -25,12 +25,6 @@ def format_value(value: Any) -> str:
     words = ", ".join(map(format_value, value)) if isinstance(value, list) else str(value)
     line = sanitize_line(words)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-
-
-def format_bar(confidence: float) -> str:
-    """Return a confidence from 0 to 1 as ten blocks, such as `███████░░░`."""
-    full = round(confidence * BAR)
-    return "█" * full + "░" * (BAR - full)
 
 
 def format_days(left: float) -> str:

@@ -131,46 +131,33 @@ def parse_scores(state: SessionState, text: str) -> Scored | UnusableAnswer:
     return Scored({one.id: one.score for one in found.objective_scores})
 
 
-def clean_answer(text: str, limit: int = LONGEST_ANSWER) -> str:
-    """A learner's answer as it is stored and sent: without control characters, secrets blanked, at most `limit` characters."""
-    plain = sanitize_text(text[: 4 * limit]).strip()
-    return redact_secrets(plain)[0][:limit]
-
-
-def clean_spoken(text: str) -> str:
-    """A text of the model for the terminal and the log: no control characters, no secrets, of limited length."""
-    return redact_secrets(sanitize_text(text[: 4 * LONGEST_TEXT]).strip())[0][:LONGEST_TEXT]
-
-
-def count_words(text: str) -> int:
-    """Words, separated by spaces."""
-    return len(text.split())
-
-
-def cut_words(text: str, most: int) -> str:
-    """At most so many words, ended at a line or a sentence if there is one in the second half."""
-    words = list(re.finditer(r"\S+", text))
-    if len(words) <= most:
-        return text
-    head = text[: words[most - 1].end()]
-    ends = [one.end() for one in re.finditer(r"[.!?。](?=\s)|\n", head)]
-    return head[: ends[-1]].rstrip() if ends and ends[-1] > len(head) // 2 else f"{head} …"
+def clean_text(text: str, most: int) -> str:
+    """A text as it is shown, stored and sent: without control characters, secrets blanked, at most so many characters."""
+    return redact_secrets(sanitize_text(text[: 4 * most]).strip())[0][:most]
 
 
 def _parse_spoken(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
-    spoken = clean_spoken(text)
+    spoken = clean_text(text, LONGEST_TEXT)
     if not spoken:
         return UnusableAnswer("it is empty")
     if state.step is Step.INTRODUCE:
         return Spoke(_cut_sentences(" ".join(spoken.split()), FEEDBACK_SENTENCES))
-    if count_words(spoken) > WORDS:
-        return UnusableAnswer(f"it has {count_words(spoken)} words; at most {WORDS} are allowed", spoken)
+    words = len(spoken.split())
+    if words > WORDS:
+        return UnusableAnswer(f"it has {words} words; at most {WORDS} are allowed", spoken)
     return Spoke(spoken)
 
 
 def shorten_spoken(fault: UnusableAnswer) -> Spoke | None:
-    """The text of an answer whose only fault is its length, cut to the limit. None for other faults."""
-    return Spoke(cut_words(fault.text, WORDS)) if fault.text and count_words(fault.text) > WORDS else None
+    """The text of an answer whose only fault is its length, cut to the limit: at a line or a sentence if there is one in the second
+    half. None for other faults.
+    """
+    words = list(re.finditer(r"\S+", fault.text))
+    if len(words) <= WORDS:
+        return None
+    head = fault.text[: words[WORDS - 1].end()]
+    ends = [one.end() for one in re.finditer(r"[.!?。](?=\s)|\n", head)]
+    return Spoke(head[: ends[-1]].rstrip() if ends and ends[-1] > len(head) // 2 else f"{head} …")
 
 
 def _cut_sentences(text: str, most: int) -> str:
@@ -180,7 +167,7 @@ def _cut_sentences(text: str, most: int) -> str:
 def _parse_reply(state: SessionState, text: str) -> SessionEvent | UnusableAnswer:
     found = _parse_json(TutorReply, text)
     if isinstance(found, UnusableAnswer):
-        return replace(found, text=clean_spoken(text))
+        return replace(found, text=clean_text(text, LONGEST_TEXT))
     verdict: Verdict = found.eval
     if state.step is not Step.JUDGE_PROBE:
         known = judge_choice(state.question, state.answer)
@@ -188,7 +175,7 @@ def _parse_reply(state: SessionState, text: str) -> SessionEvent | UnusableAnswe
             verdict = "Correct" if known else "Incorrect"
     following = sanitize_line(found.next)
     asks = state.step is Step.JUDGE_PROBE and "?" in following and not _NEXT_OBJECTIVE.fullmatch(following)
-    feedback = _cut_sentences(clean_spoken(found.feedback), FEEDBACK_SENTENCES)
+    feedback = _cut_sentences(clean_text(found.feedback, LONGEST_TEXT), FEEDBACK_SENTENCES)
     return Judged(verdict, feedback, shorten_line(following, 500) if asks else "")
 
 
@@ -240,10 +227,10 @@ def _parse_questions(text: str, kinds: Sequence[QuestionKind], most: int) -> Que
 
 def _make_question(item: QuestionItem) -> Question | str:
     """The question, or what is wrong with it."""
-    text = clean_spoken(item.q)[:LONGEST_QUESTION]
+    text = clean_text(item.q, LONGEST_QUESTION)
     if not text:
         return "has no text"
-    answer = clean_spoken(item.answer)[:LONGEST_QUESTION]
+    answer = clean_text(item.answer, LONGEST_QUESTION)
     ids = tuple(map(str, item.objective_ids))
     if item.type != "mcq":
         return Question(text, item.type, (), answer, ids)

@@ -82,31 +82,29 @@ def build_request(state: SessionState) -> AgentRequest:
         raise ValueError(f"the step {step} waits for no model")
     match step:
         case Step.BUILD_CHECK:
-            prerequisites = _list(state.plan.prerequisites, ids=True)
-            return _fill("prereq_builder", prerequisites=prerequisites, **_common(state))
+            return _fill(
+                "prereq_builder",
+                prerequisites=_list(state.plan.prerequisites, ids=True),
+                objectives=_list(state.plan.objectives),
+                level=_name_level(state),
+            )
         case Step.BUILD_QUIZ:
-            objective, explanation = _list([state.objective]), fence_text(state.explanation)
-            values = {
-                "objective": objective,
-                "explanation": explanation,
-                "level": state.plan.level or "not known",
-            }
-            return AgentRequest("micro_quiz", fill_template(load_prompt("micro_quiz")[0], values))
+            return _fill(
+                "micro_quiz",
+                objective=_list([state.objective]),
+                explanation=fence_text(state.explanation),
+                level=_name_level(state),
+            )
         case Step.BUILD_TEST:
             return _build_test(state)
         case Step.GRADE:
-            return _build_grading(state)
+            return build_grading(state)
         case _:
             return _build_tutor(state)
 
 
-def build_grading(state: SessionState) -> AgentRequest:
-    """The grader's request for a session whose test was handed in, at any step after it."""
-    return _build_grading(state)
-
-
-def _common(state: SessionState) -> dict[str, str]:
-    return {"objectives": _list(state.plan.objectives), "level": state.plan.level or "not known"}
+def _name_level(state: SessionState) -> str:
+    return state.plan.level or "not known"
 
 
 def _fill(agent: Agent, **values: str) -> AgentRequest:
@@ -133,7 +131,8 @@ def _build_tutor(state: SessionState) -> AgentRequest:
         references=references or f"  - {_NOTHING}",
         task=load_prompt("tutor")[1][str(state.step)],
         material="\n".join(_list_material(state)),
-        **_common(state),
+        objectives=_list(plan.objectives),
+        level=_name_level(state),
     )
 
 
@@ -182,14 +181,15 @@ def _build_test(state: SessionState) -> AgentRequest:
         "final_test",
         objectives=_list([one for one in plan.objectives if one.id in state.covered], ids=True),
         prerequisites=_list(one for one in plan.prerequisites if one.id in state.reviewed),
-        level=plan.level or "not known",
+        level=_name_level(state),
         mcq=str(mix.mcq),
         short=str(mix.short),
         paraphrase=str(mix.paraphrase),
     )
 
 
-def _build_grading(state: SessionState) -> AgentRequest:
+def build_grading(state: SessionState) -> AgentRequest:
+    """The grader's request for a session whose test was handed in, at any step after it."""
     tested = [one for one in state.plan.objectives if one.id in state.tested]
     parts = []
     for number, (question, answer) in enumerate(zip(state.questions, state.answers, strict=True), 1):

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tacitd.cli.common import echo_json, echo_message, escape_output, resolve_directory
-from tacitd.clock import SystemClock, local_minutes
+from tacitd.clock import local_minutes
 from tacitd.errors import FAILED
+from tacitd.state.paths import data_dir
 from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
     from tacitd_handlers.tutor.graph_files import GraphFile
-    from tacitd_handlers.tutor.knowledge_graph import KnowledgeGraph
-    from tacitd_handlers.tutor.session_records import ReplayedSession
-    from tacitd_handlers.tutor.store import TutorStore
+    from tacitd_handlers.tutor.session_log import TutorStore
+    from tacitd_handlers.tutor.session_model import ReplayedSession
 
 PROJECT_OPTION = click.option(
     "--project", metavar="DIR", help="A project with graphs in `tutor/`; default: the current directory."
@@ -39,13 +39,12 @@ def tutor() -> None:
 )
 @click.argument("node")
 @PROJECT_OPTION
-@click.option("--new", is_flag=True, help="Start another session although one on this node is open.")
 @click.pass_context
-def start(ctx: click.Context, node: str, project: str | None, new: bool) -> None:
+def start(ctx: click.Context, node: str, project: str | None) -> None:
     """Start a session on NODE: the id of a node, or GRAPH/ID. `tacitd tutor map` lists the nodes."""
     from tacitd_handlers.tutor.session_commands import start_session
 
-    ctx.exit(start_session(_open_store(), node, _find_root(project), is_new=new))
+    ctx.exit(start_session(_open_store(), node, _find_root(project)))
 
 
 @tutor.command(epilog="\b\nExample: tacitd tutor resume")
@@ -80,15 +79,16 @@ def map_(project: str | None, as_json: bool) -> None:
 
     store = _open_store()
     book, rows = store.read_mastery(), []
-    for file, known in _list_usable(store, project):
+    for file in _list_usable(store, project):
         if as_json:
-            for node in known.nodes:
+            for node in file.graph.nodes:
                 one = measure_node(book, file.key, node)
                 row = {"graph": file.key, "node": node.id, "title": node.title, "mean": one.mean}
-                rows.append(row | {"graded": one.graded, "mastered": one.is_mastered})
+                rows.append(row | {"graded": len(one.scores), "mastered": one.is_mastered})
             continue
-        click.echo(f"{escape_output(file.path.stem)}{': ' if known.title else ''}{known.title}")
-        for line in format_map(book, file.key, known):
+        title = f": {file.graph.title}" if file.graph.title else ""
+        click.echo(f"{escape_output(file.path.stem)}{title}")
+        for line in format_map(book, file.key, file.graph):
             click.echo(f"  {line}")
     if as_json:
         echo_json(rows)
@@ -128,8 +128,8 @@ def suggest(project: str | None) -> None:
     store = _open_store()
     book = store.read_mastery()
     rows: list[tuple[str, ...]] = []
-    for file, known in _list_usable(store, project):
-        for one in suggest_nodes(book, file.key, known, store.clock.now()):
+    for file in _list_usable(store, project):
+        for one in suggest_nodes(book, file.key, file.graph, store.clock.now()):
             name = f"{escape_output(file.path.stem)}/{one.node.id}"
             rows.append(("repeat" if one.is_retest else "learn", name, one.node.title, one.why))
     for line in format_table(("WHAT", "NODE", "TITLE", "WHY"), rows):
@@ -159,7 +159,7 @@ def graph(ctx: click.Context, file: str) -> None:
     for kind, texts in (("", checked.faults), ("warning: ", checked.warnings)):
         for text in texts:
             click.echo(f"{escape_output(file)}: {kind}{escape_output(text)}", err=True)
-    if checked.graph is None:
+    if checked.faults:
         ctx.exit(FAILED)
     for node in checked.graph.nodes:
         after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
@@ -168,15 +168,15 @@ def graph(ctx: click.Context, file: str) -> None:
             click.echo(f"  - {one.text}")
 
 
-def _list_usable(store: TutorStore, project: str | None) -> Iterator[tuple[GraphFile, KnowledgeGraph]]:
+def _list_usable(store: TutorStore, project: str | None) -> Iterator[GraphFile]:
     """The graphs of a project, of one's own and the samples. Those with faults are named instead."""
     from tacitd_handlers.tutor.graph_files import list_graphs
 
-    for file in list_graphs(store.paths, _find_root(project)):
-        if file.checked.graph is not None:
-            yield file, file.checked.graph
-        else:
+    for file in list_graphs(store.directory, _find_root(project)):
+        if file.checked.faults:
             echo_message(f"{escape_output(str(file.path))}: {escape_output(file.checked.faults[0])}")
+        else:
+            yield file
 
 
 def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
@@ -189,10 +189,10 @@ def _describe(store: TutorStore, found: ReplayedSession) -> dict[str, Any]:
         "session": plan.session,
         "title": plan.title,
         "started": local_minutes(found.started),
-        "outcome": "ungraded" if state.needs_grading else state.outcome or "open",
+        "outcome": found.outcome,
         "mean": compute_mean(list(state.scores.values())) if state.scores is not None else None,
         "scores": dict(state.scores or {}),
-        "log": str(store.paths.sessions / f"{plan.session}.md"),
+        "log": str(store.sessions / f"{plan.session}.md"),
     }
 
 
@@ -204,10 +204,9 @@ def _list_cells(row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _open_store() -> TutorStore:
-    from tacitd_handlers.tutor.store import TutorStore
-    from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+    from tacitd_handlers.tutor.session_log import TutorStore
 
-    return TutorStore(find_tutor_paths(os.environ), SystemClock())
+    return TutorStore(data_dir(os.environ) / "tutor")
 
 
 def _find_root(project: str | None) -> Path:

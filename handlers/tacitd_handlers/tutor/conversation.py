@@ -6,13 +6,12 @@ the terminal can be closed at any moment.
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from tacitd.model.port import NoAnswer, Why
-from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_answer
+from tacitd.model.port import NoAnswer
+from tacitd_handlers.tutor.agent_answers import LONGEST_ANSWER, clean_text
 from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_model_step
 from tacitd_handlers.tutor.choices import LETTERS, find_choice
 from tacitd_handlers.tutor.screen import LearnerCommand, Screen
+from tacitd_handlers.tutor.session_log import TutorSession
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -29,7 +28,6 @@ from tacitd_handlers.tutor.session_model import (
     Step,
 )
 from tacitd_handlers.tutor.session_policy import BACK, find_known_verdict
-from tacitd_handlers.tutor.store import TutorSession
 from tacitd_handlers.tutor.texts import format_progress, format_question, format_results
 
 CHOOSE = "Would you like a short summary of the prerequisites or a quiz on them? (summary, quiz, or skip)"
@@ -44,26 +42,18 @@ WORKING = {
 }
 
 
-class ConversationEnd(Struct, frozen=True):
-    """How a conversation ended. `waits`: why the session could not go on, "" if it is over or the learner left."""
+def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> NoAnswer | None:
+    """Lead the session until it is over or the learner leaves, or return why the model cannot be asked. Everything is saved.
 
-    state: SessionState
-    waits: str = ""
-    hint: str = ""
-
-
-def lead_conversation(session: TutorSession, ask: AskAgent, screen: Screen) -> ConversationEnd:
-    """Lead the session until it is over, the learner leaves, or the model cannot be asked. Everything is saved then.
-
-    Raises OSError or LogDamagedError if a transition cannot be saved, and TacitdError if the daemon cannot be reached.
+    Raises OSError or FileRefusedError if a transition cannot be saved, and TacitdError if there is no store for the budget.
     """
     leader = _Leader(session, ask, screen)
-    while session.state.is_open:
-        state = session.state
-        end = leader.run_model() if state.step in MODEL_STEPS else leader.ask_learner()
-        if end is not None:
-            return end
-    return ConversationEnd(session.state)
+    while session.state.is_open and not leader.has_left:
+        if session.state.step not in MODEL_STEPS:
+            leader.ask_learner()
+        elif (refused := leader.run_model()) is not None:
+            return refused
+    return None
 
 
 class _Leader:
@@ -72,9 +62,10 @@ class _Leader:
         self._ask = ask
         self._screen = screen
         self._progress = ""
+        self.has_left = False
 
-    def run_model(self) -> ConversationEnd | None:
-        """One step of the model. Returns an end if the model cannot be asked now."""
+    def run_model(self) -> NoAnswer | None:
+        """One step of the model; returns why it cannot be asked now."""
         state = self._session.state
         known = find_known_verdict(state)
         if known is not None:
@@ -83,38 +74,39 @@ class _Leader:
         if state.step is Step.CLOSE and state.scores is None:
             self._close(state)  # nothing was graded, so there is nothing that the model knows better
             return None
-        what = WORKING.get(state.step, "thinking")
-        outcome = self._screen.run_working(what, lambda cancel: run_model_step(state, self._ask, cancel))
-        if outcome is None or (isinstance(outcome, NoAnswer) and outcome.why is Why.CANCELLED):
-            return self._offer_again("The call was cancelled.")
+        self._screen.show_working(WORKING.get(state.step, "thinking"))
+        try:
+            outcome = run_model_step(state, self._ask)
+        except KeyboardInterrupt:
+            self._offer_again("The call was cancelled.")
+            return None
         if isinstance(outcome, NoAnswer):
-            return ConversationEnd(state, outcome.reason, outcome.hint)
+            return outcome
         if isinstance(outcome, FailedStep):
-            return self._handle_failure(state, outcome)
-        self._record(outcome)
+            self._handle_failure(state, outcome)
+        else:
+            self._record(outcome)
         return None
 
-    def _handle_failure(self, state: SessionState, failed: FailedStep) -> ConversationEnd | None:
+    def _handle_failure(self, state: SessionState, failed: FailedStep) -> None:
         """Two answers that cannot be used: the plain-text way, which does not advance the session (SPEC T-12)."""
         if state.step is Step.CLOSE:
             self._close(state)
-            return None
-        if state.step is Step.GRADE:
+        elif state.step is Step.GRADE:
             self._record(GradingFailed(failed.fault))
             self._screen.show_note("The test is saved without a grade. `tacitd tutor grade` tries again.")
-            return None
-        if state.step in BACK:
+        elif state.step in BACK:
             self._record(NotJudged(failed.text or failed.fault))
             self._screen.show_note("That was not a judgement, so the question is asked again. /skip goes on.")
-            return None
-        return self._offer_again(f"The model's answer could not be used ({failed.fault}).")
+        else:
+            self._offer_again(f"The model's answer could not be used ({failed.fault}).")
 
     def _close(self, state: SessionState) -> None:
         """The greeting without the model."""
         following = f"Next: {'; '.join(state.plan.next_nodes)}." if state.plan.next_nodes else ""
         self._record(Spoke("\n".join([*format_results(state), following])))
 
-    def _offer_again(self, why: str) -> ConversationEnd | None:
+    def _offer_again(self, why: str) -> None:
         is_grading = self._session.state.step is Step.GRADE
         others = (
             "/end saves, and it is graded later" if is_grading else "/skip goes on, /end ends the session"
@@ -124,20 +116,19 @@ class _Leader:
         if is_grading and said in (LearnerCommand.END, LearnerCommand.SKIP):
             # Neither changes a test that was handed in. Going on would only repeat the call that the learner cancelled.
             said = LearnerCommand.LEAVE
-        return self._obey(said)  # anything else tries again
+        self._obey(said)  # anything else tries again
 
-    def _obey(self, said: str | LearnerCommand) -> ConversationEnd | None:
-        """Do what can be done at every step. Returns an end if the learner leaves."""
+    def _obey(self, said: str | LearnerCommand) -> None:
+        """Do what can be done at every step."""
         if said is LearnerCommand.LEAVE:
-            return ConversationEnd(self._session.state)
-        if said is LearnerCommand.END:
+            self.has_left = True
+        elif said is LearnerCommand.END:
             self._record(Ended())
-        if said is LearnerCommand.SKIP:
+        elif said is LearnerCommand.SKIP:
             self._record(Skipped())
-        return None
 
-    def ask_learner(self) -> ConversationEnd | None:
-        """One question to the learner. Returns an end if the learner leaves."""
+    def ask_learner(self) -> None:
+        """One question to the learner."""
         state = self._session.state
         progress = format_progress(state)
         if progress != self._progress:
@@ -150,10 +141,10 @@ class _Leader:
             self._take_answer(state, said)
         elif said is LearnerCommand.HELP:
             self._screen.show_note(HELP)
-        return self._obey(said)
+        self._obey(said)
 
     def _take_answer(self, state: SessionState, said: str) -> None:
-        text = clean_answer(said)
+        text = clean_text(said, LONGEST_ANSWER)
         if not text:
             self._screen.show_note(HELP)
             return

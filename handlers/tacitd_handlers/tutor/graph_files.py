@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from importlib.resources import files
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from msgspec import Struct
 from tacitd.errors import UsageError, describe_os_error
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.tutor.knowledge_graph import CheckedGraph, GraphNode, KnowledgeGraph, check_graph
-from tacitd_handlers.tutor.tutor_paths import TutorPaths
+from tacitd_handlers.tutor.session_log import read_plain_file
 
 GRAPHS = "tutor"
 """The directory of a project that contains its graphs."""
@@ -37,17 +36,14 @@ class GraphFile(Struct, frozen=True):
     is_sample: bool = False
 
     @property
+    def graph(self) -> KnowledgeGraph:
+        """The graph; without nodes if the file has faults."""
+        return self.checked.graph
+
+    @property
     def key(self) -> str:
         """Identifies the graph in the records of mastery: the name of its file, with its project."""
         return f"{self.path.stem}@{self.project}" if self.project else self.path.stem
-
-
-class FoundNode(Struct, frozen=True):
-    """A node with the graph that it is in."""
-
-    file: GraphFile
-    graph: KnowledgeGraph
-    node: GraphNode
 
 
 def find_graph_root(directory: Path) -> Path:
@@ -61,13 +57,13 @@ def find_graph_root(directory: Path) -> Path:
     return directory
 
 
-def list_graphs(paths: TutorPaths, project: Path | None) -> list[GraphFile]:
-    """The graphs of a project, of the data directory, and the samples, in this order. Raises nothing."""
+def list_graphs(own: Path, project: Path | None) -> list[GraphFile]:
+    """The graphs of a project, of the data directory (`own`), and the samples, in this order. Raises nothing."""
     found = []
     # The data directory is itself called `tutor`, so the directory above it looks like a project with the same graphs.
-    if project is not None and project / GRAPHS != paths.directory:
+    if project is not None and project / GRAPHS != own:
         found = [read_graph(path, project) for path in _list_paths(project / GRAPHS)]
-    found += [read_graph(path) for path in _list_paths(paths.directory)]
+    found += [read_graph(path) for path in _list_paths(own)]
     samples = Path(str(files("tacitd_handlers.tutor"))) / "samples"
     return [*found, *(read_graph(path, is_sample=True) for path in _list_paths(samples))]
 
@@ -79,9 +75,9 @@ def read_graph(path: Path, root: Path | None = None, *, is_sample: bool = False)
             raise OSError(0, "it is a link that leads out of the project", str(path))
         checked = check_graph(parse_document(_read_text(path), is_json=path.suffix == ".json"))
     except OSError as error:
-        checked = CheckedGraph(None, [describe_os_error(error)[0] if error.errno else str(error.strerror)])
+        checked = CheckedGraph(faults=[describe_os_error(error)[0] if error.errno else str(error.strerror)])
     except ValueError as error:
-        checked = CheckedGraph(None, [str(error)])
+        checked = CheckedGraph(faults=[str(error)])
     return GraphFile(path, str(root) if root is not None else "", checked, is_sample)
 
 
@@ -103,24 +99,20 @@ def parse_document(text: str, *, is_json: bool = False) -> object:
         raise ValueError(f"this is not {what}: {sanitize_line(str(error))}") from None
 
 
-def find_node(graphs: list[GraphFile], name: str) -> FoundNode:
-    """The node with this id, or `graph/id`. Raises UsageError, which names the nodes that there are, or a fault."""
+def find_node(graphs: list[GraphFile], name: str) -> tuple[GraphFile, GraphNode]:
+    """The node with this id, or `graph/id`, and its file. Raises UsageError, which names where it may be, or a fault."""
     wanted, _, id = name.rpartition("/")
-    found = []
-    for file in graphs:
-        graph = file.checked.graph
-        node = graph.find_node(id) if graph is not None and wanted in ("", file.path.stem) else None
-        if graph is not None and node is not None:
-            found.append(FoundNode(file, graph, node))
+    named = [file for file in graphs if wanted in ("", file.path.stem)]
+    found = [(file, node) for file in named if (node := file.graph.find_node(id)) is not None]
     # A graph of a project comes before the samples: its node is meant if both have one of this name.
-    own = [one for one in found if not one.file.is_sample] or found
+    own = [one for one in found if not one[0].is_sample] or found
     if len(own) == 1:
         return own[0]
     if own:
-        names = ", ".join(f"{one.file.path.stem}/{id}" for one in own)
+        names = ", ".join(f"{file.path.stem}/{id}" for file, _ in own)
         raise UsageError(f"the node {id} is in several graphs", f"name one of: {names}")
     for file in graphs:
-        if file.checked.graph is None:
+        if file.checked.faults:
             what = f"there is no node {name}; {file.path}: {file.checked.faults[0]}"
             raise UsageError(what, "`tacitd tutor graph FILE` lists all faults")
     raise UsageError(f"there is no node {name}", "`tacitd tutor map` lists the nodes")
@@ -136,12 +128,7 @@ def _list_paths(directory: Path) -> list[Path]:
 
 def _read_text(path: Path) -> str:
     """The text of a regular file. Raises OSError, and ValueError if it is too large or not UTF-8."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)  # `open` would leave that of a directory open
-        raise OSError(0, "it is not an ordinary file", str(path))
-    with open(descriptor, "rb") as file:
-        data = file.read(LARGEST + 1)
+    data = read_plain_file(path, LARGEST + 1)
     if len(data) > LARGEST:
         raise ValueError(f"the file has more than {LARGEST // 1024} KB")
     try:

@@ -112,9 +112,9 @@ class KnowledgeGraph(Struct, frozen=True):
 
 
 class CheckedGraph(Struct, frozen=True):
-    """What a document contains: a graph if there are no faults."""
+    """What a document contains. With faults, the graph has no nodes."""
 
-    graph: KnowledgeGraph | None = None
+    graph: KnowledgeGraph = KnowledgeGraph()
     faults: Sequence[str] = ()
     warnings: Sequence[str] = ()
     """What prevents no session."""
@@ -123,14 +123,14 @@ class CheckedGraph(Struct, frozen=True):
 def check_graph(document: object) -> CheckedGraph:
     """Given what YAML or JSON contains, return the graph or the faults of each node. Scalars must be text. Raises nothing."""
     if not isinstance(document, dict):
-        return CheckedGraph(None, ["the file is not a mapping of fields"])
+        return CheckedGraph(faults=["the file is not a mapping of fields"])
     items, faults, nodes = document.get("nodes") or [], list[str](), list[GraphNode]()
     if not isinstance(items, list) or not 1 <= len(items) <= MOST_NODES:
-        return CheckedGraph(None, [f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
+        return CheckedGraph(faults=[f"the file needs a list of 1 to {MOST_NODES} `nodes`"])
     try:
         top: _FileItem = _FILE.convert(_drop_empty({**document, "nodes": None}))
     except ValidationError as error:
-        return CheckedGraph(None, [f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
+        return CheckedGraph(faults=[f"the file: {_clean(describe_mismatch(error))[:LONGEST]}"])
     references = {_clean(one.id): one for one in top.references}
     for number, item in enumerate(items, 1):
         try:
@@ -147,9 +147,10 @@ def check_graph(document: object) -> CheckedGraph:
         ]
         nodes.append(node)
     faults += _find_faults(nodes) if len(nodes) == len(items) else []
-    ordered: tuple[GraphNode, ...] = ()
+    by_id, ordered = {node.id: node for node in nodes}, list[str]()
+    edges = {id: [one for one in node.prerequisites if one in by_id] for id, node in by_id.items()}
     try:
-        ordered = _sort_nodes(nodes)
+        ordered = [*TopologicalSorter(edges).static_order()]
     except CycleError as error:
         faults.append(f"these nodes are prerequisites of each other: {' -> '.join(error.args[1])}")
     warnings = [
@@ -157,8 +158,10 @@ def check_graph(document: object) -> CheckedGraph:
         for node in nodes
         if not FEWEST <= len(node.objectives) <= MOST
     ]
-    graph = KnowledgeGraph(_clean(top.title), _clean(top.level), ordered)
-    return CheckedGraph(None if faults else graph, faults, warnings)
+    if faults:
+        return CheckedGraph(faults=faults, warnings=warnings)
+    sorted_nodes = tuple(by_id[id] for id in ordered)
+    return CheckedGraph(KnowledgeGraph(_clean(top.title), _clean(top.level), sorted_nodes), (), warnings)
 
 
 def _drop_empty(item: object) -> object:
@@ -177,11 +180,12 @@ def _make_node(item: _NodeItem, references: Mapping[str, _ReferenceItem]) -> Gra
     sections = []
     for section in item.references_sections:
         rid, loc = (section, "") if isinstance(section, str) else (section.rid, section.loc)
-        rid = _clean(rid)
-        base = references.get(rid, _ReferenceItem(rid))
-        sections.append(Reference(rid, _clean(base.title), _clean(f"{base.where} {loc}").strip()))
-    prerequisites = tuple(map(_clean, item.prerequisites))
-    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), prerequisites, tuple(sections))
+        base = references.get(_clean(rid), _ReferenceItem(rid))
+        sections.append(Reference(_clean(rid), _clean(base.title), _clean(f"{base.where} {loc}").strip()))
+    # What is named twice would be in every prompt twice.
+    prerequisites = tuple(dict.fromkeys(map(_clean, item.prerequisites)))
+    shown = tuple(dict.fromkeys(sections))
+    return GraphNode(item.node_id, _clean(item.title), tuple(objectives), prerequisites, shown)
 
 
 def _clean(text: str) -> str:
@@ -198,13 +202,6 @@ def make_objective_id(text: str) -> str:
     return f"{words}-{digest}" if words else f"o-{digest}"
 
 
-def _sort_nodes(nodes: Sequence[GraphNode]) -> tuple[GraphNode, ...]:
-    """The nodes with prerequisites first. Raises CycleError with the path of a cycle."""
-    by_id = {node.id: node for node in nodes}
-    edges = {id: [one for one in node.prerequisites if one in by_id] for id, node in by_id.items()}
-    return tuple(by_id[id] for id in TopologicalSorter(edges).static_order())
-
-
 def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
     """What is empty, there twice, or not in the graph (SPEC T-01, T-02)."""
     known = [node.id for node in nodes]
@@ -213,14 +210,8 @@ def _find_faults(nodes: Sequence[GraphNode]) -> Iterator[str]:
         where = f"the node {node.id}"
         if not node.title or not all(one.text for one in node.objectives):
             yield f"{where} has no title, or an objective without text"
-        # Each repetition would be in every prompt once more.
-        parts = {
-            "objective": [one.id for one in node.objectives],
-            "prerequisite": node.prerequisites,
-            "reference": [f"{one.id} {one.where}" for one in node.references],
-        }
-        for kind, ids in parts.items():
-            yield from (f"{where} has the {kind} {id} twice" for id in _find_repeated(ids))
+        repeated = _find_repeated([one.id for one in node.objectives])
+        yield from (f"{where} has the objective {id} twice" for id in repeated)
         dangling = [id for id in node.prerequisites if id not in known]
         yield from (f"{where} has the prerequisite {id}, which is not in the graph" for id in dangling)
 

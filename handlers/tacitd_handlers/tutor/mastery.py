@@ -16,8 +16,8 @@ from tacitd_handlers.tutor.session_model import Objective
 
 THRESHOLD = 0.70
 """A node is mastered at this mean of its objectives' scores."""
-RETEST_AFTER = 28 * 86400.0
-"""Seconds after which a mastered node that was not tested again is suggested for a retest."""
+RETEST_DAYS = 28
+"""Days after which a mastered node that was not tested again is suggested for a retest."""
 
 
 class GradedScore(Struct, frozen=True):
@@ -25,13 +25,12 @@ class GradedScore(Struct, frozen=True):
 
     at: float
     score: float
-    session: str
 
 
 class MasteryBook(Struct):
-    """All scores, by graph, node and objective, oldest first."""
+    """The latest score by graph, node and objective (SPEC T-04). All scores are in the log."""
 
-    scores: dict[tuple[str, str, str], list[GradedScore]] = field(default_factory=dict)
+    scores: dict[tuple[str, str, str], GradedScore] = field(default_factory=dict)
     sessions: set[str] = field(default_factory=set)
     """The sessions whose scores are recorded."""
 
@@ -48,18 +47,8 @@ class MasteryBook(Struct):
         if session not in self.sessions:
             self.sessions.add(session)
             for id, one in scores.items():
-                kept = self.scores.setdefault((graph, node, id), [])
-                kept.append(GradedScore(float(at or 0), float(one), session))
+                self.scores[graph, node, id] = GradedScore(float(at or 0), float(one))
         return True
-
-    def list_history(self, graph: str, node: str, objective: str) -> Sequence[GradedScore]:
-        """All scores of an objective, oldest first."""
-        return self.scores.get((graph, node, objective), ())
-
-    def get_score(self, graph: str, node: str, objective: str) -> float | None:
-        """The latest graded score of an objective (SPEC T-04); None if it was never graded."""
-        history = self.list_history(graph, node, objective)
-        return history[-1].score if history else None
 
 
 def _is_number(value: object) -> bool:
@@ -71,12 +60,12 @@ class NodeMastery(Struct, frozen=True):
 
     mean: float
     """0 to 1, over all objectives of the node; those without a score count 0 (SPEC T-04)."""
-    graded: int
-    """How many objectives have a score."""
+    scores: Mapping[str, float]
+    """By id of the objectives that have one."""
     weakest: Objective | None
     """The objective with the lowest score among those with one; None if there is none."""
-    last: float | None
-    """When a score of it was last given, in seconds since 1970, UTC."""
+    last: float
+    """When a score of it was last given, in seconds since 1970, UTC; 0 if none was."""
 
     @property
     def is_mastered(self) -> bool:
@@ -92,20 +81,21 @@ def compute_mean(scores: Sequence[float]) -> float:
 
 def measure_node(book: MasteryBook, graph: str, node: GraphNode) -> NodeMastery:
     """The mastery of a node as it is in the graph now; scores of objectives that it no longer has do not count."""
-    latest = [(one, book.list_history(graph, node.id, one.id)) for one in node.objectives]
-    graded = [(one, history[-1]) for one, history in latest if history]
-    weakest = min(graded, key=lambda pair: pair[1].score, default=None)
+    keys = {one.id: (graph, node.id, one.id) for one in node.objectives}
+    graded = {id: book.scores[key] for id, key in keys.items() if key in book.scores}
+    scores = {id: one.score for id, one in graded.items()}
     return NodeMastery(
-        mean=compute_mean([history[-1].score if history else 0.0 for _, history in latest]),
-        graded=len(graded),
-        weakest=weakest[0] if weakest else None,
-        last=max((score.at for _, score in graded), default=None),
+        mean=compute_mean([scores.get(one.id, 0.0) for one in node.objectives]),
+        scores=scores,
+        weakest=find_weakest(node.objectives, scores),
+        last=max((one.at for one in graded.values()), default=0.0),
     )
 
 
 def select_objectives(book: MasteryBook, graph: str, node: GraphNode) -> tuple[Objective, ...]:
     """What a session teaches: on a revisit only objectives below the threshold, or all if there are none (SPEC T-11)."""
-    weak = [one for one in node.objectives if (book.get_score(graph, node.id, one.id) or 0.0) < THRESHOLD]
+    scores = measure_node(book, graph, node).scores
+    weak = [one for one in node.objectives if scores.get(one.id, 0.0) < THRESHOLD]
     return tuple(weak) or node.objectives
 
 
@@ -124,10 +114,10 @@ def suggest_nodes(book: MasteryBook, graph: str, known: KnowledgeGraph, now: flo
     for node in known.nodes:
         one = measured[node.id]
         if one.is_mastered:
-            if one.last is not None and now - one.last >= RETEST_AFTER:
-                days = int((now - one.last) // 86400)
+            days = int((now - one.last) // 86400)
+            if days >= RETEST_DAYS:
                 retests.append(Suggestion(node, f"mastered, last tested {days} days ago", is_retest=True))
-        elif one.graded:
+        elif one.scores:
             weakest = f"; weakest: {one.weakest.text}" if one.weakest else ""
             begun.append(Suggestion(node, f"at {one.mean:.2f} of {THRESHOLD:.2f}{weakest}"))
         elif all(measured[id].is_mastered for id in node.prerequisites if id in measured):

@@ -7,20 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
-from collections.abc import Callable
 from contextlib import suppress
 from enum import Enum
-from threading import Event
-from typing import TypeVar
 
 import click
 
 from tacitd.text.sanitize import sanitize_text
-
-T = TypeVar("T")
-LAST_WAIT = 15.0
-"""Seconds that a cancelled call has to end its child."""
 
 
 class LearnerCommand(Enum):
@@ -69,46 +61,10 @@ class Screen:
             # A person does not type the word of LEAVE as a command.
             return LearnerCommand(said.lower()) if said.lower() in _TYPED else said
 
-    def run_working(self, what: str, work: Callable[[Event], T]) -> T | None:
-        """Run a call of the model; None if Ctrl-C cancelled it. Raises what `work` raises."""
+    def show_working(self, what: str) -> None:
+        """Say on a terminal what a call of the model is for."""
         if self._is_terminal:
             self.show_note(f"{what} (Ctrl-C cancels)")
-        return run_cancellable(work)
 
 
 _TYPED = {one.value for one in LearnerCommand} - {LearnerCommand.LEAVE.value}
-
-
-def run_cancellable(work: Callable[[Event], T]) -> T | None:
-    """Run the work in a thread; return its result, or None if Ctrl-C ended it. Raises what it raises.
-
-    Any other exception in the waiting thread (a signal that ends the program) ends the call first, so that no child of
-    the model outlives the terminal.
-    """
-    cancel, ended = Event(), Event()
-    results: list[T] = []
-    errors: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            results.append(work(cancel))
-        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
-            errors.append(error)
-        finally:
-            ended.set()
-
-    thread = threading.Thread(target=run, name="tutor-work", daemon=True)
-    # Not `Thread.join`: until Python 3.13, an exception in it marks a thread that still runs as ended.
-    try:
-        thread.start()
-        while not ended.wait(0.1):
-            pass
-    except BaseException as error:
-        cancel.set()
-        ended.wait(LAST_WAIT)
-        if isinstance(error, KeyboardInterrupt):
-            return None
-        raise
-    if errors:
-        raise errors[0]
-    return results[0]

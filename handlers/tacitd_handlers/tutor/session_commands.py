@@ -7,46 +7,52 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from types import FrameType
 
 from tacitd.cli.common import echo_message
 from tacitd.errors import OK, PARKED, TacitdError, UsageError
 from tacitd.model.port import NoAnswer
-from tacitd_handlers.tutor.agent_calls import AskAgent, FailedStep, run_grading
+from tacitd_handlers.tutor.agent_calls import FailedStep, ModelAccess, run_grading
 from tacitd_handlers.tutor.conversation import HELP, lead_conversation
-from tacitd_handlers.tutor.graph_files import FoundNode, find_node, list_graphs
+from tacitd_handlers.tutor.graph_files import GraphFile, find_node, list_graphs
+from tacitd_handlers.tutor.knowledge_graph import GraphNode
 from tacitd_handlers.tutor.mastery import MasteryBook, measure_node, select_objectives, suggest_nodes
-from tacitd_handlers.tutor.model_access import ModelAccess
 from tacitd_handlers.tutor.screen import Screen
-from tacitd_handlers.tutor.session_model import Closed, Ended, GradingFailed, SessionPlan, Step, TestMix
-from tacitd_handlers.tutor.session_records import ReplayedSession
+from tacitd_handlers.tutor.session_log import TutorSession, TutorStore
+from tacitd_handlers.tutor.session_model import (
+    Closed,
+    Ended,
+    GradingFailed,
+    ReplayedSession,
+    SessionPlan,
+    Step,
+    TestMix,
+)
 from tacitd_handlers.tutor.settings import TutorSettings
-from tacitd_handlers.tutor.store import TutorSession, TutorStore
 
 NEXT = 3
 """Next nodes that the closing names."""
 HOUR = 3600.0
 """Seconds between tries to grade a test again that are not asked for: each is up to two calls of the accurate tier."""
+_SIGNALS = (signal.SIGHUP, signal.SIGTERM)
 
 
-def start_session(store: TutorStore, name: str, root: Path, *, is_new: bool) -> int:
+def start_session(store: TutorStore, name: str, root: Path) -> int:
     """Start a session on a node and lead it. Raises UsageError if there is no such node, or one on it is open."""
-    found = find_node(list_graphs(store.paths, root), name)
+    file, node = find_node(list_graphs(store.directory, root), name)
     for one in store.tend_sessions():
         plan = one.state.plan
-        if one.state.is_open and not is_new and (plan.graph, plan.node_id) == (found.file.key, found.node.id):
+        if one.state.is_open and (plan.graph, plan.node_id) == (file.key, node.id):
             raise UsageError(
                 f"the session {plan.session} on {plan.title} is open",
-                "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it, `--new` starts another",
+                "`tacitd tutor resume` continues it, `tacitd tutor end --discard` closes it",
             )
-    access, screen = ModelAccess(os.environ, found.file.project), Screen()
-    plan = plan_session(found, store.read_mastery(), access.settings, store.clock.now())
-    skipped = len(found.node.objectives) - len(plan.objectives)
+    access, screen = ModelAccess(os.environ, file.project), Screen()
+    plan = plan_session(file, node, store.read_mastery(), access.settings, store.clock.now())
+    skipped = len(node.objectives) - len(plan.objectives)
     if skipped:
         screen.show_note(f"{skipped} objectives are mastered already and left out.")
     screen.show_note(
@@ -58,23 +64,25 @@ def start_session(store: TutorStore, name: str, root: Path, *, is_new: bool) -> 
         return _lead(store, session, access, screen)
 
 
-def plan_session(found: FoundNode, book: MasteryBook, settings: TutorSettings, now: float) -> SessionPlan:
+def plan_session(
+    file: GraphFile, node: GraphNode, book: MasteryBook, settings: TutorSettings, now: float
+) -> SessionPlan:
     """The plan of a session on a node; its id is made when it starts. `now`: seconds since 1970, UTC."""
-    graph, key, node = found.graph, found.file.key, found.node
+    graph, key = file.graph, file.key
     mix = TestMix(settings.test_mcq, settings.test_short, settings.test_paraphrase)
-    followers = [one for one in graph.list_followers(node.id) if not measure_node(book, key, one).is_mastered]
-    others = [one.node for one in suggest_nodes(book, key, graph, now) if one.node.id != node.id]
+    following = [one for one in graph.list_followers(node.id) if not measure_node(book, key, one).is_mastered]
+    following += [one.node for one in suggest_nodes(book, key, graph, now) if one.node.id != node.id]
     return SessionPlan(
         session="",
         graph=key,
-        project=found.file.project,
+        project=file.project,
         node_id=node.id,
         title=node.title,
         objectives=select_objectives(book, key, node),
         prerequisites=graph.list_prerequisites(node),
         references=node.references,
         level=graph.level,
-        next_nodes=tuple(dict.fromkeys(one.title for one in (*followers, *others)))[:NEXT],
+        next_nodes=tuple(dict.fromkeys(one.title for one in following))[:NEXT],
         mix=mix if mix.mcq + mix.short + mix.paraphrase else TestMix(),
     )
 
@@ -124,7 +132,7 @@ def list_graded(store: TutorStore) -> list[ReplayedSession]:
     for one in due:
         try:
             _grade(store, one)
-        except TacitdError as error:  # it is open in a terminal, or the daemon is busy
+        except TacitdError as error:  # it is open in a terminal, or the store cannot be used
             echo_message(f"{one.state.plan.title}: not graded: {error.what}")
     return store.tend_sessions() if due else sessions
 
@@ -135,7 +143,7 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
     with store.open_session(plan.session) as session:
         if not session.state.needs_grading:
             return True  # another process has graded it since the sessions were listed
-        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project), Event())
+        outcome = run_grading(session.state, ModelAccess(os.environ, plan.project))
         if isinstance(outcome, NoAnswer):
             hint = f" (hint: {outcome.hint})" if outcome.hint else ""
             echo_message(f"{plan.title}: not graded: {outcome.reason}{hint}")
@@ -151,20 +159,20 @@ def _grade(store: TutorStore, found: ReplayedSession) -> bool:
     return True
 
 
-def _lead(store: TutorStore, session: TutorSession, ask: AskAgent, screen: Screen) -> int:
+def _lead(store: TutorStore, session: TutorSession, ask: ModelAccess, screen: Screen) -> int:
     """Lead a session in a terminal; return the exit code. A signal that ends the terminal leaves the session saved."""
     try:
         with _ended_by_signals():
-            end = lead_conversation(session, ask, screen)
+            waits = lead_conversation(session, ask, screen)
     finally:
         store.record_scores(session.state, store.clock.now())
-    if end.waits:
-        screen.show_note(f"The model does not answer: {end.waits}")
-        if end.hint:
-            screen.show_note(f"hint: {end.hint}")
-    if end.state.is_open:
+    if waits is not None:
+        screen.show_note(f"The model does not answer: {waits.reason}")
+        if waits.hint:
+            screen.show_note(f"hint: {waits.hint}")
+    if session.state.is_open:
         screen.show_note("The session is saved: `tacitd tutor resume` continues here.")
-    return PARKED if end.waits else OK
+    return PARKED if waits is not None else OK
 
 
 def _choose_session(store: TutorStore) -> str:
@@ -178,19 +186,16 @@ def _choose_session(store: TutorStore) -> str:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program in an orderly way."""
+    """While this is entered, a closed terminal (SIGHUP) or SIGTERM ends the program with `SystemExit`, and so a call of the model."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        # A closed terminal may send two of them. The second must not interrupt what the first ends: a call of the model.
-        for one in (signal.SIGHUP, signal.SIGTERM):
+        # A closed terminal may send two of them. The second must not interrupt what the first ends.
+        for one in _SIGNALS:
             signal.signal(one, signal.SIG_IGN)
         raise SystemExit(128 + number)
 
-    if threading.current_thread() is not threading.main_thread():  # only that one may set handlers
-        yield
-        return
     handler: Callable[[int, FrameType | None], None] = leave
-    old = {one: signal.signal(one, handler) for one in (signal.SIGHUP, signal.SIGTERM)}
+    old = {one: signal.signal(one, handler) for one in _SIGNALS}
     try:
         yield
     finally:

@@ -232,3 +232,29 @@ class Closed(Struct, frozen=True):
 SessionEvent = (
     Spoke | QuestionsMade | Judged | NotJudged | Answered | Skipped | Ended | Scored | GradingFailed | Closed
 )
+
+
+class TimedEvent(Struct, frozen=True):
+    """An event with its time (seconds since 1970, UTC) and the state before it."""
+
+    at: float
+    event: SessionEvent
+    before: SessionState
+
+
+class ReplayedSession(Struct, frozen=True):
+    """A session read from its log."""
+
+    state: SessionState
+    started: float
+    """Seconds since 1970, UTC."""
+    last: float
+    """When its last event happened."""
+    events: tuple[TimedEvent, ...] = ()
+    bad: int = 0
+    """Records that had no effect."""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended; `open`, or `ungraded` if its test has no scores."""
+        return "ungraded" if self.state.needs_grading else self.state.outcome or "open"

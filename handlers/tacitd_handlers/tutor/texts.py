@@ -23,13 +23,14 @@ from tacitd_handlers.tutor.session_model import (
     NotJudged,
     Question,
     QuestionsMade,
+    ReplayedSession,
     Scored,
     SessionState,
     Skipped,
     Spoke,
     Step,
+    TimedEvent,
 )
-from tacitd_handlers.tutor.session_records import ReplayedSession, TimedEvent
 
 HEADINGS = {
     Step.INTRODUCE: "Introduction",
@@ -144,11 +145,11 @@ def format_map(book: MasteryBook, key: str, graph: KnowledgeGraph) -> Iterator[s
     for node in graph.nodes:
         one = measured[node.id]
         is_ready = all(measured[id].is_mastered for id in node.prerequisites)
-        box = "[x]" if one.is_mastered else "[~]" if one.graded else "[ ]" if is_ready else "[-]"
+        box = "[x]" if one.is_mastered else "[~]" if one.scores else "[ ]" if is_ready else "[-]"
         after = f"  after: {', '.join(node.prerequisites)}" if node.prerequisites else ""
-        yield f"{box} {node.id:<{width}}  {f'{one.mean:.2f}' if one.graded else '  - '}  {node.title}{after}"
-        low = book.get_score(key, node.id, one.weakest.id) if one.weakest is not None else None
-        if one.weakest is not None and low is not None and low < 1.0:
+        yield f"{box} {node.id:<{width}}  {f'{one.mean:.2f}' if one.scores else '  - '}  {node.title}{after}"
+        low = min(one.scores.values(), default=1.0)
+        if one.weakest is not None and low < 1.0:
             yield f"    {'':<{width}}        weakest: {one.weakest.text} ({low:.2f})"
 
 

@@ -14,7 +14,7 @@ import os, sys, threading
 from tacitd_handlers.continuity import session_progress
 from tacitd_handlers.learning import state_snapshot
 from tacitd_handlers.profile import document_check
-from tacitd_handlers.tutor import session_records
+from tacitd_handlers.tutor import session_log
 
 plan = {"v": 1, "at": 1.0, "event": "started", "plan": {"objectives": [{}]}}
 state = {"waiting": {"a": {"b": {}}}, "snapshots": {"/a": {"x": {}}}, "line_confidences": {"a": {"b": {}}}, "left_out": {"a": {"b": {}}}}
@@ -23,7 +23,7 @@ CALLS = [
     lambda: document_check.check_document({"userId": "a", "custom": {}}, document_check.UserProfile, "p"),
     lambda: document_check.check_document({"preferences": [{"path": "a"}]}, document_check.ProfileMetadata, "m"),
     lambda: session_progress.from_data({"turns": 1}),
-    lambda: session_records.replay_session([plan]),
+    lambda: session_log.replay_session([plan]),
 ]
 
 def run():

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from support_lessons import Lessons
 from tacitd.handler import load_hook
-from tacitd.plugin import TimedJob
 from tacitd.session_context.context_request import FailedCall
-from tacitd_handlers.lessons import lesson_drafts, make_plugin
+from tacitd_handlers.lessons import lesson_drafts
 from tacitd_handlers.lessons.lesson_origins import Origin
 from tacitd_handlers.lessons.session_text import LINES
 from tacitd_handlers.lessons.settings import LessonsSettings
@@ -37,13 +36,6 @@ def test_a_drafted_lesson_is_said(lessons: Lessons) -> None:
         ("learned", READ, "lesson 001", ""),
         ("withdrawn", READ, "lesson 001", "its line was deleted by hand"),
     ]
-
-
-def test_the_plugin_needs_no_model() -> None:
-    """DESIGN "Plugins": it gathers no prompts and reads no records; its one job keeps the index."""
-    made = make_plugin()
-    assert (made.name, made.gather, made.observe) == ("lessons", "", "")
-    assert made.jobs == (TimedJob("tidy", 3600.0),)
 
 
 def test_status_counts_lessons(lessons: Lessons) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -102,7 +101,7 @@ def test_a_load_works_anywhere(lessons: Lessons, monkeypatch: pytest.MonkeyPatch
     gone.rmdir()
     monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
     lessons.out("add", "-s", "tmux", FIRM)
-    assert FIRM in lessons.out("load", "--scope=tmux")
+    assert FIRM in lessons.out("load", "--scope=tmux") and FIRM in lessons.out("list", "--scope=tmux")
 
 
 def test_a_load_writes_nothing(lessons: Lessons) -> None:
@@ -115,29 +114,7 @@ def test_a_load_writes_nothing(lessons: Lessons) -> None:
     assert (lessons.directory / "index.json").read_text() == "odd"
 
 
-def test_a_reader_that_goes_away_is_no_error(lessons: Lessons) -> None:
-    """`lesson load | head -1`."""
-    for n in range(400):
-        lessons.directory.mkdir(parents=True, exist_ok=True)
-        with lessons.log.open("a") as log:
-            log.write(
-                json.dumps({"id": str(n + 1), "when": "x" * 300, "action": "do", "do": "b", "because": "c"})
-                + "\n"
-            )
-    code = "import sys; sys.argv = ['lesson', *sys.argv[1:]]\nfrom tacitd_handlers.lessons.cli import main\nmain()"
-    for arguments in ("load --lines 0", "load --lines 0", "list"):
-        command = f'"{sys.executable}" -c "{code}" {arguments} | head -1'
-        done = subprocess.run(
-            ["bash", "-c", f"set -o pipefail; {command}"],
-            capture_output=True,
-            text=True,
-            env=dict(os.environ),
-            check=False,
-        )
-        assert (done.returncode, done.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("arguments", ["load", "load --scope=tmux --json", "list", "show 1 --json"])
+@pytest.mark.parametrize("arguments", ["load", "show 1 --json"])
 def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
     """`lesson load >file` on a full disk: exit code 1 and a sentence about the output, without a traceback."""
     if not Path("/dev/full").exists():
@@ -153,20 +130,6 @@ def test_output_that_is_lost_is_said(lessons: Lessons, arguments: str) -> None:
         1,
         f"lesson: the output could not be written: No space left on device\nhint: {LOST_HINT}\n",
     )
-
-
-def test_nobody_listens(lessons: Lessons) -> None:
-    """`lesson load >&-`: some supervisors start programs without standard output; this is not an error."""
-    lessons.given("load")
-    code = "import sys; sys.argv = ['lesson', 'load']\nfrom tacitd_handlers.lessons.cli import main\nmain()"
-    done = subprocess.run(
-        ["sh", "-c", f'exec "{sys.executable}" -c "{code}" >&-'],
-        capture_output=True,
-        text=True,
-        env=dict(os.environ),
-        check=False,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 FIRM = "WHEN committing -> DO squash first -> BECAUSE user said so"

@@ -130,16 +130,6 @@ def test_a_tools_name_is_no_project(lessons: Lessons, monkeypatch: pytest.Monkey
     assert TESTING in lessons.out("load", "--scope=tmux") and TESTING in lessons.start(tmux)
 
 
-def test_add_and_load_work_without_the_state_directory(
-    lessons: Lessons, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An agent's sandbox may not write there: the root is not remembered, the lesson is."""
-    monkeypatch.chdir(project(lessons.home / "app"))
-    monkeypatch.setenv("TACITD_STATE_DIR", "/proc/nowhere")
-    lessons.out("add", "-s", "app", TESTING)
-    assert TESTING in lessons.out("load", "--scope=app") and TESTING in lessons.out("list", "--scope=app")
-
-
 def test_without_a_store_lessons_are_known(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is in the log is listed, explained and loaded also before the daemon has run; nothing is made by that."""
     root = project(lessons.home / "app")
@@ -151,16 +141,6 @@ def test_without_a_store_lessons_are_known(lessons: Lessons, monkeypatch: pytest
     assert TESTING in load_hook(view.context)(ContextRequest(root))
     assert len(list(load_hook(view.changes)(os.environ))) == 1
     assert {path.name for path in lessons.home.iterdir()} == {".claude", "app"}
-
-
-def test_a_removed_current_directory(lessons: Lessons, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands work in a directory that is gone."""
-    gone = lessons.home / "app"
-    gone.mkdir()
-    monkeypatch.chdir(gone)
-    gone.rmdir()
-    lessons.out("add", "-s", "app", TESTING)
-    assert TESTING in lessons.out("load", "--scope=app")
 
 
 @pytest.mark.parametrize(

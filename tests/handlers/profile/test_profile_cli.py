@@ -14,7 +14,6 @@ from msgspec.structs import asdict
 from support_profile import DAY, Box
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd_handlers.profile import cli
-from tacitd_handlers.profile.render import format_bar
 
 Run = Callable[..., Result]
 
@@ -141,7 +140,6 @@ def test_meta_shows_days_until_decay(run: Run, box: Box) -> None:
         "tools.editor  0.50        69.7 d      once",
     ]
     assert "yours: does not decay" in text
-    assert (format_bar(0.0), format_bar(0.5), format_bar(1.0)) == ("░" * 10, "█████░░░░░", "█" * 10)
 
 
 def test_meta_shows_elements_with_an_entry_of_their_own(run: Run, box: Box) -> None:
@@ -195,19 +193,3 @@ def test_decay_of_an_old_profile(run: Run, box: Box) -> None:
     box.clock.wall = 0.0
     with pytest.raises(FileRefusedError, match="2025"):
         run("decay")
-
-
-@pytest.mark.usefixtures("far_west")
-def test_changelog(run: Run, box: Box) -> None:
-    """SPEC X-01: the newest is last; text has local time, JSON the file's."""
-    box.clock.wall = 1_795_149_000.0  # 2026-11-20T04:30Z, 23:30 of the day before in EST5
-    assert run("changelog").stdout == ""
-    box.learn(tools__editor="vi")
-    run("set", "work.role", "dev")
-    run("remove", "work.role")
-    assert run("changelog", "-n", "2").stdout.splitlines() == [
-        "WHEN              ACTION  SOURCE    CHANGES",
-        "2026-11-19 23:30  update  mcp/tool  Role: dev",
-        "2026-11-19 23:30  remove  mcp/tool  without work.role",
-    ]  # fmt: skip
-    assert [json.loads(one) for one in run("changelog", "--json").stdout.splitlines()] == box.changelog

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from support_examples import examples
 from support_tutor import choice_question, make_plan
 from tacitd_handlers.tutor.agent_answers import (
+    LONGEST_ANSWER,
     UnusableAnswer,
-    clean_answer,
-    count_words,
+    clean_text,
     parse_agent_answer,
     shorten_spoken,
 )
@@ -155,8 +155,8 @@ def test_an_explanation_has_two_hundred_words_at_most() -> None:
     fault = parse_agent_answer(at(Step.EXPLAIN), "One two three four. " * 60)
     assert isinstance(fault, UnusableAnswer) and "240 words" in fault.fault
     cut = shorten_spoken(fault)
-    assert cut is not None and count_words(cut.text) <= 200 and cut.text.endswith("four.")
-    assert shorten_spoken(UnusableAnswer("it is empty")) is None
+    assert cut is not None and len(cut.text.split()) <= 200 and cut.text.endswith("four.")
+    assert shorten_spoken(UnusableAnswer("it is no JSON", "word " * 200)) is None
 
 
 def test_an_introduction_has_two_sentences() -> None:
@@ -177,10 +177,10 @@ def test_no_answer_raises(text: str, step: Step) -> None:
 
 def test_a_learners_answer_is_cleaned() -> None:
     """SPEC S-67: 1 MB, control characters and secrets."""
-    assert len(clean_answer("x" * 1_000_000)) == 4000
-    assert clean_answer(" \x1b[31mred\x1b[0m\x00 ") == "red"
-    assert "hunter2" not in clean_answer("my password is hunter2pass!x9")
-    assert clean_answer("été 日本語") == "été 日本語"
+    assert len(clean_text("x" * 1_000_000, LONGEST_ANSWER)) == 4000
+    assert clean_text(" \x1b[31mred\x1b[0m\x00 ", LONGEST_ANSWER) == "red"
+    assert "hunter2" not in clean_text("my password is hunter2pass!x9", LONGEST_ANSWER)
+    assert clean_text("été 日本語", LONGEST_ANSWER) == "été 日本語"
 
 
 @pytest.mark.parametrize(

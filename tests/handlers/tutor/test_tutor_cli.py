@@ -13,8 +13,7 @@ from support_cli import Cli
 from support_tutor import TYPED, client_rules, write_course
 from tacitd.clock import Clock, SystemClock
 from tacitd.files.locks import acquire_lock
-from tacitd_handlers.tutor.store import TutorStore
-from tacitd_handlers.tutor.tutor_paths import find_tutor_paths
+from tacitd_handlers.tutor.session_log import TutorStore
 
 pytestmark = [pytest.mark.scenario, pytest.mark.undated]
 
@@ -60,19 +59,10 @@ def test_a_whole_session_in_line_mode(cli: Cli, project: Path, claude: StandIn) 
     assert "learn  course/one" in cli.run("tutor", "suggest", cwd=project).out
     made = list_calls(cli.state)
     assert [one["plugin"] for one in made] == ["tutor"] * len(claude.calls())
+    modes = {one.stat().st_mode & 0o777 for one in sessions(cli)[0].parents[1].rglob("*") if one.is_file()}
+    assert modes == {0o600}
     assert [row["name"] for row in cli.run("spend", "--by", "project", "--json").json] == [str(project)]
     assert "[x] two" in cli.run("tutor", "map", cwd=project).out
-
-
-def test_a_session_is_resumed_where_the_input_ended(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-21, T-24: end of file saves and leaves; a second start is refused with the command that continues."""
-    first = cli.run("tutor", "start", "two", typed=typed(*TYPED[:3]), cwd=project)
-    assert first.code == 0 and "The session is saved" in first.out
-    again = cli.run("tutor", "start", "two", cwd=project)
-    assert again.code == 2 and "tacitd tutor resume" in again.err
-    done = cli.run("tutor", "resume", typed=typed(*TYPED[3:]), cwd=project)
-    assert done.code == 0 and "0.90 Name the first thing" in done.out
-    assert cli.run("tutor", "resume").code == 2
 
 
 def test_end_from_outside(cli: Cli, project: Path, claude: StandIn) -> None:
@@ -130,15 +120,6 @@ def test_a_changed_graph(cli: Cli, project: Path, claude: StandIn) -> None:
     assert "Name the first thing" in cli.run("tutor", "resume", typed="").out
 
 
-def test_a_session_that_is_open_in_another_terminal(cli: Cli, project: Path, claude: StandIn) -> None:
-    """SPEC T-24: exit code 69 and the process that has it."""
-    cli.run("tutor", "start", "two", cwd=project)
-    id = sessions(cli)[0].stem
-    with acquire_lock(cli.state / "handlers" / "tutor" / "locks" / f"{id}.lock"):
-        said = cli.run("tutor", "resume")
-    assert said.code == 69 and "is open in process" in said.err
-
-
 def test_a_graph_file_is_checked_and_shown(cli: Cli, project: Path) -> None:
     """SPEC T-02: every fault with its file; otherwise the nodes with their objectives, prerequisites first."""
     file = project / "tutor" / "course.yaml"
@@ -167,13 +148,6 @@ def test_damaged_records_are_named(cli: Cli, project: Path, claude: StandIn) -> 
     assert "2 records cannot be read and are skipped" in said.err and "finished" in said.out
 
 
-def test_the_map_is_readable_without_colour(cli: Cli, project: Path) -> None:
-    """Boxes, scores, prerequisites, a legend."""
-    said = cli.run("tutor", "map", cwd=project).out
-    assert "[ ] one" in said and "[-] two" in said and "after: one" in said and "[x] mastered" in said
-    assert "\x1b" not in said
-
-
 def test_before_anything_was_learned(cli: Cli) -> None:
     """The samples are offered, and nothing is created by looking."""
     assert "git-internals" in cli.run("tutor", "map").out
@@ -189,7 +163,7 @@ def leave_ungraded(cli: Cli, project: Path, claude: StandIn) -> None:
 
 
 def open_store(cli: Cli, clock: Clock) -> TutorStore:
-    return TutorStore(find_tutor_paths({"HOME": str(cli.home)}), clock)
+    return TutorStore(cli.home / ".local/share/tacitd/tutor", clock)
 
 
 def test_a_session_that_was_graded_meanwhile_is_not_graded_again(
@@ -232,7 +206,7 @@ def test_a_test_without_a_model_is_listed_as_ungraded(cli: Cli, project: Path, c
     assert listed.code == 0 and "not graded: not logged in" in listed.err and "ungraded" in listed.out
     (found,) = open_store(cli, SystemClock()).list_sessions()
     assert found.state.grading_tries == 0
-    with acquire_lock(cli.state / "handlers/tutor/locks" / f"{found.state.plan.session}.lock"):
+    with acquire_lock(sessions(cli)[0].with_suffix(".lock")):
         assert "is open in process" in cli.run("tutor", "history").err
 
 

@@ -41,7 +41,7 @@ def test_a_graph_is_read() -> None:
     """SPEC T-01: nodes, objectives as text or with ids, prerequisites as the objectives of other nodes, references."""
     checked = check(GRAPH)
     graph = checked.graph
-    assert graph is not None and graph.level == "beginner"
+    assert graph.level == "beginner"
     node = graph.find_node("two")
     assert node is not None and [one.id for one in node.objectives] == ["first", "second"]
     before = graph.list_prerequisites(node)
@@ -88,7 +88,14 @@ MANY = "[" + ", ".join(f"i{number}" for number in range(21)) + "]"
             A % f", references_sections: {MANY}",
             "the node a: references_sections: Expected `array` of length <= 20",
         ),
-        (A % ", prerequisites: [b, b]", "the node a has the prerequisite b twice"),
+        (
+            f"references: [{{id: r, where: {'w' * 501}}}]\n{A % ''}",
+            "the file: references[0].where: Expected `str` of length <= 500",
+        ),
+        (
+            A % ", references_sections: [{rid: r, loc: %s}]" % ("l" * 501),
+            "the node a: references_sections[0].loc: Expected",
+        ),
         ("nodes:\n- {node_id: a, objectives: [x]}", "the node a: Object missing required field `title`"),
         (
             "nodes:\n- {title: A, objectives: [x]}",
@@ -143,11 +150,11 @@ def test_every_scalar_is_text_as_it_is_written() -> None:
     """SPEC T-01: numbers, dates, `yes` and tags of YAML mean nothing; JSON gives the same."""
     node = "{node_id: 2024-01-31, title: yes, objectives: [!!int 0012, 1.10, !!python/name:os.system x]}"
     checked = check(f"nodes: [{node}]")
-    assert checked.graph is not None and checked.graph.nodes[0].title == "yes"
+    assert checked.graph.nodes[0].title == "yes"
     assert [one.text for one in checked.graph.nodes[0].objectives] == ["0012", "1.10", "x"]
     json_node = '{"node_id": "a", "title": 1.10, "objectives": [12]}'
     same = check_graph(parse_document(f'{{"nodes": [{json_node}]}}', is_json=True))
-    assert same.graph is not None and same.graph.nodes[0].title == "1.10"
+    assert same.graph.nodes[0].title == "1.10"
 
 
 def test_json_is_read_with_tabs_and_escapes() -> None:
@@ -158,7 +165,7 @@ def test_json_is_read_with_tabs_and_escapes() -> None:
         parse_document(json.dumps({"nodes": [node]})),
     ):
         graph = check_graph(document).graph
-        assert graph is not None and graph.nodes[0].title == "\U0001f600 A"
+        assert graph.nodes[0].title == "\U0001f600 A"
     with pytest.raises(ValueError, match=r"this is not JSON: Expecting .*line 1"):
         parse_document("{nodes", is_json=True)
 
@@ -196,7 +203,7 @@ JSON = st.recursive(
 def test_no_document_raises(document: object) -> None:
     """SPEC T-02: whatever a file contains, it is a graph or has faults."""
     checked = check_graph(document)
-    assert (checked.graph is None) == bool(checked.faults)
+    assert bool(checked.graph.nodes) != bool(checked.faults)
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4, unique=True), min_size=1, max_size=10))
@@ -209,7 +216,7 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
         for id, after in needs.items()
     ]
     checked = check_graph({"nodes": nodes})
-    if checked.graph is None:
+    if checked.faults:
         (fault,) = checked.faults
         cycle = fault.partition(": ")[2].split(" -> ")
         assert cycle[0] == cycle[-1] and all(before in needs[after] for before, after in pairwise(cycle))
@@ -221,6 +228,16 @@ def test_a_cycle_is_found_and_otherwise_the_order_is_right(edges: list[list[int]
     )
 
 
+def test_what_is_named_twice_is_there_once() -> None:
+    """Prerequisites and references of a node are in every prompt about it."""
+    node = A % ", prerequisites: [b, b], references_sections: [r, r, {rid: r, loc: 2}]"
+    graph = check(
+        "references: [{id: r, title: R, where: here}]\n" + node + "- {node_id: b, title: B, objectives: [y]}"
+    ).graph
+    assert graph.nodes[1].prerequisites == ("b",)
+    assert [one.where for one in graph.nodes[1].references] == ["here", "here 2"]
+
+
 def test_another_text_is_another_objective() -> None:
     """SPEC T-04: an id is made of the text, so that a changed list of objectives does not move scores."""
     ids = [make_objective_id(one) for one in ("Name the parts", "Name the parts!", "名前", "name the parts")]
@@ -229,13 +246,10 @@ def test_another_text_is_another_objective() -> None:
 
 def test_the_samples_have_no_faults(tmp_path: Path) -> None:
     """SPEC T-01: two graphs come with the package, with five to seven objectives for each node."""
-    graphs = list_graphs(make_store(tmp_path).paths, None)
+    graphs = list_graphs(make_store(tmp_path).directory, None)
     assert [one.path.stem for one in graphs] == ["git-internals", "http-semantics"]
-    assert all(
-        one.checked.graph is not None and not one.checked.faults and not one.checked.warnings
-        for one in graphs
-    )
-    assert find_node(graphs, "refs").node.title == "References and HEAD"
+    assert all(one.graph.nodes and not one.checked.faults and not one.checked.warnings for one in graphs)
+    assert find_node(graphs, "refs")[1].title == "References and HEAD"
 
 
 def project(box: Path, text: str = GRAPH) -> Path:
@@ -251,8 +265,11 @@ def test_a_projects_graph_is_found_from_below(tmp_path: Path) -> None:
     root = project(tmp_path)
     (root / "src" / "deep").mkdir(parents=True)
     assert find_graph_root(root / "src" / "deep") == root
-    graphs = list_graphs(make_store(tmp_path).paths, root)
-    assert graphs[0].key == f"course@{root}" and find_node(graphs, "course/two").node.id == "two"
+    graphs = list_graphs(make_store(tmp_path).directory, root)
+    assert graphs[0].key == f"course@{root}" and find_node(graphs, "course/two")[1].id == "two"
+    (root / "tutor" / "course.yaml").write_text(GRAPH.replace("node_id: two", "node_id: refs"))
+    found = find_node(list_graphs(make_store(tmp_path).directory, root), "refs")
+    assert found[0].project == str(root), "before the node of a sample"
 
 
 def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
@@ -263,7 +280,7 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(root / "tutor" / "b.yaml")
     (root / "tutor" / "c.yaml").mkdir()
     (root / "tutor" / "d.yaml").write_bytes(b"\xff\xfe")
-    found = {one.path.name: one for one in list_graphs(make_store(tmp_path).paths, root) if one.project}
+    found = {one.path.name: one for one in list_graphs(make_store(tmp_path).directory, root) if one.project}
     said = {name: one.checked.faults[0] for name, one in found.items() if one.checked.faults}
     assert set(said) == {"a.yaml", "b.yaml", "c.yaml", "d.yaml"}
     assert "leads out of the project" in said["a.yaml"] and "not an ordinary file" in said["b.yaml"]
@@ -271,32 +288,12 @@ def test_a_graph_outside_the_project_is_not_read(tmp_path: Path) -> None:
 
 def test_a_missing_node_names_the_fault_of_a_broken_graph(tmp_path: Path) -> None:
     """SPEC T-02: the file and the fault."""
+    assert "No such file" in read_graph(tmp_path / "none.yaml").checked.faults[0]
     root = project(tmp_path, "nodes:\n- {node_id: a, title: A, objectives: [x], prerequisites: [a]}")
     with pytest.raises(UsageError, match=r"course.yaml: .*a -> a"):
-        find_node(list_graphs(make_store(tmp_path).paths, root), "a")
+        find_node(list_graphs(make_store(tmp_path).directory, root), "a")
     with pytest.raises(UsageError, match="no node nowhere"):
-        find_node(list_graphs(make_store(tmp_path).paths, None), "nowhere")
-
-
-def test_a_file_that_is_missing_is_a_fault(tmp_path: Path) -> None:
-    """STYLE habit 6: what happened, without a traceback."""
-    assert "No such file" in read_graph(tmp_path / "none.yaml").checked.faults[0]
-
-
-def test_references_that_would_fill_every_prompt() -> None:
-    """Each reference of a node is in every prompt: their length and repetitions are limited."""
-    text = "references:\n  - {id: r, title: R, where: %s}\n" + A % ", references_sections: %s"
-    for where, sections, what in (
-        ("w" * 501, "[r]", "the file: references[0].where: Expected `str` of length <= 500"),
-        ("here", "[r, r]", "the node a has the reference r here twice"),
-        (
-            "here",
-            "[{rid: r, loc: %s}]" % ("l" * 501),
-            "the node a: references_sections[0].loc: Expected `str` of length <= 500",
-        ),
-    ):
-        assert faults(text % (where, sections)) == [what]
-    assert faults(text % ("here", "[r, {rid: r, loc: 2}]")) == []
+        find_node(list_graphs(make_store(tmp_path).directory, None), "nowhere")
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -308,8 +305,8 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
 def test_the_data_directory_is_no_project(tmp_path: Path) -> None:
     """It is called `tutor` too: a graph of one's own is listed once, also if asked for from the directory above it."""
     store = make_store(tmp_path)
-    store.paths.directory.mkdir(parents=True, exist_ok=True)
-    (store.paths.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
-    graphs = list_graphs(store.paths, store.paths.directory.parent)
+    store.directory.mkdir(parents=True, exist_ok=True)
+    (store.directory / "own.yaml").write_text("nodes:\n- {node_id: zed, title: Z, objectives: [x]}\n")
+    graphs = list_graphs(store.directory, store.directory.parent)
     assert [file.key for file in graphs if not file.is_sample] == ["own"]
-    assert find_node(graphs, "zed").node.id == "zed"
+    assert find_node(graphs, "zed")[1].id == "zed"

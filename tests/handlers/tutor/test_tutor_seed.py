@@ -249,6 +249,7 @@ PROMPTS = {
         ),
         "Choose the smallest set of questions (≤4) that best verify knowledge essential for the upcoming objectives.",
         *("Prefer MCQ; use free-text only if MCQ is impossible.", "Return JSON:", '"questions":'),
+        *('"q": "..."', '"type": "mcq | free"', '"choices": ["A", "B", "C", "D"]', '"answer": "B"'),
     ],
     "end-of-session test": [
         *("Produce an end-of-session test.", "INPUT", "Objectives taught", "obj1: {obj1}"),
@@ -262,20 +263,20 @@ PROMPTS = {
     ],
     "closing greeting": [
         'You are "Ada", a concise, no-nonsense tutor.',
-        *(
-            "CONTEXT",
-            "Current node: {node_title}",
-            "Learning objectives (teach these, nothing else):",
-            "{obj1}",
-        ),
-        *("Prerequisite objectives (assume partially known):", "{pre1}"),
-        *(
-            "Domain knowledge level (from project brief): {level}",
-            "References (use for grounding if helpful):",
-            "rid: ",
-        ),
+        *("CONTEXT", "Current node: {node_title}", "Learning objectives (teach these, nothing else):"),
+        *("{obj1}", "Prerequisite objectives (assume partially known):", "{pre1}"),
+        "Domain knowledge level (from project brief): {level}",
+        *("References (use for grounding if helpful):", "rid: ", "RULES"),
+        "1. Begin by introducing the node in ≤2 sentences, then ask: "
+        '"Would you like a short summary of the prerequisites or a quiz on them?"',
+        "2. When quizzing prerequisites, use the questions provided in the `prereq_questions` block.",
+        "3. Teach objectives one at a time. After each: a. probe learner understanding, "
+        "b. explain missing pieces (≤200 words), c. call `generate_micro_quiz`.",
+        *('"eval": "Correct | Partially-Correct | Incorrect"', '"feedback": "<why in ≤2 sentences>"'),
+        '"next": "<follow-up question, or \'Next objective\'>"',
         'Never add praise ("Great job!", "Absolutely right!") unless the learner explicitly asks for encouragement.',
         'When citing external facts, you MAY append "(see {rid})".',
+        "STOP when the final test is finished and the grader's scores have been returned.",
     ],
 }
 """By words of a prompt, the lines of the seed's skeleton, filled in, in their order."""
@@ -290,4 +291,5 @@ def test_the_prompts_that_are_sent(cli: Cli, claude: StandIn) -> None:
         for line in lines:
             before, found, rest = rest.partition(line)
             assert found, (name, line, before)
+        assert "\\_" not in sent[name] and "\\[" not in sent[name], "SPEC T-18: no stray escapes"
     assert "an idea" not in sent["rigorous grader"] and "Socratic" not in sent["rigorous grader"]

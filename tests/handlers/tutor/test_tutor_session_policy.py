@@ -10,6 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from support_examples import examples
 from support_tutor import choice_question, make_model_event, make_plan
+from tacitd_handlers.tutor.session_log import encode_event, encode_start, replay_session
 from tacitd_handlers.tutor.session_model import (
     LEARNER_STEPS,
     MODEL_STEPS,
@@ -31,7 +32,6 @@ from tacitd_handlers.tutor.session_model import (
     Verdict,
 )
 from tacitd_handlers.tutor.session_policy import WrongEventError, advance, find_known_verdict
-from tacitd_handlers.tutor.session_records import encode_event, encode_start, replay_session
 
 
 def lead(
@@ -77,11 +77,6 @@ def test_a_session_with_a_quiz_on_the_prerequisites() -> None:
         Step.JUDGE_CHECK, Step.PROBE, Step.PROBE_ANSWER, Step.JUDGE_PROBE, Step.EXPLAIN, Step.BUILD_QUIZ,
         Step.QUIZ_ANSWER, Step.JUDGE_QUIZ, Step.BUILD_TEST, Step.TEST_ANSWER, Step.GRADE, Step.CLOSE, Step.FINISHED,
     ]  # fmt: skip
-
-
-def test_a_node_without_prerequisites_has_no_question_about_them() -> None:
-    """SPEC T-08."""
-    assert Step.CHOOSE not in lead(SessionState(make_plan(1, prerequisites=0)), [])
 
 
 @pytest.mark.parametrize(
