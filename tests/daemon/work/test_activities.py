@@ -1,4 +1,4 @@
-"""What happened: one line in the log, numbered for subscribers and callers that wait, counted for the status."""
+"""What happened: one line in the log, numbered for callers that wait, counted for the status."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tacitd.files.operations import Effect, Operation, PutLine, TakeLine
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
 from tacitd.testing import FakeClock
-from tacitd.work.activities import KEPT, LONGEST, SHOWN, Activities, Activity, activity_line, list_kept
+from tacitd.work.activities import KEPT, LONGEST, SHOWN, Activities, Activity, activity_line
 
 PNPM = Notice("learned", "Use pnpm, not npm", "shop/LEARNED.md", "from 2 prompts, $0.01")
 
@@ -141,7 +141,7 @@ def test_the_text_is_logged_unchanged() -> None:
 
 
 def test_a_caller_gets_what_happened_since_its_mark() -> None:
-    """In order, up to the number that is kept; what is lost is counted."""
+    """In order, up to the number that is kept."""
     activities = _activities()
     activities.add("learned", "old")
     mark = activities.get_mark()
@@ -149,12 +149,11 @@ def test_a_caller_gets_what_happened_since_its_mark() -> None:
     for number in range(3):
         activities.add("read", str(number))
     assert [one.text for one in activities.list_since(mark)] == ["0", "1", "2"]
-    missed, rows = list_kept(activities.list_numbered(mark), mark)
-    assert missed == 0 and [row["number"] for row in rows] == [2, 3, 4]
+    assert [number for number, _ in activities.list_numbered(mark)] == [2, 3, 4]
     for number in range(KEPT + 5):
         activities.add("read", str(number))
-    missed, rows = list_kept(activities.list_numbered(mark), mark)
-    assert len(rows) == KEPT and missed == 3 + 5 and rows[-1]["number"] == activities.get_mark()
+    numbers = [number for number, _ in activities.list_numbered(mark)]
+    assert len(numbers) == KEPT and numbers[0] == mark + 3 + 5 + 1 and numbers[-1] == activities.get_mark()
 
 
 def test_what_was_learned_today_is_counted() -> None:
@@ -176,17 +175,6 @@ def test_what_was_learned_today_is_counted() -> None:
         clock.advance(86400.0)
         activities.add("learned", "daily")
     assert activities.summarise_learned()["today"] == 1
-
-
-def test_wakers_are_called_until_they_are_removed() -> None:
-    """Loading what happened before wakes nobody."""
-    activities, woken = _activities(), list[int]()
-    remove = activities.add_waker(lambda: woken.append(1))
-    activities.add("read", "1 prompt")
-    activities.load([Activity(0.0, "learned", "old")])
-    remove()
-    activities.add("read", "1 prompt")
-    assert woken == [1]
 
 
 @pytest.mark.parametrize("did", ["read", "learned", "a plugin's own word"])
