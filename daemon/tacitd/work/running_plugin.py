@@ -103,15 +103,6 @@ class RunningPlugin:
         """The tools of a task."""
         return PluginTools(self.name, task, self.settings, self._services, self._budget)
 
-    def report_status(self) -> Mapping[str, Any]:
-        """Its part of the status document; empty without the hook. Any thread."""
-        if not self.spec.status:
-            return {}
-        part: Mapping[str, Any] = load_hook(self.spec.status)(
-            self._services.store.rows, self._services.clock.now()
-        )
-        return part
-
     # --- in a worker
 
     def run(self, task: Task, tools: PluginTools) -> Outcome:
