@@ -38,7 +38,7 @@ types: install ## Run mypy --strict and pyright.
 	$(BIN)/mypy
 	PATH="$(CURDIR)/$(BIN):$$PATH" PYRIGHT_PYTHON_IGNORE_WARNINGS=1 pyright
 
-style: ## Print the figures of names and sizes beside those of the review.
+style: ## Print the size of each folder beside its budget, and names that occur twice.
 	python3 scripts/print_style.py
 
 trace: install ## Print how many modules and functions one prompt passes.

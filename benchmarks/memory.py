@@ -23,7 +23,6 @@ sys.path[:0] = [str(ROOT / "tests")]
 from daemon_figures import MINUTE, AskedRow, measure_idle, print_rows, read_cpu, read_memory  # noqa: E402
 from reader import Corpus, parse_size  # noqa: E402
 from support_daemon import Daemon  # noqa: E402
-from tacitd.sources.follow import SETTLED  # noqa: E402
 
 START_LIMIT = 300.0
 REQUESTS, REQUEST = 30, 4 << 20
@@ -54,13 +53,11 @@ def write_small_files(daemon: Daemon, files: int, folders: int) -> None:
         os.utime(path, (at, at))
 
 
-def measure_files(daemon: Daemon, made: float, idle_seconds: float) -> list[tuple[str, float]]:
-    """With the transcripts that were made at `made` (seconds since 1970): seconds and CPU seconds of the first start and of a later
+def measure_files(daemon: Daemon, idle_seconds: float) -> list[tuple[str, float]]:
+    """With the transcripts of this daemon: seconds and CPU seconds of the first start and of a later
     one, memory in MB, percent of a core, and seconds from when it answers until what was appended before is handled."""
     first, first_cpu = _time_start(daemon)
     daemon.stop()
-    # A directory that was made within the last minute is listed again, and those of a person are older.
-    time.sleep(max(0.0, made + SETTLED + 1 - time.time()))
     later, later_cpu = _time_start(daemon)
     pid = _pid(daemon)
     daemon.sync()
@@ -165,9 +162,8 @@ def main(argv: list[str]) -> int:
             daemons = {files: Daemon(place()) for files in ASKED_WITH}
             for files, daemon in daemons.items():
                 write_small_files(daemon, files, FOLDERS)
-            made = time.time()
             for files, asked in ASKED_WITH.items():
-                found = measure_files(daemons[files], made, options.idle)
+                found = measure_files(daemons[files], options.idle)
                 rows += [
                     AskedRow(f"{files} files: {name}", most, reached)
                     for (name, reached), most in zip(found, asked, strict=True)

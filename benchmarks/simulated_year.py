@@ -102,7 +102,7 @@ class SimulatedUse:
             Budget(store, _CAPS, self.clock),
             RefusalLog(layout.make_handler_dir("learning"), self.disk),
             Log(layout.make_handler_dir("learning") / "quarantine.jsonl", self.disk),
-            ShownTexts(Log(self.state / "session-context.jsonl", self.disk), self.clock),
+            ShownTexts(store, self.clock),
         )
         for day in range(self.days):
             for number in range(day * SESSIONS, (day + 1) * SESSIONS):

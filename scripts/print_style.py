@@ -1,25 +1,24 @@
-"""Print the style figures of the source tree beside those of the review at commit b05fb44 (`make style`).
+"""Print the size of each folder of the source tree beside its budget, and names that occur twice (`make style`).
 
     python scripts/print_style.py [--names] [ROOT]
 
-A public function is a function or method whose name, class and module do not begin with an underscore; properties and
-commands of the command line count, nested functions do not. A one-word name has no underscore. `--names` lists the
-repeated names and the one-word functions. The exit code is 1 if a module name occurs more than once in
-the tree, or a class name more than once in its package.
+Lines are all lines of a folder's Python files, docstrings and blank ones included; statements are those of the syntax
+tree, so that they do not depend on the formatting. A budget is a guide to the size of an idea, and no test reads it.
+A public function is a function or method whose name, class and module do not begin with an underscore. `--names` lists
+the one-word functions. The exit code is 1 if a module name occurs more than once in the tree, or a class name more than
+once in its package.
 """
 
 from __future__ import annotations
 
 import ast
-import io
 import sys
-import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PACKAGES = {"engine": "daemon/tacitd", "handlers": "handlers/tacitd_handlers"}
+ENGINE, HANDLERS = "daemon/tacitd", "handlers/tacitd_handlers"
 PLUGIN_NAMES = frozenset(
     {
         "handler",
@@ -33,47 +32,91 @@ PLUGIN_NAMES = frozenset(
         "run",
         "prompt",
         "mcp_tools",
-        "__init__",
     }
-)
+) | {"__init__"}
 """Names of modules that every plugin's folder may have."""
-REVIEWED = {
-    ("engine", "one-word names"): "76 %",
-    ("handlers", "one-word names"): "80 %",
-    ("engine", "mean length of names"): "6.7",
-    ("handlers", "mean length of names"): "6.7",
-    ("both", "repeated module names"): "33",
-    ("both", "repeated class names"): "33",
-    ("both", "lines"): "35,196",
-    ("both", "comment lines"): "0.4 %",
-    ("engine", "modules at the root"): "46",
-}
-"""The figures of the review; of the rest it says nothing."""
 
 
 @dataclass(frozen=True)
-class Package:
-    """The sources of one package."""
+class Part:
+    """A line of the table: folders of one package (an empty name: the modules at its root), and their budget."""
 
-    name: str
-    root: Path
-    files: tuple[Path, ...]
+    package: str
+    folders: tuple[str, ...]
+    budget: int
 
-    def list_functions(self) -> Iterator[str]:
-        """Yield the name of each public function and method."""
-        for path in self.files:
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                yield from _public_functions(node)
 
-    def list_classes(self) -> Iterator[str]:
-        """Yield the name of each class, private ones included."""
-        for path in self.files:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            yield from (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+PARTS = (
+    Part(ENGINE, ("",), 2200),
+    Part(ENGINE, ("sources",), 3300),
+    Part(ENGINE, ("work",), 1500),
+    Part(ENGINE, ("files", "text"), 3800),
+    Part(ENGINE, ("model",), 1400),
+    Part(ENGINE, ("control", "mcp", "session_context"), 1300),
+    Part(ENGINE, ("cli", "report"), 2500),
+    Part(ENGINE, ("service", "config", "state", "testing"), 2100),
+    Part(HANDLERS, ("", "learning", "reach", "shared"), 5100),
+    Part(HANDLERS, ("learner",), 2450),
+    Part(HANDLERS, ("lessons",), 1700),
+    Part(HANDLERS, ("profile",), 1450),
+    Part(HANDLERS, ("continuity",), 1400),
+    Part(HANDLERS, ("tutor",), 2200),
+)
+SOURCE_BUDGET, MODULE_BUDGET, TEST_BUDGET = 33_000, 260, 35_000
 
-    def list_modules(self) -> Iterator[str]:
-        """Yield the last part of each module's name, without the names that every plugin has."""
-        yield from (path.stem for path in self.files if path.stem not in PLUGIN_NAMES)
+
+@dataclass(frozen=True)
+class Size:
+    """How much code some files hold."""
+
+    lines: int
+    modules: int
+    statements: int
+
+
+def measure_files(files: Iterable[Path]) -> Size:
+    """Count the lines, modules and statements of `files`."""
+    texts = [path.read_text(encoding="utf-8") for path in files]
+    statements = sum(isinstance(node, ast.stmt) for text in texts for node in ast.walk(ast.parse(text)))
+    return Size(sum(text.count("\n") for text in texts), len(texts), statements)
+
+
+def list_folder(root: Path, package: str, folder: str) -> list[Path]:
+    """Return the Python files of a folder, those of its own folders included; of the root, only its own."""
+    top = root / package / folder
+    return sorted(top.rglob("*.py") if folder else top.glob("*.py"))
+
+
+def print_sizes(root: Path) -> Iterator[str]:
+    """Yield the lines of the table of sizes."""
+    yield f"{'folder':42} {'lines':>7} {'modules':>7} {'statements':>10} {'budget':>7} {'over':>7}"
+    for part in PARTS:
+        for folder in part.folders if len(part.folders) > 1 else ():
+            size = measure_files(list_folder(root, part.package, folder))
+            yield f"  {_name(part.package, folder):40} {size.lines:7,} {size.modules:7} {size.statements:10,}"
+        files = [path for folder in part.folders for path in list_folder(root, part.package, folder)]
+        name = " + ".join(_name(part.package, folder) for folder in part.folders)
+        yield _row(name if len(part.folders) == 1 else "  together", measure_files(files), part.budget)
+    sources = [path for package in (ENGINE, HANDLERS) for path in sorted((root / package).rglob("*.py"))]
+    yield _row("source", measure_files(sources), SOURCE_BUDGET)
+    yield f"{'modules beside their budget':42} {'':7} {len(sources):7} {'':10} {MODULE_BUDGET:7,}"
+    yield _row("tests", measure_files(sorted((root / "tests").rglob("*.py"))), TEST_BUDGET)
+
+
+def _row(name: str, size: Size, budget: int) -> str:
+    numbers = f"{size.lines:7,} {size.modules:7} {size.statements:10,}"
+    return f"{name:42} {numbers} {budget:7,} {max(size.lines - budget, 0):7,}"
+
+
+def _name(package: str, folder: str) -> str:
+    return f"{package.rpartition('/')[2]}/{folder}"
+
+
+def list_functions(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the name of each public function and method."""
+    for path in files:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            yield from _public_functions(node)
 
 
 def _public_functions(node: ast.stmt) -> Iterator[str]:
@@ -84,68 +127,33 @@ def _public_functions(node: ast.stmt) -> Iterator[str]:
             yield from _public_functions(child)
 
 
-def read_package(root: Path, name: str) -> Package:
-    """Return the package `name` of the checkout `root`."""
-    top = root / PACKAGES[name]
-    return Package(name, top, tuple(sorted(top.rglob("*.py"))))
+def list_classes(files: Iterable[Path]) -> Iterator[str]:
+    """Yield the name of each class, private ones included."""
+    for path in files:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        yield from (node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
-def find_repeated(names: Iterator[str]) -> list[str]:
+def find_repeated(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, sorted."""
     return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
-def count_comments(files: tuple[Path, ...]) -> int:
-    """Count the lines that hold nothing but a comment."""
-    total = 0
-    for path in files:
-        tokens = tokenize.generate_tokens(io.StringIO(path.read_text(encoding="utf-8")).readline)
-        total += sum(t.type == tokenize.COMMENT and not t.line[: t.start[1]].strip() for t in tokens)
-    return total
-
-
-def count_lines(files: tuple[Path, ...]) -> int:
-    """Count the lines of all files."""
-    return sum(path.read_text(encoding="utf-8").count("\n") for path in files)
-
-
-def measure_tree(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield a row for each figure: the package or "both", the figure's name, its value."""
-    packages = [read_package(root, name) for name in PACKAGES]
-    for package in packages:
-        functions = list(package.list_functions())
-        short = [name for name in functions if "_" not in name]
-        yield package.name, "public functions", str(len(functions))
-        yield package.name, "one-word names", f"{100 * len(short) / len(functions):.0f} %"
-        yield package.name, "mean length of names", f"{sum(map(len, functions)) / len(functions):.1f}"
-    yield "engine", "modules at the root", str(len(list(packages[0].root.glob("*.py"))))
-    modules = (name for package in packages for name in package.list_modules())
-    yield "both", "repeated module names", str(len(find_repeated(modules)))
-    yield "both", "repeated class names", str(sum(len(find_repeated(p.list_classes())) for p in packages))
-    files = packages[0].files + packages[1].files
-    tests = tuple(sorted((root / "tests").rglob("*.py")))
-    lines = count_lines(files)
-    yield "both", "modules", str(len(files))
-    yield "both", "lines", f"{lines:,}"
-    yield "both", "comment lines", f"{100 * count_comments(files) / lines:.1f} %"
-    yield "both", "test lines per source line", f"{count_lines(tests) / lines:.2f}"
-
-
 def main(arguments: list[str]) -> int:
-    """Print the table; return the exit code."""
-    roots = [one for one in arguments if not one.startswith("-")]
+    """Print the tables; return the exit code."""
+    roots = [argument for argument in arguments if not argument.startswith("-")]
     root = Path(roots[0]) if roots else Path(__file__).parents[1]
-    sys.stdout.write(f"{'':9} {'figure':28} {'now':>8} {'review':>8}\n")
-    for package, figure, value in measure_tree(root):
-        sys.stdout.write(f"{package:9} {figure:28} {value:>8} {REVIEWED.get((package, figure), ''):>8}\n")
-    packages = [read_package(root, name) for name in PACKAGES]
-    modules = (name for package in packages for name in package.list_modules())
+    sys.stdout.writelines(f"{line}\n" for line in print_sizes(root))
+    packages = {name: sorted((root / name).rglob("*.py")) for name in (ENGINE, HANDLERS)}
+    modules = [path.stem for files in packages.values() for path in files if path.stem not in PLUGIN_NAMES]
     repeated = [f"module {name}" for name in find_repeated(modules)]
-    for package_ in packages:
-        repeated += [f"{package_.name}: class {one}" for one in find_repeated(package_.list_classes())]
+    for package, files in packages.items():
+        repeated += [f"{package}: class {name}" for name in find_repeated(list_classes(files))]
+        functions = list(list_functions(files))
+        short = sorted({name for name in functions if "_" not in name})
+        sys.stdout.write(f"{package}: {len(functions)} public functions, {len(short)} names of one word\n")
         if "--names" in arguments:
-            short = sorted({one for one in package_.list_functions() if "_" not in one})
-            sys.stdout.write(f"\n{package_.name}, one-word names: {', '.join(short)}\n")
+            sys.stdout.write(f"  {', '.join(short)}\n")
     sys.stdout.writelines(f"{line}\n" for line in repeated)
     return 1 if repeated else 0
 

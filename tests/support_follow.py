@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from tacitd.handler import Degradation
 from tacitd.sources.claude_code.source import ClaudeCode
-from tacitd.sources.follow import Follower
-from tacitd.sources.stamps import FileChanges
+from tacitd.sources.follow import FileChanges, Follower
+from tacitd.sources.watch import SilentWatcher
 
 
 class Hand:
@@ -29,21 +28,17 @@ class Hand:
         self.mono += seconds
 
 
-class Told:
+class Told(SilentWatcher):
     """A watcher whose hints and problems come from the test."""
 
     def __init__(self) -> None:
+        super().__init__(Path(), lambda: None, bool)
         self.hints: set[Path] = set()
         self.lost = False
         self.unwatched: set[str] = set()
-        self.alive = True
 
     def __call__(self, root: Path, wake: Callable[[], None], is_transcript: Callable[[str], bool]) -> Told:
         return self
-
-    def start(self) -> None: ...
-
-    def stop(self) -> None: ...
 
     def drain_hints(self) -> set[Path]:
         hints, self.hints = self.hints, set()
@@ -55,18 +50,6 @@ class Told:
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
         return [one for one in directories if one in self.unwatched]
-
-    def list_problems(self) -> list[Degradation]:
-        return []
-
-
-def pass_tick(folder: Path) -> None:
-    """Return when a change in any directory gets another time than all changes until now: the kernel's clock ticks, 4 ms or so."""
-    probe = folder / "tick"
-    probe.write_bytes(b"")
-    begun = probe.stat().st_ctime_ns
-    while probe.stat().st_ctime_ns == begun:
-        probe.chmod(0o600)
 
 
 class Scene:

@@ -14,7 +14,6 @@ from support_claude import StandIn
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
 from tacitd.model.budget import Budget
-from tacitd.model.children import Children
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.port import Answer, NoAnswer, Why
 from tacitd.model.process import run_process
@@ -54,7 +53,6 @@ class House:
             environ={**home, **(environ or {})},
             work=self.root / "state" / "model",
             stop=self.stop,
-            children=Children(self.root / "state" / "children", self.root),
             pause=self.paused,
             stop_grace=0.0,
             runner=partial(run_process, grace=0.2),

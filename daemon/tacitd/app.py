@@ -44,7 +44,7 @@ from tacitd.model.port import Model, NoAnswer
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.reload import note_removed, store_settings
+from tacitd.reload import store_settings
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
@@ -54,7 +54,6 @@ from tacitd.sources.watch import WatchdogWatcher
 from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import Paths
-from tacitd.state.schema import check_schema
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
 from tacitd.status import list_own_problems, make_note, read_part, read_status
 from tacitd.store import Store
@@ -280,7 +279,6 @@ def build_app(
     make_private_dir(paths.state_dir)
     lock = acquire_lock(paths.state_dir / "lock")
     try:
-        check_schema(paths.state_dir)
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
         store = Store.open(paths.state_dir, clock, SCHEMA | {one.name: one.schema for one in found.specs})
         try:
@@ -349,7 +347,6 @@ def _join_parts(
         is_off=is_off,
     )
     degraded, tools = dict[str, Degradation](), dict[str, Tools]()
-    note_removed(degraded, config)
     threads = outside.pool is None
     notes = WorkNotes(activities, clock)
     handlers, runnables, watched_projects = (

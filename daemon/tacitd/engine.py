@@ -321,7 +321,7 @@ class Engine:
 
     def _notice(self, *, full: bool) -> None:
         changes = self.follower.poll(full=full)
-        for path in (*changes.created, *changes.changed):
+        for path in changes.changed:
             self._found_mtimes.pop(path, None)
             if not self.source.is_subagent(str(path)):
                 self.reader.note_grown([path])

@@ -15,7 +15,7 @@ from tacitd.engine import SYNC_JOB
 from tacitd.errors import TacitdError
 from tacitd.handler import Degradation
 from tacitd.model.health import ModelHealth
-from tacitd.reload import check_refused, check_removed
+from tacitd.reload import check_refused
 from tacitd.state.first_design import list_left
 from tacitd.work.task_rows import insert_task
 
@@ -30,7 +30,6 @@ def keep_house(app: App) -> None:
     except (OSError, TacitdError) as error:
         logger.warning("files that wait cannot be finished now: {}", error)
     check_refused(app)
-    check_removed(app)
     app.outdated = check_installed_version()
     save_budget(app)
     with suppress(TacitdError):  # the loop meets it too, and says so

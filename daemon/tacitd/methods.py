@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +17,6 @@ from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.app import App
-from tacitd.control.streams import Stream
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
 from tacitd.events import Due, NoProject, Project
 from tacitd.files.change_view import describe_transaction
@@ -32,11 +30,10 @@ from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
-from tacitd.state.layout import StateLayout
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
 from tacitd.status import make_status_line
-from tacitd.work.activities import NO_LINE, STORED, list_kept
+from tacitd.work.activities import NO_LINE, STORED
 from tacitd.work.asked_tasks import AskedTasks
 from tacitd.work.engine_problems import find_refusal
 from tacitd.work.old_prompts import Scanner
@@ -77,7 +74,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "decide": lambda params: _decide(app, params),
         "task": lambda params: _run_task(app, params),
         "reload": lambda _: {"changed": reload_config(app)},
-        "subscribe": lambda params: _subscribe(app, params),
+        "log": lambda params: _list_activities(app, params),
         "stop": lambda _: _stop(app),
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
@@ -163,36 +160,22 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
     return True
 
 
-def _subscribe(app: App, params: Mapping[str, Any]) -> Stream:
-    """Send each activity from now on, and the newest ones before; `last`: how many of them, at most those that are kept.
+def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The activities that are kept with a number above `after`, oldest first; without it, those since the daemon's start.
 
-    A subscriber that does not keep up loses its place: it gets the number of activities that it missed, and goes on with the
-    oldest that is kept. Raises UsageError for a wrong number.
+    Returns `rows`, the `number` of the newest activity, and `since`: of what happened earlier, only the logs tell (seconds since
+    1970, UTC).
     """
-    last = params.get("last", 0)
-    if not isinstance(last, int) or last < 0:
-        raise UsageError(f"{last!r} is not a number of activities", "give an integer from 0")
-    newest = app.activities.get_mark()
-    kept = app.activities.list_numbered(max(0, newest - last))
-    mark = kept[0][0] - 1 if kept else newest
-
-    def take_next(count: int) -> list[tuple[str, Any]]:
-        nonlocal mark
-        missed, rows = list_kept(app.activities.list_numbered(mark)[:count], mark)
-        if rows:
-            mark = rows[-1]["number"]
-        lost = [("missed", {"count": missed})] if missed else []
-        return [*lost, *(("activity", row) for row in rows)]
-
-    result = {
-        "version": __version__,
-        "pid": os.getpid(),
-        "number": newest,
-        "kept": max(0, newest - mark),
-        "loaded": app.activities.load_mark,
-        "loaded_at": datetime.fromtimestamp(app.activities.load_time, UTC).isoformat(),
+    mark = params.get("after", app.activities.load_mark)
+    if not isinstance(mark, int) or mark < 0:
+        raise UsageError(f"{mark!r} is not the number of an activity", "give an integer from 0")
+    newest, found = app.activities.get_mark(), app.activities.list_numbered(mark)
+    is_cut = bool(found) and found[0][0] > mark + 1
+    return {
+        "number": found[-1][0] if found else newest,
+        "since": found[0][1].at if is_cut else app.activities.load_time,
+        "rows": [one.describe() for _, one in found],
     }
-    return Stream(result, take_next, app.activities.add_waker)
 
 
 def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -209,8 +192,7 @@ def _take_hint(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def make_session_texts(app: App) -> SessionTexts:
     """What answers the client's hooks. Reads and writes nothing yet."""
-    log = StateLayout(app.paths.state_dir).open_log("session-context.jsonl")
-    shown = ShownTexts(log, app.clock)
+    shown = ShownTexts(app.store, app.clock)
     return SessionTexts(app.engine.source, app.found.plugins, shown, app.clock, app.environ)
 
 
@@ -423,8 +405,8 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     names = [*(one.name for one in handlers), *app.plugins.rules]
     scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, names, handlers)
     source, known = app.engine.source, app.engine.follower.stamps
-    paths = [path for name in params["transcripts"] if (path := Path(str(name))) in known]
-    paths = [path for path in paths if not source.is_subagent(str(path))]
+    names = [name for name in map(str, params["transcripts"]) if name in known]
+    paths = [Path(name) for name in names if not source.is_subagent(name)]
     for path in paths:
         scanner.scan(path, since, roots)
     app.engine.call_soon(lambda: None)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from tacitd.clock import Clock, SystemClock
@@ -13,12 +14,11 @@ from tacitd.config.settings import Config
 from tacitd.errors import TacitdError
 from tacitd.files.locks import make_private_dir
 from tacitd.model.budget import Budget
-from tacitd.model.children import Children
+from tacitd.model.children import reap_leftovers
 from tacitd.model.claude import ClaudeModel
 from tacitd.model.health import ModelHealth
 from tacitd.model.port import Model
 from tacitd.state.paths import Paths
-from tacitd.state.schema import check_schema
 from tacitd.store import Store
 
 
@@ -28,8 +28,7 @@ def make_claude_factory(
     """A function that makes the model. `work`: the private directory of calls. `own_sessions` grows with each call."""
 
     def make(config: Config, budget: Budget) -> ModelHealth:
-        children = Children(work.parent / "children", work)
-        children.reap_leftovers()
+        reap_leftovers(work)
         claude = ClaudeModel(
             config.claude,
             budget,
@@ -37,10 +36,11 @@ def make_claude_factory(
             environ=environ,
             work=work,
             stop=stopping,
-            children=children,
             own_sessions=own_sessions,
         )
-        return ModelHealth(claude, claude.find_program, lambda: claude.running_count, children.reap_leftovers)
+        return ModelHealth(
+            claude, claude.find_program, lambda: claude.running_count, partial(reap_leftovers, work)
+        )
 
     return make
 
@@ -49,9 +49,8 @@ def make_command_model(
     config: Config, budget: Budget, clock: Clock, environ: Mapping[str, str], work: Path
 ) -> Model:
     """The model of a command, which makes one call after the other."""
-    children = Children(work.parent / "children", work)
-    children.reap_leftovers()
-    return ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work, children=children)
+    reap_leftovers(work)
+    return ClaudeModel(config.claude, budget, clock=clock, environ=environ, work=work)
 
 
 @contextmanager
@@ -62,7 +61,6 @@ def open_model(paths: Paths, environ: Mapping[str, str], config: Config) -> Iter
     Raises ConfigError, OSError, UnwritableError, StoreLostError.
     """
     make_private_dir(paths.state_dir)
-    check_schema(paths.state_dir)
     work, clock = make_private_dir(paths.state_dir / "model") / "work", SystemClock()
     store = Store.open(paths.state_dir, clock, owner=False)
     try:

@@ -7,7 +7,6 @@ thread applies it in one call. Paths (`state/paths.py`) are not part of the conf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -21,8 +20,6 @@ from tacitd.work.tries import Pauses
 
 REFUSED = "config.refused"
 """The degradation of a configuration that could not be reloaded."""
-REMOVED = "config.removed"
-"""The degradation of a configuration with settings that this version does not have any more."""
 
 if TYPE_CHECKING:
     from tacitd.app import App
@@ -43,25 +40,7 @@ def reload_config(app: App) -> list[str]:
     if changed:
         app.engine.call(lambda: apply_config(app, new, changed))
     app.degraded.pop(REFUSED, None)
-    note_removed(app.degraded, new)
     return changed
-
-
-def note_removed(degraded: dict[str, Degradation], config: Config) -> None:
-    """Report the settings that have no effect any more, or clear the report."""
-    if not config.removed:
-        degraded.pop(REMOVED, None)
-        return
-    what = "; ".join(one.what for one in config.removed)
-    degraded[REMOVED] = Degradation(REMOVED, what, "remove it from there; nothing else depends on it")
-
-
-def check_removed(app: App) -> None:
-    """Clear the report of removed settings when they are gone from the file. Engine thread."""
-    if REMOVED not in app.degraded:
-        return
-    with suppress(ConfigError):  # a reload reports it; until then the configuration in force is as before
-        note_removed(app.degraded, _load(app))
 
 
 def check_refused(app: App) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from pydantic import BaseModel
@@ -18,7 +16,7 @@ from tacitd.handler import Plugin
 from tacitd.methods import build_methods
 from tacitd.model.call_caps import NewCall
 from tacitd.plugins import FoundPlugins
-from tacitd.reload import apply_config, check_refused, check_removed, list_changed_keys, reload_config
+from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
 from tacitd.service.supervision import Notifier, Supervision
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -44,8 +42,6 @@ words = 9
 
 class OddSettings(BaseModel):
     """A plugin's settings. It had another one in an earlier version."""
-
-    removed_settings: ClassVar[Mapping[str, str]] = {"letters": "odd.words counts now"}
 
     words: int = 1
 
@@ -184,25 +180,3 @@ def test_the_old_configuration_in_its_place_again_ends_it(box: Box) -> None:
     box.file.unlink()
     check_refused(box.app)
     assert "config.refused" not in degraded(box)
-
-
-def test_a_setting_of_an_earlier_version_is_shown_until_it_is_removed(tmp_path: Path) -> None:
-    """An old configuration starts the daemon; `status` names what has no effect any more."""
-    file = tmp_path.resolve() / "config.toml"
-    file.write_text("[odd]\nletters = 3\nwords = 9\n")
-    box = Box(tmp_path.resolve())
-    assert "odd.letters in" in degraded(box)["config.removed"]
-    assert "odd.words counts" in degraded(box)["config.removed"]
-    assert box.app.config.get_section("odd").words == 9
-    check_removed(box.app)
-    assert "config.removed" in degraded(box)
-    file.write_text("[odd\n")  # half written
-    check_removed(box.app)
-    assert "config.removed" in degraded(box)
-    file.write_text("[odd]\nwords = 9\n")
-    check_removed(box.app)
-    assert "config.removed" not in degraded(box), "a minute after it was removed"
-    file.write_text("[odd]\nletters = 3\nwords = 9\n")
-    assert reload_config(box.app) == []
-    assert "config.removed" in degraded(box)
-    box.app.close()

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from support_leftovers import leftovers
 from support_waiting import PATIENCE
 from tacitd.session_context.context_request import measure_text, normalise_line
 from tacitd.session_context.context_sections import BUDGET
+from tacitd.store import open_readonly
 
 pytest_plugins = ["real_asked"]
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(900)]
@@ -238,12 +240,13 @@ def test_the_daemons_own_calls_are_lean(machine: Machine) -> None:
     assert [one.user_texts[-1][:80] for one in own if one.body.get("tools")] == []
     (session,) = {one for one in machine.transcripts().values() if one}
     assert {one for one, _ in machine.fired()} == {session}
-    shown = (
-        (machine.state / "session-context.jsonl").read_text()
-        if (machine.state / "session-context.jsonl").exists()
-        else ""
-    )
-    assert {json.loads(line)["session"] for line in shown.splitlines() if line.strip()} <= {session}
+    with open_readonly(machine.state) or nullcontext() as store:
+        shown = (
+            store.rows("SELECT DISTINCT session FROM shown WHERE session NOT LIKE 'review of %'")
+            if store
+            else []
+        )
+    assert {one for (one,) in shown} <= {session}
 
 
 @pytest.mark.parametrize("machine", VERSIONS, indirect=True)

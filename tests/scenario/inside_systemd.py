@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
@@ -156,14 +157,16 @@ def refused() -> None:
     assert "is running already" in tacitd("service", "install", code=69) and not UNIT.exists()
     tacitd("stop")
     tacitd("service", "install")
-    tacitd("restart", "--when-idle")
+    tacitd("restart")
     systemctl("stop", "tacitd")
     state = HOME / ".local/state/tacitd"
-    (state / "schema.json").write_text('{"schema": 99, "by": "9.9"}\n')
+    with sqlite3.connect(state / "tacitd.sqlite") as db:
+        db.execute("UPDATE schema_version SET version = 99 WHERE owner = 'engine'")
+    db.close()
     subprocess.run(["systemctl", "--user", "start", "tacitd"], capture_output=True, check=False)
     until(lambda: show("ActiveState") == "failed", "exit code 78")
     assert (show("ExecMainStatus"), show("NRestarts")) == ("78", "0")
-    assert "newer tacitd" in tacitd("run", code=78)
+    assert "newer version of tacitd" in tacitd("run", code=78)
     tacitd("service", "uninstall")
     say("ok refused")
 

@@ -1,10 +1,9 @@
-"""What happens, seen live: `tacitd log`, the terminal of `run`, and subscribers that never read."""
+"""What happens, seen live: `tacitd log`, and the terminal of `run`."""
 
 from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 from pathlib import Path
 
@@ -75,21 +74,6 @@ def test_log_follows_the_daemon_and_the_next_one(make: MakeDaemon) -> None:
     said = file.read_text()
     assert code == 0 and "Traceback" not in said and "Abort" not in said
     assert said.count("learned: Prefers amber-1") == 1 and said.count("learned: Prefers basalt-2") == 1
-
-
-def test_a_subscriber_that_never_reads_delays_nothing(make: MakeDaemon) -> None:
-    """Its connection fills up; prompts are learned as before, and the next subscriber gets everything."""
-    daemon = make()
-    daemon.start()
-    with socket.socket(socket.AF_UNIX) as deaf:
-        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
-        deaf.connect(str(daemon.socket))
-        deaf.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"last":500}}\n')
-        for number in range(3):
-            daemon.type_(f"s{number}", f"Prefers amber-{number}")
-        daemon.synthesize()
-        assert len(daemon.learned) == 3
-        assert sum(text.startswith("learned: ") for text in _texts(daemon, "-n", "100")) == 3
 
 
 def test_a_closed_pipe_ends_the_log(make: MakeDaemon) -> None:

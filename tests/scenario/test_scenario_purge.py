@@ -18,7 +18,6 @@ IN_STATE = (
     "rescue.jsonl",
     "start.log",
     "tacitd.1.log",
-    "session-context.jsonl",
     "handlers/learning/quarantine.jsonl",
     "handlers/learning/summaries.jsonl",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import sys
 import time
 from collections.abc import Callable
@@ -44,11 +45,14 @@ def break_configuration(daemon: Daemon) -> str:
     return "budget.usd_per_day"
 
 
-def block_schema(daemon: Daemon) -> str:
-    """Put a directory in the place of a state file, which the child finds after it has detached."""
-    (daemon.state / "schema.json").mkdir(mode=0o700, parents=True)
-    daemon.state.chmod(0o700)
-    return "schema.json"
+def write_newer_store(daemon: Daemon) -> str:
+    """A store of a newer version, which the child finds after it has detached."""
+    daemon.state.mkdir(mode=0o700, parents=True)
+    with sqlite3.connect(daemon.state / "tacitd.sqlite") as db:
+        db.execute("CREATE TABLE schema_version(owner TEXT PRIMARY KEY, version INTEGER NOT NULL)")
+        db.execute("INSERT INTO schema_version VALUES('engine', 99)")
+    db.close()
+    return "newer version of tacitd"
 
 
 def block_lock(daemon: Daemon) -> str:
@@ -58,7 +62,7 @@ def block_lock(daemon: Daemon) -> str:
     return "lock"
 
 
-@pytest.mark.parametrize("prepare", [block_socket, break_configuration, block_schema, block_lock])
+@pytest.mark.parametrize("prepare", [block_socket, break_configuration, write_newer_store, block_lock])
 def test_start_says_why_the_child_ended(make: MakeDaemon, prepare: Callable[[Daemon], str]) -> None:
     """`tacitd start` prints the message and the hint that `tacitd run` prints."""
     daemon = make()

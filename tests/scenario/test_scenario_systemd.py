@@ -140,7 +140,6 @@ def test_start_kill_start(tmp_path: Path) -> None:
     open_ = [p for p in world.state.rglob("*") if p.is_file() and p.stat().st_mode & 0o077]
     assert not open_
     assert tacitd("stop").returncode == 0
-    assert tacitd("start", "--foreground", "--help").returncode == 0
 
 
 def _wait_gone(pid: int) -> None:

@@ -173,7 +173,7 @@ def test_a_closed_terminal_leaves_no_child_and_saves(daemon: Daemon) -> None:
     daemon.claude.rules([{"match": "Rule 1, without", "fault": "hang"}, *client_rules()])
     with terminal(daemon, "start", "two") as shown:
         until(daemon.claude.hangs, "the client hangs")
-        (child,) = (int(path.stem) for path in (daemon.state / "model" / "children").glob("*.json"))
+        child = daemon.claude.calls()[-1]["pid"]
         assert shown.close(signal.SIGHUP) == 128 + signal.SIGHUP
         until(lambda: is_gone(child), "the client has ended")
     assert "Scored" not in log_text(daemon)

@@ -37,7 +37,7 @@ def until(right):
     return False
 (root / "projects/late/deep").mkdir(parents=True)
 late = root / "projects/late/deep/s.jsonl"; late.write_text("x")
-assert until(lambda c: late in c.created), "created"
+assert until(lambda c: late in c.changed), "created"
 late.write_text("xy")
 assert until(lambda c: late in c.changed), "changed"
 old = root / "projects/d9/s.jsonl"; old.write_text("xy")

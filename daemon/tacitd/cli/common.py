@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar
 
 import click
 
-from tacitd.cli.standard_streams import write_text
 from tacitd.errors import UnavailableError, UsageError
 from tacitd.state.paths import Paths
 from tacitd.text.sanitize import escape_lines, replace_surrogates
@@ -102,12 +101,12 @@ def measure_columns() -> int | None:
 
 def echo_text(text: str, *, nl: bool = True) -> None:
     """Print a text on stdout, with its colours if it has any."""
-    write_text(f"{text}\n" if nl else text, sys.stdout)
+    click.echo(text, nl=nl, color=True)
 
 
 def echo_message(text: str) -> None:
     """Print a text for a person on stderr, with control characters escaped: it may name files of a cloned repository."""
-    write_text(f"{escape_lines(text)}\n", sys.stderr)
+    click.echo(escape_lines(text), err=True)
 
 
 def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
@@ -117,7 +116,7 @@ def echo_paged(lines: Iterable[str], *, no_pager: bool = False) -> None:
 
         print_paged(lines, echo_text)
         return
-    write_text("".join(f"{line}\n" for line in lines), sys.stdout)
+    echo_text("".join(f"{line}\n" for line in lines), nl=False)
 
 
 def echo_json(document: object) -> None:
@@ -150,26 +149,11 @@ def resolve_directory(given: str | None, *, missing_ok: bool = False) -> Path:
     except FileNotFoundError:
         if not given:
             raise UsageError("the current directory was removed", "cd to an existing directory") from None
-        raise UsageError(f"{escape_output(given)}: no such directory", _suggest_directory(given)) from None
+        raise UsageError(f"{escape_output(given)}: no such directory", "name an existing directory") from None
     except (OSError, RuntimeError, ValueError) as error:
         # RuntimeError: an unknown `~name`; ValueError: a NUL.
         why = getattr(error, "strerror", None) or str(error)
     raise UsageError(f"{escape_output(given or '.')}: {why}", "name an existing directory")
-
-
-def _suggest_directory(given: str) -> str:
-    """The hint for a directory that does not exist: one beside it with a similar name, if there is one."""
-    from difflib import get_close_matches
-
-    place = Path(given).expanduser()
-    try:
-        beside = [one.name for one in place.parent.iterdir() if one.is_dir()]
-    except OSError:
-        beside = []
-    similar = get_close_matches(place.name, beside, n=1)
-    if not similar:
-        return "name an existing directory"
-    return f"did you mean {escape_output(str(Path(given).with_name(similar[0])))}?"
 
 
 def parse_since(since: str | None) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths
+from tacitd.cli.common import echo_json, echo_text, get_paths
 from tacitd.text.text_table import format_table
 
 if TYPE_CHECKING:
@@ -40,12 +40,8 @@ def path(every: bool) -> None:
 
 @config.command(epilog="\b\nExample: tacitd config check && tacitd reload")
 def check() -> None:
-    """Check the configuration.
-
-    Ends with 78 if something is wrong. Settings of earlier versions are named; they have no effect.
-    """
-    for removed in _load().removed:
-        echo_message(f"warning: {removed.what}")
+    """Check the configuration. Ends with 78 if something is wrong."""
+    _load()
     click.echo(f"{get_paths().config_file}: all right")
 
 

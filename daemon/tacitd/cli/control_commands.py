@@ -70,7 +70,7 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
 
     `write`: the command was `sync --write`, so the reason why something still waits is printed, not a hint to use it.
     """
-    for one in (*said["made"], *said.get("unmade", ())):  # a daemon of an older version does not send it
+    for one in (*said["made"], *said["unmade"]):
         echo_message(one["line"])
     if not said["done"]:
         echo_message("not done in time; the daemon continues in the background")
@@ -84,9 +84,10 @@ def echo_sync(said: Mapping[str, Any], *, write: bool = False) -> None:
         _tell_why_waiting(said)
     elif any(row.get("job") != "" for row in said["waits"]):
         echo_message("hint: `tacitd sync --write` does it now")
-    rescued = said.get("rescued", 0)  # the answer of an older daemon has no such field
+    rescued = said["rescued"]
     if rescued:
-        echo_message(f"{_count_rescued(rescued)}: `tacitd rescue` lists them")
+        words = "1 text was rejected or waits" if rescued == 1 else f"{rescued} texts were rejected or wait"
+        echo_message(f"{words}: `tacitd rescue` lists them")
     if said["done"] and not said["parked"]:
         echo_message("all read" if said["waits"] or rescued else "all handled")
 
@@ -107,10 +108,6 @@ def echo_reasons(said: Mapping[str, Any], projects: Collection[str]) -> None:
         echo_message(what)
         if hint:
             echo_message(f"hint: {hint}")
-
-
-def _count_rescued(number: int) -> str:
-    return "1 text was rejected or waits" if number == 1 else f"{number} texts were rejected or wait"
 
 
 def _scope(project: str | None, session: str | None) -> dict[str, str]:

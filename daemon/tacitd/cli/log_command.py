@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,15 +14,15 @@ import click
 
 from tacitd.cli.common import echo_json, echo_json_line, echo_message, escape_output, get_paths, parse_since
 from tacitd.clock import parse_utc
-from tacitd.control.client import Subscription
-from tacitd.errors import UnavailableError
+from tacitd.control.client import call_daemon
+from tacitd.errors import TacitdError, UnavailableError
 
 SHOWN = 20
 """Lines that are printed without `-n` and `--since`."""
 KEPT = 500
-"""Activities that the daemon is asked for: all that it has kept."""
-RETRY = 1.0
-"""Seconds between two tries to reach a daemon that has stopped."""
+"""Lines that are printed with `--since` and without `-n`."""
+EVERY = 0.5
+"""Seconds between two looks of `-f`."""
 COLOURS = {"learned": "green", "refused": "yellow", "parked": "red", "changed": "cyan"}
 
 
@@ -46,94 +45,57 @@ def log(follow: bool, limit: int | None, since: str | None, as_json: bool) -> No
     places, earliest = get_paths(), parse_since(since)
     count = limit if limit is not None else (KEPT if since else SHOWN)
     try:
-        subscription = Subscription(places.socket, {"last": KEPT})
+        kept: Mapping[str, Any] = call_daemon(places.socket, "log")
     except UnavailableError:
-        subscription = None
-    kept, begin = ([], math.inf) if subscription is None else _read_kept(subscription)
-    rows = _list_rows(places.state_dir, kept, begin, earliest, count)
+        kept = {"rows": [], "since": math.inf, "number": None}
+    rows = _list_rows(places.state_dir, kept, earliest, count)
     if as_json and not follow:
         echo_json(rows)
     else:
-        for row in rows:
-            _echo_row(row, as_json)
-    if subscription is not None and not follow:
-        subscription.close()
+        _echo_rows(rows, as_json)
     if follow:
         with suppress(KeyboardInterrupt):
-            _follow_daemon(places.socket, subscription, rows, as_json)
+            _follow_daemon(places.socket, kept["number"], as_json)
     elif not rows:
         echo_message("nothing happened" + (f" in the last {since}" if since else " yet"))
 
 
-def _read_kept(subscription: Subscription) -> tuple[list[dict[str, Any]], float]:
-    """What the daemon has kept since its start, and the time before which only the logs tell what happened."""
-    rows: list[dict[str, Any]] = []
-    wanted = int(subscription.result.get("kept", 0))
-    while len(rows) < wanted and (found := subscription.read_next(5.0)) is not None:
-        if found[0] == "activity":
-            rows.append(found[1])
-    loaded = int(subscription.result.get("loaded", 0))
-    begin = parse_utc(subscription.result.get("loaded_at")) or 0.0
-    # The daemon keeps a number of rows, so those between are not kept any more.
-    if rows and rows[0]["number"] > loaded + 1:
-        begin = parse_utc(rows[0]["at"]) or begin
-    return [row for row in rows if row["number"] > loaded], begin
-
-
-def _list_rows(
-    state: Path, kept: list[dict[str, Any]], begin: float, earliest: float, count: int
-) -> list[dict[str, Any]]:
-    """The newest rows: those that the daemon has kept, and those of the logs from before `begin`. Seconds since 1970."""
-    chosen = [row for row in kept if (parse_utc(row["at"]) or 0.0) >= earliest]
+def _list_rows(state: Path, kept: Mapping[str, Any], earliest: float, count: int) -> list[dict[str, Any]]:
+    """The newest rows: those that the daemon has `kept`, and those of the logs from before. Seconds since 1970."""
+    chosen = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
     if len(chosen) < count:
         from tacitd.cli.stored_activities import list_stored
         from tacitd.plugins import find_declarations
 
-        stored = list_stored(state, find_declarations().plugins, earliest, begin, count)
+        stored = list_stored(state, find_declarations().plugins, earliest, kept["since"], count)
         chosen = [one.describe() for one in stored] + chosen
     return chosen[-count:] if count else []
 
 
-def _follow_daemon(
-    socket: Path, subscription: Subscription | None, printed: list[dict[str, Any]], as_json: bool
-) -> None:
-    """Print what happens until Ctrl-C, also after the daemon was stopped and started again.
-
-    A daemon sends what it has kept first. Of that, only what is newer than the `printed` rows is printed.
-    """
-    seen = deque(((row["at"], row["line"]) for row in printed), maxlen=KEPT)
+def _follow_daemon(socket: Path, mark: int | None, as_json: bool) -> None:
+    """Print what happens until Ctrl-C, also after the daemon was stopped and started again. `mark`: the number of the newest
+    activity that was printed; None: no daemon ran."""
     is_waiting = False
     while True:
         try:
-            if subscription is None:
-                subscription, is_waiting = Subscription(socket, {"last": KEPT}), False
-            with subscription:
-                while (found := subscription.read_next(None)) is not None:
-                    if found[0] == "missed":
-                        echo_message(f"{found[1]['count']} lines were missed")
-                    elif found[0] == "activity" and _is_new(found[1], subscription, seen):
-                        seen.append((found[1]["at"], found[1]["line"]))
-                        _echo_row(found[1], as_json)
-        except UnavailableError:
+            answer = call_daemon(socket, "log", {"after": mark} if mark is not None else {})
+            if mark is not None and answer["number"] < mark:  # another daemon, which counts from 1
+                answer = call_daemon(socket, "log")
+            mark, is_waiting = answer["number"], False
+            _echo_rows(answer["rows"], as_json)
+        except TacitdError:  # gone, or stopping: then it refuses to answer
             if not is_waiting:
                 echo_message("no daemon runs; waiting for one")
                 is_waiting = True
-            time.sleep(RETRY)
-        subscription = None
+        time.sleep(EVERY)
 
 
-def _is_new(row: Mapping[str, Any], subscription: Subscription, seen: deque[tuple[str, str]]) -> bool:
-    """Whether a row was not printed: it happened after the subscription, or after everything that was printed."""
-    if row["number"] > subscription.result["number"]:
-        return True
-    return not seen or (row["at"] >= seen[-1][0] and (row["at"], row["line"]) not in seen)
-
-
-def _echo_row(row: Mapping[str, Any], as_json: bool) -> None:
-    if as_json:
-        echo_json_line(row)
-        return
-    at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
-    did, _, rest = escape_output(str(row["line"])).partition(":")
-    colour = COLOURS.get(did)
-    click.echo(f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}")
+def _echo_rows(rows: Sequence[Mapping[str, Any]], as_json: bool) -> None:
+    for row in rows:
+        if as_json:
+            echo_json_line(row)
+            continue
+        at = datetime.fromtimestamp(parse_utc(row["at"]) or 0.0).strftime("%Y-%m-%d %H:%M:%S")
+        did, _, rest = escape_output(str(row["line"])).partition(":")
+        colour = COLOURS.get(did)
+        click.echo(f"{at}  {click.style(did, fg=colour) if colour else did}:{rest}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -35,13 +34,9 @@ def _what(group: list[Mapping[str, Any]]) -> str:
 
 
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Given the rows of `degraded` in the status document, yield (what, hint) of those about these projects.
-
-    A row is about a project if it names a file or directory in it. `projects`: roots.
-    """
-    roots = "|".join(re.escape(root) for root in projects)
-    # Match a whole path only: `/app` is neither the end of `/old/app` nor the beginning of `/app2`.
-    named = re.compile(rf"(?<![^\s:;,(`'\"])(?:{roots})(?=[/\s:;,)`'\"]|$)")
+    """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
+    projects. `projects`: roots."""
+    roots = list(projects)
     for row in degraded:
-        if roots and named.search(str(row["what"])):
+        if any(root in str(row["what"]) for root in roots):
             yield str(row["what"]), str(row["hint"])

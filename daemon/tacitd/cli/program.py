@@ -7,6 +7,7 @@ add theirs; they are looked for only if the engine has no command of a name.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -16,7 +17,14 @@ import click
 
 from tacitd import __version__
 from tacitd.cli.command_table import COMMANDS, DECIDE, MORE, REST, RUN, SEE, CommandRow, load_plugin_rows
-from tacitd.cli.standard_streams import ReaderGoneError, end_process
+from tacitd.cli.standard_streams import (
+    ReaderGoneError,
+    describe_error,
+    echo_error,
+    flush_streams,
+    open_streams,
+    silence_stream,
+)
 from tacitd.errors import FAILED, TacitdError
 
 LIST_ALL = "tacitd.list_all"
@@ -147,21 +155,32 @@ def main() -> None:
 
 
 def run_and_exit(command: click.Command, name: str) -> NoReturn:
-    """Run a click program called `name` and end the process with its exit code, as `end_process` does."""
+    """Run a click program called `name` and end the process with the exit code that it returns; 0 if it returns no number.
 
-    def run() -> object:
-        try:
-            return command.main(prog_name=name, standalone_mode=False)
-        except click.exceptions.Abort:
-            with suppress(OSError):
-                click.echo("aborted", err=True)
-            return FAILED
-        except click.exceptions.NoArgsIsHelpError as error:
+    A TacitdError ends it with its own code, an OSError and an interrupt with 1, a closed stdout with 0.
+    """
+    open_streams()
+    try:
+        code = command.main(prog_name=name, standalone_mode=False)
+    except (click.exceptions.Abort, EOFError, KeyboardInterrupt):
+        with suppress(OSError):
+            click.echo("aborted", err=True)
+        code = FAILED
+    except click.exceptions.NoArgsIsHelpError as error:
+        with suppress(OSError):
             click.echo(error.ctx.get_help() if error.ctx else error.message)
-            return 0
-        except click.ClickException as error:
-            with suppress(OSError):
-                error.show()
-            return error.exit_code
-
-    end_process(run, name)
+        code = 0
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        code = error.exit_code
+    except TacitdError as error:
+        echo_error(error, name)
+        code = error.code
+    except (BrokenPipeError, ReaderGoneError):
+        silence_stream(sys.stdout)
+        code = 0
+    except OSError as error:
+        echo_error(describe_error(error), name)
+        code = FAILED
+    sys.exit(flush_streams(code if isinstance(code, int) else 0, name))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,13 +90,6 @@ def status(ctx: click.Context) -> None:
     ctx.exit(UNAVAILABLE if not manager.file.exists() else 0 if manager.is_running() else NOT_RUNNING)
 
 
-@service.command("restart", epilog="\b\nExample: tacitd service restart")
-def restart_service() -> None:
-    """Restart the service through the service manager."""
-    _manager(get_paths()).restart()
-    echo_message("restarted")
-
-
 @service.command(epilog='\b\nExample: tacitd service logs --since "1 hour ago"')
 @click.option("-f", "--follow", is_flag=True, help="Keep printing new lines.")
 @click.option("--since", default="", help='A time as journalctl takes it: "1 hour ago", today. Linux only.')
@@ -115,17 +107,8 @@ def logs(ctx: click.Context, follow: bool, since: str) -> None:
 
 
 @click.command(epilog="\b\nExample: tacitd start")
-@click.option(
-    "--detach/--foreground", default=True, show_default=True, help="In the background, or as `tacitd run`."
-)
-@click.pass_context
-def start(ctx: click.Context, detach: bool) -> None:
+def start() -> None:
     """Start the service if one is installed, otherwise a daemon in the background, and wait until it answers."""
-    if not detach:
-        from tacitd.cli.run_command import run
-
-        ctx.invoke(run)
-        return
     from tacitd.service.detach import ping_daemon, spawn_daemon, wait_for_daemon
 
     places = get_paths()
@@ -142,23 +125,20 @@ def start(ctx: click.Context, detach: bool) -> None:
     echo_message(f"tacitd is running (process {pid}); its log is {places.state_dir / 'tacitd.log'}")
 
 
-@click.command(epilog="\b\nExample: tacitd restart --when-idle")
-@click.option("--when-idle", is_flag=True, help="First wait until no handler is busy, for at most 10 min.")
+@click.command(epilog="\b\nExample: tacitd restart")
 @click.pass_context
-def restart(ctx: click.Context, when_idle: bool) -> None:
+def restart(ctx: click.Context) -> None:
     """Stop the daemon and start it again, for instance after an update. An installed service is restarted as such."""
     from tacitd.cli.control_commands import stop
 
     places = get_paths()
-    if when_idle and not _idle(places):
-        raise UnavailableError("the daemon is still busy after 10 min", "`tacitd restart` does not wait")
     manager = _manager(places)
     if _runs_this_daemon(manager, places) and not manager.why_unavailable():
         manager.restart()
         echo_message("restarted")
         return
     ctx.invoke(stop)
-    ctx.invoke(start, detach=True)
+    ctx.invoke(start)
 
 
 @click.command(epilog="\b\nExample: tacitd config check && tacitd reload")
@@ -212,16 +192,6 @@ def _remove_plugin(places: Paths) -> None:
         echo_message(
             f"kept the plugin in Claude Code: {error.what}; `claude plugin uninstall tacitd@tacitd` removes it"
         )
-
-
-def _idle(places: Paths, seconds: float = 600.0) -> bool:
-    """Wait until no handler is busy, for at most `seconds`. Raises UnavailableError if no daemon runs."""
-    deadline = time.monotonic() + seconds
-    while any(one["busy"] for one in connect_daemon(places.socket)("status")["handlers"].values()):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.5)
-    return True
 
 
 def _manager(places: Paths) -> Manager:

@@ -18,7 +18,6 @@ from tacitd.cli.common import (
     measure_columns,
     parse_since,
 )
-from tacitd.cli.standard_streams import has_unicode
 from tacitd.text.dollars import format_dollars
 from tacitd.text.text_table import format_table, measure_width
 
@@ -57,7 +56,7 @@ def spend(by: str, since: str | None, as_json: bool) -> None:
     if not rows:
         echo_message("no model call was made" + (f" in the last {since}" if since else " yet"))
         return
-    block = "█" if has_unicode(sys.stdout) else "#"
+    block = "█" if (sys.stdout.encoding or "").lower().replace("-", "") == "utf8" else "#"
     for line in format_rows(by, [*rows, sum_rows(rows)], measure_columns(), block=block):
         echo_text(line)
 

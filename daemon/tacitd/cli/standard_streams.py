@@ -1,16 +1,14 @@
-"""The standard streams of a command, and its end: they are opened, written, flushed, and errors are reported on them.
-
-Nothing heavy is imported here, because each command needs this.
-"""
+"""The standard streams of a command: they are opened and flushed, and errors are reported on them."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn, TextIO
+from typing import TextIO
+
+import click
 
 from tacitd.errors import FAILED, TacitdError, describe_os_error
 
@@ -19,63 +17,17 @@ class ReaderGoneError(Exception):
     """The reader of stdout closed it. click would report a BrokenPipeError as a failure."""
 
 
-def write_text(text: str, stream: TextIO) -> None:
-    """Print a text on stdout or stderr at once, with its colours if it has any."""
-    if has_unicode(stream):
-        stream.write(text)
-        stream.flush()
-        return
-    import click  # it has a way for each stream that cannot show all characters
-
-    click.echo(text, nl=False, err=stream is sys.stderr, color=True)
-
-
-def has_unicode(stream: TextIO) -> bool:
-    """Whether the stream can show characters beyond ASCII."""
-    return (stream.encoding or "").lower().replace("-", "") == "utf8"
-
-
-def end_process(run: Callable[[], object], name: str) -> NoReturn:
-    """Run a command of the program `name` and end the process with the exit code that it returns; 0 if it returns no number.
-
-    A TacitdError ends it with its own code, an OSError and an interrupt with 1, a closed stdout with 0.
-    """
-    open_streams()
-    try:
-        code = run()
-    except (EOFError, KeyboardInterrupt):
-        with suppress(OSError):
-            write_text("\naborted\n", sys.stderr)
-        code = FAILED
-    except TacitdError as error:
-        echo_error(error, name)
-        code = error.code
-    except (BrokenPipeError, ReaderGoneError):
-        _silence_stream(sys.stdout)
-        code = 0
-    except OSError as error:
-        echo_error(_describe_lost_output(error) or TacitdError(*describe_os_error(error)), name)
-        code = FAILED
-    sys.exit(_flush_streams(code if isinstance(code, int) else 0, name))
-
-
-def _flush_streams(code: int, name: str) -> int:
+def flush_streams(code: int, name: str) -> int:
     """Flush stdout and stderr; return the exit code. At the interpreter's end an error could not be reported any more."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
         except BrokenPipeError:
-            _silence_stream(stream)
+            silence_stream(stream)
         except OSError as error:
-            _silence_stream(stream)
+            silence_stream(stream)
             if not code:  # otherwise an error was printed already
-                echo_error(
-                    TacitdError(
-                        f"the output could not be written: {error.strerror}",
-                        LOST_HINT,
-                    ),
-                    name,
-                )
+                echo_error(_lost_output(error), name)
             code = code or FAILED
     return code
 
@@ -83,18 +35,20 @@ def _flush_streams(code: int, name: str) -> int:
 LOST_HINT = "free space where it goes to, or name another file"
 
 
-def _describe_lost_output(error: OSError) -> TacitdError | None:
-    """The error for a person if it was the output that could not be written, which only `write_text` and `click.echo` write; otherwise None."""
+def _lost_output(error: OSError) -> TacitdError:
+    return TacitdError(f"the output could not be written: {error.strerror}", LOST_HINT)
+
+
+def describe_error(error: OSError) -> TacitdError:
+    """The error for a person; what click writes is the output."""
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
         place = place.tb_next
     writer = "" if place is None else str(place.tb_frame.f_globals.get("__name__"))
-    if writer != __name__ and writer.partition(".")[0] != "click":
-        return None
-    return TacitdError(f"the output could not be written: {error.strerror}", LOST_HINT)
+    return _lost_output(error) if writer.startswith("click") else TacitdError(*describe_os_error(error))
 
 
-def _silence_stream(stream: TextIO) -> None:
+def silence_stream(stream: TextIO) -> None:
     """Point the stream to /dev/null: after `tacitd prompts | head` the interpreter's last flush must not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
@@ -126,6 +80,6 @@ def echo_error(error: TacitdError, name: str = "tacitd") -> None:
     from tacitd.text.sanitize import escape_lines
 
     with suppress(OSError):  # stderr itself cannot be written: there is no other place to report that
-        write_text(f"{escape_lines(f'{name}: {error.what}')}\n", sys.stderr)
+        click.echo(escape_lines(f"{name}: {error.what}"), err=True)
         if error.hint:
-            write_text(f"{escape_lines(f'hint: {error.hint}')}\n", sys.stderr)
+            click.echo(escape_lines(f"hint: {error.hint}"), err=True)

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, create_model, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from tacitd.config.model_settings import BudgetSettings, ClaudeSettings
-from tacitd.config.removed_settings import RemovedSetting, drop_removed
 from tacitd.config.types import Duration, Names
 from tacitd.errors import ConfigError
 
@@ -85,12 +84,6 @@ class Config(Section):
         ),
         description="Documents that apply to every project: their content is known and never learned again.",
     )
-    _removed: tuple[RemovedSetting, ...] = PrivateAttr(())
-
-    @property
-    def removed(self) -> tuple[RemovedSetting, ...]:
-        """The settings of earlier versions that were given. They have no effect."""
-        return self._removed
 
     @field_validator("directives")
     @classmethod
@@ -115,13 +108,11 @@ def load_config(
     """Read the file and the variables, and return the whole configuration. A missing file is empty.
 
     `sections`: the plugins' settings models by section name. `broken`: a plugin could not be loaded, so an unknown
-    section may be its own and is ignored. A setting that an earlier version had is ignored; `Config.removed` names it.
+    section may be its own and is ignored.
 
     Raises ConfigError, which names the key, the value, and what is allowed.
     """
-    models = {**_engine_sections(), **(sections or {})}
-    table, environ, removed = drop_removed(_toml(file), environ, models, file=str(file), prefix=PREFIX)
-    known = {*Config.model_fields, *models}
+    table, known = _toml(file), {*Config.model_fields, *(sections or {})}
     if broken:
         table = {name: value for name, value in table.items() if name in known}
     else:
@@ -131,16 +122,9 @@ def load_config(
         fields: dict[str, Any] = {name: (one, Field(default_factory=one)) for name, one in sections.items()}
         made = create_model("Config", __base__=Config, **fields)
     try:
-        config = made.model_validate(_add_variables(table, environ, known))
+        return made.model_validate(_add_variables(table, environ, known))
     except ValidationError as error:
         raise _refused(error, file, environ) from None
-    config._removed = removed
-    return config
-
-
-def _engine_sections() -> dict[str, type[BaseModel]]:
-    found = ((name, field.annotation) for name, field in Config.model_fields.items())
-    return {name: one for name, one in found if isinstance(one, type) and issubclass(one, BaseModel)}
 
 
 def _toml(file: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from tacitd.control.protocol import encode_request
 from tacitd.errors import CONFIG, FAILED, PARKED, UNAVAILABLE, USAGE, TacitdError, UnavailableError
 
 STUCK_HINT = (
-    "try again; if it still does not answer, run `tacitd service restart`, or `kill -9` the process whose number is in the "
+    "try again; if it still does not answer, run `tacitd restart`, or `kill -9` the process whose number is in the "
     "file `lock` of its state directory and start it again: no work is lost"
 )
 
@@ -62,71 +62,6 @@ def call_daemon(
         raise UnavailableError(
             f"the program that answers on {path} is not tacitd", "set TACITD_SOCKET to another path"
         ) from None
-
-
-class Subscription:
-    """What the daemon sends after `subscribe`. Close it, or use it as a context manager.
-
-    Raises UnavailableError from the constructor if no daemon answers, CallFailedError if it refuses.
-    """
-
-    def __init__(self, path: Path, params: Mapping[str, Any] | None = None, timeout: float = 10.0) -> None:
-        self._connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._buffer = b""
-        try:
-            self._connection.settimeout(timeout)
-            self._connection.connect(str(path))
-            self._connection.sendall(encode_request("subscribe", params or {}))
-            self.result: Mapping[str, Any] = _unwrap(self._read_line())
-        except OSError as error:
-            self.close()
-            raise UnavailableError(
-                f"no daemon answers on {path} ({error.strerror or error})", "start one with `tacitd run`"
-            ) from None
-        except BaseException:
-            self.close()
-            raise
-
-    def read_next(self, seconds: float | None) -> tuple[str, Any] | None:
-        """The next notification: its name and parameters. None if none came within `seconds` (None: no limit).
-
-        Raises UnavailableError if the daemon has closed the connection.
-        """
-        self._connection.settimeout(seconds)
-        try:
-            line = self._read_line()
-        except (TimeoutError, BlockingIOError):
-            return None
-        except OSError as error:
-            raise UnavailableError(f"the daemon is gone ({error.strerror or error})") from None
-        return str(line.get("method")), line.get("params")
-
-    def _read_line(self) -> Mapping[str, Any]:
-        while b"\n" not in self._buffer:
-            part = self._connection.recv(65536)
-            if not part:
-                raise UnavailableError("the daemon has closed the connection", "it stops, or starts again")
-            self._buffer += part
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            found = json.loads(line)
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise UnavailableError(
-                "the program that answers is not tacitd", "set TACITD_SOCKET to another path"
-            )
-        return found
-
-    def close(self) -> None:
-        """End it."""
-        self._connection.close()
-
-    def __enter__(self) -> Subscription:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _exchange(path: Path, line: bytes, timeout: float | None) -> bytes:

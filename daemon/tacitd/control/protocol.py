@@ -82,10 +82,5 @@ def encode_request(method: str, params: Mapping[str, Any], id: int = 1) -> bytes
     return _encode_line({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)})
 
 
-def encode_notification(method: str, params: Any) -> bytes:
-    """The line that notifies a client of something for which it subscribed."""
-    return _encode_line({"jsonrpc": "2.0", "method": method, "params": params})
-
-
 def _encode_line(message: Mapping[str, Any]) -> bytes:
     return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"

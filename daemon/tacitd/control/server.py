@@ -3,7 +3,7 @@
 The socket is bound in a directory that only its owner can enter; the peer's uid is checked as well. One thread accepts;
 each connection has a thread of its own, so a slow sender delays no other. Limits: 32 connections, 4 MB for a request,
 8 MB for all unfinished requests together, 10 s for a request to arrive, 2 s of silence after an answer. Then the
-connection is closed, so that `nc -U` ends. A method may answer with a stream (`streams.py`), which goes on.
+connection is closed, so that `nc -U` ends.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from loguru import logger
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.control import protocol
-from tacitd.control.line_buffer import BufferSpace, LineBuffer
-from tacitd.control.streams import STREAMS, Stream, StreamSlots, send_stream
-from tacitd.errors import FAILED, UNAVAILABLE, TacitdError, UnavailableError, describe_os_error
+from tacitd.errors import FAILED, TacitdError, UnavailableError, describe_os_error
 
 Method = Callable[[Mapping[str, Any]], Any]
 
 CONNECTIONS = 32
+BUFFER_LIMIT = 2 * protocol.MAX_LINE
+"""Bytes that the unfinished lines of all connections may have together: RELIABILITY 17, a 100 MB request."""
 ARRIVE = 10.0
 """Seconds within which a request must arrive, and within which a client must take its answer."""
 LINGER = 2.0
@@ -43,10 +43,11 @@ class Server:
     def __init__(self, path: Path, methods: Mapping[str, Method], clock: Clock | None = None) -> None:
         self.path = path
         self._clock = clock or SystemClock()
-        self._space = BufferSpace()
+        self._unfinished = 0
+        """The bytes of all unfinished lines."""
+        self._lock = threading.Lock()
         self._methods = methods
         self._slots = threading.Semaphore(CONNECTIONS)
-        self._streams = StreamSlots()
         self._closing = threading.Event()
         self._socket: socket.socket | None = None
 
@@ -78,7 +79,6 @@ class Server:
     def close(self) -> None:
         """Stop accepting and remove the socket. Calls in progress are cut off."""
         self._closing.set()
-        self._streams.close_all()
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)
@@ -110,60 +110,50 @@ class Server:
         try:
             with connection:
                 if _peer(connection) in (os.getuid(), None):
-                    self._serve_buffered(connection)
+                    self._answer_lines(connection)
         except OSError:
             logger.debug("a client closed the socket early")
         finally:
             self._slots.release()
 
-    def _serve_buffered(self, connection: socket.socket) -> None:
-        arriving = LineBuffer(self._space)
-        try:
-            self._answer_lines(connection, arriving)
-        finally:
-            arriving.release_space()
-
-    def _answer_lines(self, connection: socket.socket, arriving: LineBuffer) -> None:
+    def _answer_lines(self, connection: socket.socket) -> None:
         """Answer line by line, until the client closes its side or exceeds a limit."""
-        deadline = self._clock.monotonic() + ARRIVE
-        while not self._closing.is_set():
-            part = _receive(connection, deadline - self._clock.monotonic())
-            if part is None:
-                return
-            lines = arriving.add_bytes(part or b"\n")  # a last line need not end in a newline
-            if lines is None:
-                connection.sendall(protocol.encode_error(None, protocol.INVALID_REQUEST, TOO_LONG))
-                return
-            for line in lines:
-                connection.settimeout(ARRIVE)
-                answer = self._answer(line)
-                if isinstance(answer, tuple):
-                    self._send_stream(connection, *answer)
+        deadline, rest = self._clock.monotonic() + ARRIVE, b""
+        try:
+            while not self._closing.is_set():
+                part = _receive(connection, deadline - self._clock.monotonic())
+                if part is None:
                     return
-                connection.sendall(answer)
-            if not part:
-                return
-            if lines:
-                deadline = self._clock.monotonic() + (ARRIVE if arriving else LINGER)
+                # A last line need not end in a newline.
+                *lines, rest = self._keep_rest(rest, part or b"\n")
+                for line in filter(bytes.strip, lines):
+                    connection.settimeout(ARRIVE)
+                    connection.sendall(self._answer(line))
+                if len(rest) > protocol.MAX_LINE or self._unfinished > BUFFER_LIMIT:
+                    connection.sendall(protocol.encode_error(None, protocol.INVALID_REQUEST, TOO_LONG))
+                    return
+                if not part:
+                    return
+                if lines:
+                    deadline = self._clock.monotonic() + (ARRIVE if rest else LINGER)
+        finally:
+            self._keep_rest(rest, b"\n")
 
-    def _send_stream(self, connection: socket.socket, message: protocol.Request, stream: Stream) -> None:
-        if not send_stream(connection, message.id, stream, self._streams):
-            what, hint = f"{STREAMS} programs subscribe already, or the daemon is stopping", "end one of them"
-            error = protocol.encode_error(
-                message.id, protocol.FAILED, what, {"hint": hint, "exit": UNAVAILABLE}
-            )
-            connection.sendall(error)
+    def _keep_rest(self, rest: bytes, part: bytes) -> list[bytes]:
+        """What was received, split at newlines: complete lines, and the beginning of one, which counts as unfinished."""
+        lines = (rest + part).split(b"\n")
+        with self._lock:
+            self._unfinished += len(lines[-1]) - len(rest)
+        return lines
 
-    def _answer(self, line: bytes) -> bytes | tuple[protocol.Request, Stream]:
+    def _answer(self, line: bytes) -> bytes:
         message = protocol.parse_request(line)
         if isinstance(message, protocol.RequestRefusal):
             return protocol.encode_error(message.id, message.code, message.message)
         answer = self._call_method(message)
-        if isinstance(answer, Stream):
-            return message, answer
         return b"" if message.notification else answer
 
-    def _call_method(self, message: protocol.Request) -> bytes | Stream:
+    def _call_method(self, message: protocol.Request) -> bytes:
         method = self._methods.get(message.method)
         if method is None:
             known = ", ".join(sorted(self._methods))
@@ -171,8 +161,7 @@ class Server:
                 message.id, protocol.METHOD_NOT_FOUND, f"no such method; there are: {known}"
             )
         try:
-            result = method(message.params)
-            return result if isinstance(result, Stream) else protocol.encode_result(message.id, result)
+            return protocol.encode_result(message.id, method(message.params))
         except TacitdError as error:
             return protocol.encode_error(
                 message.id, protocol.FAILED, error.what, {"hint": error.hint, "exit": error.code}

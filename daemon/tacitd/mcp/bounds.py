@@ -12,9 +12,10 @@ from tacitd.mcp.agent_tools import LARGEST_RESULT
 
 DEEPEST = 50
 """Levels of a document that is shortened; what is deeper is left out."""
-STEPS = ((None, False), (400, False), (40, True))
-"""How a document is shortened, the first that suffices: characters of a text that are kept, and whether fields go too.
-Elements at the end of lists go in each."""
+LONGEST = 400
+"""Characters of a text in a document that is shortened, or fewer if it must have few elements."""
+FIELDS = 40
+"""The same for the fields of an object."""
 
 
 class Bounded(NamedTuple):
@@ -40,41 +41,33 @@ def bound_output(text: str, limit: int = LARGEST_RESULT) -> Bounded:
 
 
 def _bound_document(document: Any, limit: int) -> Bounded:
-    whole = _write(document)
-    if len(whole) <= limit:
-        return Bounded(whole)
-    best = ""
-    for characters, cuts_fields in STEPS:
-        low, high = 0, len(whole)
-        while low <= high:  # the largest number of elements that fits
-            count = (low + high) // 2
-            text = _write(_shorten(document, count, characters, cuts_fields))
-            if len(text) <= limit:
-                best, low = text, count + 1
-            else:
-                high = count - 1
-        if best and low > 1:
-            break
+    best = _write(document)
+    if len(best) <= limit:
+        return Bounded(best)
+    low, high = 0, len(best)
+    while low <= high:  # the largest number of elements that fits
+        count = (low + high) // 2
+        text = _write(_shorten(document, count))
+        if len(text) <= limit:
+            best, low = text, count + 1
+        else:
+            high = count - 1
     left = _count(document) - _count(json.loads(best))
     return Bounded(best, f"{left:,} values are left out, and long texts are cut; ask for less")
 
 
-def _shorten(value: Any, count: int, characters: int | None, cuts_fields: bool, depth: int = DEEPEST) -> Any:
-    """The value with at most `count` elements of each list."""
+def _shorten(value: Any, count: int, depth: int = DEEPEST) -> Any:
+    """The value with at most `count` elements of each list; with few, also with few fields and short texts."""
+    longest = min(LONGEST, 10 * count + 10)
     if isinstance(value, str):
-        return value if characters is None or len(value) <= characters else value[:characters] + "…"
+        return value if len(value) <= longest else value[:longest] + "…"
     if depth == 0 and isinstance(value, list | dict):
         return None
     if isinstance(value, list):
-        return [_shorten(one, count, characters, cuts_fields, depth - 1) for one in value[:count]]
+        return [_shorten(one, count, depth - 1) for one in value[:count]]
     if isinstance(value, dict):
-        fields = list(value.items())[: count if cuts_fields else None]
-        return {
-            name if characters is None else name[:characters]: _shorten(
-                one, count, characters, cuts_fields, depth - 1
-            )
-            for name, one in fields
-        }
+        fields = list(value.items())[: max(count, min(FIELDS, 5 * count + 1))]
+        return {name[:longest]: _shorten(one, count, depth - 1) for name, one in fields}
     return value
 
 

@@ -125,48 +125,38 @@ def _describe_type(found: click.Parameter) -> Schema:
 
 
 def check_arguments(schema: Schema, arguments: Mapping[str, Any]) -> None:
-    """Raises UsageError if arguments do not match a schema of `build_schema`; it names what would match."""
+    """Raises UsageError if arguments do not match a schema of `build_schema`; ranges and choices are the command's to check."""
     properties: Mapping[str, Schema] = schema["properties"]
-    unknown = [name for name in arguments if name not in properties]
-    if unknown:
+    given = {name: value for name, value in arguments.items() if value is not None}
+    if unknown := [name for name in given if name not in properties]:
         known = ", ".join(properties) or "none"
         raise UsageError(f"there is no argument {unknown[0]!r}", f"the arguments are: {known}")
-    missing = [name for name in schema.get("required", ()) if arguments.get(name) is None]
-    if missing:
+    if missing := [name for name in schema.get("required", ()) if name not in given]:
         raise UsageError(f"the argument {missing[0]!r} is missing")
-    for name, value in arguments.items():
-        if value is not None:
-            _check_value(name, properties[name], value)
+    for name, value in given.items():
+        kind = properties[name]
+        if kind["type"] != "array":
+            _check_value(name, kind, value)
+        elif not isinstance(value, list) or len(value) > MOST:
+            raise UsageError(f"{name} must be a list of at most {MOST} texts")
+        else:
+            for one in value:
+                _check_value(name, kind["items"], one)
+
+
+_TYPES = {"boolean": (bool, "true or false"), "integer": (int, "a whole number"), "string": (str, "a text")}
 
 
 def _check_value(name: str, kind: Schema, value: object) -> None:
-    match kind["type"]:
-        case "array":
-            if not isinstance(value, list):
-                raise UsageError(f"{name} must be a list of texts")
-            if len(value) > MOST:
-                raise UsageError(f"{name} has {len(value)} elements", f"at most {MOST}")
-            for one in value:
-                _check_value(name, kind["items"], one)
-        case "boolean":
-            if not isinstance(value, bool):
-                raise UsageError(f"{name} must be true or false")
-        case "integer":
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise UsageError(f"{name} must be a whole number")
-        case _:
-            _check_text(name, kind, value)
-
-
-def _check_text(name: str, kind: Schema, value: object) -> None:
-    if not isinstance(value, str):
-        raise UsageError(f"{name} must be a text")
-    if "enum" in kind and value not in kind["enum"]:
-        raise UsageError(f"{name} cannot be {value[:40]!r}", f"one of {', '.join(kind['enum'])}")
-    if len(value) > LONGEST:
-        raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
-    if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
-        raise UsageError(f"{name} has characters that no text has", "leave out NUL and halves of characters")
+    wanted, words = _TYPES[kind["type"]]
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+        raise UsageError(f"{name} must be {words}")
+    if isinstance(value, str):
+        if len(value) > LONGEST:
+            raise UsageError(f"{name} has {len(value):,} characters", f"at most {LONGEST:,}")
+        if "\0" in value or any("\ud800" <= one <= "\udfff" for one in value):
+            hint = "leave out NUL and halves of characters"
+            raise UsageError(f"{name} has characters that no text has", hint)
 
 
 def build_command_line(tool: AgentTool, command: click.Command, arguments: Mapping[str, Any]) -> list[str]:

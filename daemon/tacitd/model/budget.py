@@ -29,7 +29,6 @@ from tacitd.clock import Clock, local_date
 from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.model.call_caps import (
     CallRows,
-    Caps,
     MinuteFull,
     NewCall,
     assume_cost,
@@ -39,7 +38,8 @@ from tacitd.model.call_caps import (
 from tacitd.model.port import Answer, NoAnswer, Why
 
 if TYPE_CHECKING:
-    from tacitd.contract import Part, Row, Tx
+    from tacitd.config.model_settings import BudgetSettings
+    from tacitd.contract import Part, Row, Tx, Value
     from tacitd.store import Store
 
 LONGEST = 3600.0
@@ -47,6 +47,10 @@ LONGEST = 3600.0
 SESSIONS_KEPT = 10_000
 """How many of the newest calls' sessions are looked for in transcripts: more than a month has."""
 Ended = Literal["answered", "failed", "stopped"]
+_END = (
+    "UPDATE call SET ended=?, outcome=?, assumed=?, usd=coalesce(?, usd), tokens_in=?, tokens_out=?, model=?, reason=?, answer=?,"
+    " session=? WHERE number=?"
+)
 
 
 class Spending(Struct, frozen=True):
@@ -83,25 +87,13 @@ class EndedCall(Struct, frozen=True):
     model: str
 
 
-class _End(Struct, frozen=True):
-    number: int
-    outcome: Ended
-    ended: float
-    usd: float | None
-    tokens: tuple[int, int]
-    model: str
-    reason: str
-    answer: str | None
-    session: str
-
-
 class Budget:
     """The calls of this process, and the budget of all. Thread-safe."""
 
     def __init__(
         self,
         store: Store,
-        caps: Caps,
+        caps: BudgetSettings,
         clock: Clock,
         on_ended: Callable[[EndedCall], None] = lambda call: None,
     ) -> None:
@@ -111,10 +103,10 @@ class Budget:
         self._clock = clock
         self._on_ended = on_ended
         self._running: dict[int, NewCall] = {}
-        self._unsaved: dict[int, _End] = {}
-        """Ends that could not be stored yet, by number."""
+        self._unsaved: dict[int, tuple[Value, ...]] = {}
+        """Ends that could not be stored yet, by number: the values of `_END`."""
 
-    def set_caps(self, caps: Caps) -> None:
+    def set_caps(self, caps: BudgetSettings) -> None:
         """Set other caps for the following calls."""
         self._caps = caps
 
@@ -156,21 +148,19 @@ class Budget:
         If the store cannot be written, the end is kept, and stored by the next `begin_call` or `save_ends`. Raises nothing:
         an answer that was paid for is not lost with the store.
         """
-        call, tokens = self._running.get(number), (tokens_in, tokens_out)
-        self._unsaved[number] = _End(
-            number, outcome, self._clock.now(), usd, tokens, model, reason, answer, session
-        )
+        call = self._running.get(number)
+        self._unsaved[number] = (
+            self._clock.now(), outcome, usd is None, usd, tokens_in, tokens_out, model, reason, answer, session, number
+        )  # fmt: skip
         with suppress(UnwritableError, StoreLostError):
             self.save_ends()
         if call is not None:
-            cost = self._assume_cost(call) if usd is None else usd
+            cost = usd
+            if cost is None:
+                with suppress(UnwritableError, StoreLostError):
+                    cost = assume_cost(self._store, call.tier)
             why = "" if outcome == "answered" else reason or outcome
-            self._on_ended(EndedCall(call.purpose, call.project, cost, usd is None, why, model))
-
-    def _assume_cost(self, call: NewCall) -> float:
-        with suppress(UnwritableError, StoreLostError):
-            return assume_cost(self._store, call.tier)
-        return 0.0
+            self._on_ended(EndedCall(call.purpose, call.project, cost or 0.0, usd is None, why, model))
 
     def save_ends(self) -> None:
         """Store the ends that could not be stored before. Raises UnwritableError, StoreLostError."""
@@ -220,31 +210,22 @@ class Budget:
 
     def mark_lost(self) -> int:
         """Mark the calls whose process has ended without their end, of every process, and return how many. Called at a start."""
-        now, lost = self._clock.now(), []
+        now = self._clock.now()
         with self._store.write() as tx:
-            for number, process, begun in tx.rows(
-                "SELECT number, process, begun FROM call WHERE outcome IS NULL"
-            ):
-                if not self._goes_on(number, process, begun, now):
-                    lost.append(number)
-            tx.executemany("UPDATE call SET outcome='lost' WHERE number=?", [(number,) for number in lost])
+            begun = tx.rows("SELECT number, process, begun FROM call WHERE outcome IS NULL")
+            lost = [(number,) for number, process, at in begun if not self._goes_on(number, process, at, now)]
+            tx.executemany("UPDATE call SET outcome='lost' WHERE number=?", lost)
         return len(lost)
 
-    def _save_ends(self, tx: Tx) -> list[_End]:
-        saved = list(self._unsaved.values())
-        for end in saved:
-            tx.execute(
-                "UPDATE call SET ended=?, outcome=?, assumed=?, usd=coalesce(?, usd), tokens_in=?, tokens_out=?, model=?, reason=?,"
-                " answer=?, session=? WHERE number=?",
-                end.ended, end.outcome, end.usd is None, end.usd, *end.tokens, end.model, end.reason, end.answer, end.session,
-                end.number,
-            )  # fmt: skip
+    def _save_ends(self, tx: Tx) -> list[int]:
+        saved = list(self._unsaved)
+        tx.executemany(_END, [self._unsaved[number] for number in saved])
         return saved
 
-    def _forget_ends(self, saved: Iterable[_End]) -> None:
-        for end in saved:
-            self._unsaved.pop(end.number, None)
-            self._running.pop(end.number, None)
+    def _forget_ends(self, saved: Iterable[int]) -> None:
+        for number in saved:
+            self._unsaved.pop(number, None)
+            self._running.pop(number, None)
 
 
 def read_spending(rows: Callable[..., list[Row]], now: float) -> Spending:
@@ -296,18 +277,15 @@ def allow_again(tx: Tx, kind: str, rows: Iterable[str]) -> None:
 
 def list_ended(store: CallRows, since: float) -> list[tuple[float, EndedCall]]:
     """The calls of every process that ended at `since` (seconds since 1970, UTC) or later, each with that time, oldest first."""
+    rows = store.rows(
+        "SELECT c.ended, c.purpose, coalesce(p.root, ''), c.usd, c.assumed,"
+        " CASE c.outcome WHEN 'answered' THEN '' ELSE coalesce(nullif(c.reason, ''), c.outcome) END, c.model"
+        " FROM call c LEFT JOIN project p ON p.number=c.project WHERE c.ended>=? ORDER BY c.ended",
+        since,
+    )
     return [
-        (
-            ended,
-            EndedCall(
-                purpose, root, usd, bool(assumed), "" if outcome == "answered" else reason or outcome, model
-            ),
-        )
-        for ended, purpose, root, usd, assumed, outcome, reason, model in store.rows(
-            "SELECT c.ended, c.purpose, coalesce(p.root, ''), c.usd, c.assumed, c.outcome, c.reason, c.model FROM call c"
-            " LEFT JOIN project p ON p.number=c.project WHERE c.ended>=? ORDER BY c.ended",
-            since,
-        )
+        (ended, EndedCall(purpose, root, usd, bool(assumed), why, model))
+        for ended, purpose, root, usd, assumed, why, model in rows
     ]
 
 

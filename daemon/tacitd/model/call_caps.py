@@ -19,7 +19,9 @@ from tacitd.model.port import ModelRequest, NoAnswer, PurposeLimit, Tier, Why
 from tacitd.text.hashes import blake2b
 
 if TYPE_CHECKING:
+    from tacitd.config.model_settings import BudgetSettings
     from tacitd.contract import Priority, Row, Value
+    from tacitd.state.settings_in_force import CapsInForce
 
 HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
@@ -28,19 +30,6 @@ RECENT = 20
 """How many of a tier's newest reported costs make up the assumed mean."""
 SCAN_SHARE = 0.75
 """The part of each cap that work of `scan` may use: the rest is kept for what a person types now."""
-
-
-class Caps(Protocol):
-    """The caps; `BudgetSettings` implements it. Dollars are US dollars, days and months are local."""
-
-    @property
-    def calls_per_minute(self) -> int: ...
-    @property
-    def calls_per_day(self) -> int: ...
-    @property
-    def usd_per_day(self) -> float: ...
-    @property
-    def usd_per_month(self) -> float: ...
 
 
 class CallRows(Protocol):
@@ -81,7 +70,9 @@ def make_call(ask: ModelRequest) -> NewCall:
     return NewCall(ask.plugin, ask.purpose, ask.tier, parts, ask.project, ask.priority, ask.limit)
 
 
-def find_refusal(tx: CallRows, call: NewCall, caps: Caps, now: float) -> MinuteFull | NoAnswer | None:
+def find_refusal(
+    tx: CallRows, call: NewCall, caps: BudgetSettings, now: float
+) -> MinuteFull | NoAnswer | None:
     """Return why the call is not made at `now` (seconds since 1970, UTC); None if it is. `MinuteFull`: the minute is the only
     obstacle."""
     share = SCAN_SHARE if call.priority == "scan" else 1.0
@@ -131,7 +122,9 @@ def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
     return lost >= 1 and lost + returned >= 2
 
 
-def check_caps(tx: CallRows, caps: Caps, now: float, share: float = 1.0) -> NoAnswer | None:
+def check_caps(
+    tx: CallRows, caps: BudgetSettings | CapsInForce, now: float, share: float = 1.0
+) -> NoAnswer | None:
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]
@@ -150,7 +143,9 @@ def check_caps(tx: CallRows, caps: Caps, now: float, share: float = 1.0) -> NoAn
     return None
 
 
-def _check_purpose(tx: CallRows, call: NewCall, caps: Caps, share: float, now: float) -> NoAnswer | None:
+def _check_purpose(
+    tx: CallRows, call: NewCall, caps: BudgetSettings, share: float, now: float
+) -> NoAnswer | None:
     if call.limit is None:
         return None
     cap = share * (caps.usd_per_day * call.limit.share if call.limit.usd is None else call.limit.usd)
@@ -163,7 +158,9 @@ def _check_purpose(tx: CallRows, call: NewCall, caps: Caps, share: float, now: f
     return NoAnswer(Why.BUDGET, what, f"raise {call.purpose}.usd_per_day or [budget], or wait", next_day(now))
 
 
-def _check_minute(tx: CallRows, caps: Caps, share: float, now: float) -> MinuteFull | NoAnswer | None:
+def _check_minute(
+    tx: CallRows, caps: BudgetSettings, share: float, now: float
+) -> MinuteFull | NoAnswer | None:
     allowed = math.ceil(caps.calls_per_minute * share)
     if not allowed:
         return NoAnswer(Why.BUDGET, "the configuration allows 0 calls a minute", HINT)

@@ -16,10 +16,15 @@ class CallSlots:
     """A counting semaphore with two queues. Thread-safe."""
 
     def __init__(self, count: int) -> None:
-        self._free = count
+        self._count = self._free = count
         self._first_waiting = 0
         """Callers that wait and go before the others."""
         self._changed = threading.Condition()
+
+    @property
+    def taken(self) -> int:
+        """How many slots are in use."""
+        return self._count - self._free
 
     def acquire_slot(self, *, first: bool, given_up: Callable[[], bool]) -> bool:
         """Wait for a slot and take it; return False without one as soon as `given_up` returns True.

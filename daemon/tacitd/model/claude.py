@@ -9,8 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -25,13 +24,12 @@ from tacitd.model.budget import Budget
 from tacitd.model.call_caps import HINT as BUDGET_HINT
 from tacitd.model.call_caps import MinuteFull, make_call
 from tacitd.model.call_slots import CallSlots
-from tacitd.model.children import Children
 from tacitd.model.client_args import client_arguments, private_directory
 from tacitd.model.client_output import ClientReport, parse_output
 from tacitd.model.environment import account_environment, child_environment, with_directory
 from tacitd.model.locate import OptionsProbe, describe_missing, find_command
 from tacitd.model.outcome import HINTS, classify_outcome
-from tacitd.model.port import Answer, ModelRequest, NoAnswer, Tier, Why
+from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.model.process import FinishedProcess, run_process
 
 AT_ONCE = 2
@@ -62,8 +60,6 @@ class ProcessRunner(Protocol):
         deadline: float,
         stop: threading.Event | None,
         stop_grace: float,
-        started: Callable[[int], None] | None,
-        ended: Callable[[int], None] | None,
     ) -> FinishedProcess: ...
 
 
@@ -79,7 +75,6 @@ class ClaudeModel:
         environ: Mapping[str, str],
         work: Path,
         stop: threading.Event | None = None,
-        children: Children | None = None,
         pause: Callable[[float], bool] | None = None,
         own_sessions: set[str] | None = None,
         stop_grace: float = STOP_GRACE,
@@ -93,18 +88,13 @@ class ClaudeModel:
         self.work = work
         self.own_sessions: set[str] = own_sessions if own_sessions is not None else set()
         self._clock = clock
-        self._environ = {
-            **account_environment(environ),
-            **{name: value for name, value in environ.items() if value},
-        }
+        given = {name: value for name, value in environ.items() if value}
+        self._environ = {**account_environment(environ), **given}
         self._stop = stop or threading.Event()
-        self._children = children
         self._pause = pause or self._stop.wait
         self._stop_grace = stop_grace
         self._runner = runner
-        self._lock = threading.Lock()
         self._slots = CallSlots(AT_ONCE)
-        self._running = 0
         self._program: Path | None = None
         self._probe = OptionsProbe()
 
@@ -114,15 +104,14 @@ class ClaudeModel:
 
     @property
     def running_count(self) -> int:
-        """The number of running children, for `status`."""
-        return self._running
+        """The number of running calls, for `status`."""
+        return self._slots.taken
 
     def find_program(self) -> Path | None:
         """The client's path; looked up again if it is unknown or no longer executable. None if there is none."""
-        known = self._program
-        if known is None or not os.access(known, os.X_OK):
-            self._program = known = find_command(self.settings.command, self._environ)
-        return known
+        if self._program is None or not os.access(self._program, os.X_OK):
+            self._program = find_command(self.settings.command, self._environ)
+        return self._program
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Ask the model within the budget; return the answer, or the reason why there is none.
@@ -131,25 +120,29 @@ class ClaudeModel:
         """
         prompt = frame_prompt(ask.prompt).encode("utf-8", "replace")
         if len(prompt) > LONGEST_PROMPT:
-            return NoAnswer(
-                Why.TOO_LONG, f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
-            )
+            what = f"the prompt has {len(prompt)} bytes; at most {LONGEST_PROMPT} are sent"
+            return NoAnswer(Why.TOO_LONG, what)
         outcome = self._try_with_slot(ask, prompt)
         for pause in PAUSES:
-            if not _is_transient(outcome) or self._pause(pause):
+            is_transient = isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
+            if not is_transient or self._pause(pause):
                 break
             outcome = self._try_with_slot(ask, prompt)
         return outcome
 
     def _try_with_slot(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer:
-        """One try with a slot. If the minute is full, this waits, so that a burst of calls is not parked.
+        """One try with one of the slots. If the minute is full, this waits, so that a burst of calls is not parked.
 
         The slot is free meanwhile, so that a call that a person waits for is the first to use the next room.
         """
         refused = STOPPING
         for _ in range(WAITS):
-            with self._slot(ask) as free:
-                outcome = self._try_once(ask, prompt) if free else STOPPING
+            if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=self._stop.is_set):
+                return STOPPING
+            try:
+                outcome = self._try_once(ask, prompt)
+            finally:
+                self._slots.release_slot()
             if not isinstance(outcome, MinuteFull):
                 return outcome
             if self._pause(outcome.seconds):
@@ -158,30 +151,19 @@ class ClaudeModel:
             refused = NoAnswer(Why.BUDGET, f"{outcome.calls} calls a minute", BUDGET_HINT, retry_at)
         return refused
 
-    @contextmanager
-    def _slot(self, ask: ModelRequest) -> Iterator[bool]:
-        """One of the two slots. Yields False if the daemon stops before one is free."""
-        if not self._slots.acquire_slot(first=ask.is_waited_for, given_up=self._stop.is_set):
-            yield False
-            return
-        try:
-            yield not self._stop.is_set()
-        finally:
-            self._slots.release_slot()
-
     def _try_once(self, ask: ModelRequest, prompt: bytes) -> Answer | NoAnswer | MinuteFull:
         """One try. What costs nothing is checked first (program, its options, directory), then the budget; the child starts last."""
+        if self._stop.is_set():
+            return STOPPING
         program = self.find_program()
         if program is None:
             return NoAnswer(Why.ABSENT, f"`{self.settings.command}` was not found", ABSENT_HINT)
         try:
             private_directory(self.work)
         except (OSError, FileRefusedError) as error:
-            return NoAnswer(
-                Why.UNREACHABLE,
-                f"{self.work} cannot be used as working directory: {error}",
-                f"make {self.work} an empty directory with mode 0700, owned by you",
-            )
+            what = f"{self.work} cannot be used as working directory: {error}"
+            hint = f"make {self.work} an empty directory with mode 0700, owned by you"
+            return NoAnswer(Why.UNREACHABLE, what, hint)
         if missing := self._probe.missing(program, lambda: self._help_of(program)):
             return NoAnswer(Why.TOO_OLD, describe_missing(missing), HINTS[Why.TOO_OLD])
         if self._stop.is_set():
@@ -196,7 +178,9 @@ class ClaudeModel:
         report, usd = ClientReport(), None
         outcome: Answer | NoAnswer = NoAnswer(Why.BAD_ANSWER, "the call was interrupted")
         try:
-            finished = self._run(program, ask, prompt)
+            model = getattr(self.settings, ask.tier)
+            arguments = client_arguments(model, ask.system, self.settings.setting_sources)
+            finished = self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
             report = parse_output(finished.stdout)
             usd = report.usd
             stopping = self._stop.is_set() or (finished.returncode in _SIGNALS and self._stop.wait(0.5))
@@ -235,11 +219,6 @@ class ClaudeModel:
         else:
             end("stopped" if outcome.why in STOPPED else "failed", reason=str(outcome.why))
 
-    def _run(self, program: Path, ask: ModelRequest, prompt: bytes) -> FinishedProcess:
-        arguments = client_arguments(self.model_of(ask.tier), ask.system, self.settings.setting_sources)
-        with self._counted():
-            return self._child(program, arguments, prompt, self.settings.timeout, self._stop_grace)
-
     def _help_of(self, program: Path) -> str:
         """What the client prints for `--help`; no model is asked. Raises OSError, or ValueError if it is not all of it."""
         finished = self._child(program, ["--help"], b"", HELP_DEADLINE, 0.0)
@@ -265,25 +244,7 @@ class ClaudeModel:
             deadline=deadline,
             stop=self._stop,
             stop_grace=stop_grace,
-            started=self._children.record_started if self._children else None,
-            ended=self._children.record_ended if self._children else None,
         )
-
-    def model_of(self, tier: Tier) -> str:
-        """The configured model name for a tier."""
-        return {"fast": self.settings.fast, "smart": self.settings.smart, "accurate": self.settings.accurate}[
-            tier
-        ]
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        with self._lock:
-            self._running += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._running -= 1
 
 
 STOPPING = NoAnswer(Why.STOPPING, "the daemon is stopping")
@@ -291,10 +252,6 @@ STOPPED = (Why.STOPPING, Why.CANCELLED)
 """Reasons with which tacitd ended a call itself."""
 _SIGNALS = frozenset({-1, -2, -9, -15, 129, 130, 137, 143})
 """Exit codes of a child that a signal ended, for example when a service manager signals the whole unit."""
-
-
-def _is_transient(outcome: Answer | NoAnswer) -> bool:
-    return isinstance(outcome, NoAnswer) and outcome.why in (Why.OVERLOADED, Why.UNREACHABLE)
 
 
 def _not_started(error: OSError | ValueError, program: Path) -> NoAnswer:

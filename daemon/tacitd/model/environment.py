@@ -29,73 +29,35 @@ recognised by it.
 
 ACCOUNT = ("HOME", "PATH", "USER", "LOGNAME", "LANG", "TMPDIR")
 
-NETWORK = frozenset(
-    [
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-        "ALL_PROXY",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "all_proxy",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "NODE_EXTRA_CA_CERTS",
-        "NODE_USE_SYSTEM_CA",
-        "REQUESTS_CA_BUNDLE",
-        "CURL_CA_BUNDLE",
-        "CLAUDE_CODE_CLIENT_CERT",
-        "CLAUDE_CODE_CLIENT_KEY",
-        "CLAUDE_CODE_CLIENT_KEY_PASSPHRASE",
-        "CLAUDE_CODE_CERT_STORE",
-    ]
-)
+_NETWORK = """
+HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy SSL_CERT_FILE
+SSL_CERT_DIR NODE_EXTRA_CA_CERTS NODE_USE_SYSTEM_CA REQUESTS_CA_BUNDLE CURL_CA_BUNDLE
+CLAUDE_CODE_CLIENT_CERT CLAUDE_CODE_CLIENT_KEY CLAUDE_CODE_CLIENT_KEY_PASSPHRASE
+CLAUDE_CODE_CERT_STORE
+"""
+NETWORK = frozenset(_NETWORK.split())
 """Proxies and certificates, by the names in Claude Code's network configuration."""
 
-LOGIN = frozenset(
-    [
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CONFIG_DIR",
-        "CLAUDE_CODE_USE_BEDROCK",
-        "CLAUDE_CODE_SKIP_BEDROCK_AUTH",
-        "ANTHROPIC_BEDROCK_BASE_URL",
-        "ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION",
-        "CLAUDE_CODE_USE_VERTEX",
-        "CLAUDE_CODE_SKIP_VERTEX_AUTH",
-        "ANTHROPIC_VERTEX_BASE_URL",
-        "ANTHROPIC_VERTEX_PROJECT_ID",
-        "CLOUD_ML_REGION",
-        "GOOGLE_APPLICATION_CREDENTIALS",
-        "GOOGLE_CLOUD_PROJECT",
-        "GCLOUD_PROJECT",
-        "CLOUDSDK_CONFIG",
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL",
-        "ANTHROPIC_DEFAULT_SONNET_MODEL",
-        "ANTHROPIC_DEFAULT_OPUS_MODEL",
-    ]
-)
+_LOGIN = """
+CLAUDE_CODE_OAUTH_TOKEN CLAUDE_CONFIG_DIR CLAUDE_CODE_USE_BEDROCK CLAUDE_CODE_SKIP_BEDROCK_AUTH
+ANTHROPIC_BEDROCK_BASE_URL ANTHROPIC_SMALL_FAST_MODEL_AWS_REGION CLAUDE_CODE_USE_VERTEX
+CLAUDE_CODE_SKIP_VERTEX_AUTH ANTHROPIC_VERTEX_BASE_URL ANTHROPIC_VERTEX_PROJECT_ID CLOUD_ML_REGION
+GOOGLE_APPLICATION_CREDENTIALS GOOGLE_CLOUD_PROJECT GCLOUD_PROJECT CLOUDSDK_CONFIG
+ANTHROPIC_DEFAULT_HAIKU_MODEL ANTHROPIC_DEFAULT_SONNET_MODEL ANTHROPIC_DEFAULT_OPUS_MODEL
+"""
+LOGIN = frozenset(_LOGIN.split())
 """The subscription's token, the configuration directory, and the cloud providers' logins. CLAUDE_CONFIG_DIR is passed only
 if it is set: its explicit default value would select another Keychain entry (ANCHORS P7).
 """
 
 LOGIN_PREFIXES = ("AWS_", "VERTEX_REGION_CLAUDE_")
 
-NEVER = frozenset(
-    [
-        "CLAUDECODE",
-        "CLAUDE_CODE_CHILD_SESSION",
-        "CLAUDE_CODE_SESSION_ID",
-        "CLAUDE_CODE_ENTRYPOINT",
-        "CLAUDE_CODE_MESSAGING_SOCKET",
-        "CLAUDE_CODE_MESSAGING_TOKEN",
-        "CLAUDE_PID",
-        "CLAUDE_ENV_FILE",
-        "CLAUDE_PROJECT_DIR",
-        "CLAUDE_CODE_SIMPLE",
-        "CLAUDE_CODE_FORCE_SESSION_PERSISTENCE",
-    ]
-)
+_NEVER = """
+CLAUDECODE CLAUDE_CODE_CHILD_SESSION CLAUDE_CODE_SESSION_ID CLAUDE_CODE_ENTRYPOINT
+CLAUDE_CODE_MESSAGING_SOCKET CLAUDE_CODE_MESSAGING_TOKEN CLAUDE_PID CLAUDE_ENV_FILE
+CLAUDE_PROJECT_DIR CLAUDE_CODE_SIMPLE CLAUDE_CODE_FORCE_SESSION_PERSISTENCE
+"""
+NEVER = frozenset(_NEVER.split())
 """What a hook's environment contains, and what would undo the isolation. Refused even if `claude.pass_env` names it."""
 
 DEFAULT_PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -114,15 +76,8 @@ def child_environment(parent: Mapping[str, str], pass_env: Iterable[str] = ()) -
 
 
 def _passes(name: str, named: frozenset[str]) -> bool:
-    if name in NEVER:
-        return False
-    return (
-        name in named
-        or name in ACCOUNT
-        or name in NETWORK
-        or name in LOGIN
-        or name.startswith(LOGIN_PREFIXES)
-    )
+    known = name in (named | NETWORK | LOGIN) or name in ACCOUNT or name.startswith(LOGIN_PREFIXES)
+    return known and name not in NEVER
 
 
 def account_environment(parent: Mapping[str, str]) -> dict[str, str]:

@@ -59,15 +59,13 @@ def run_process(
     stop: threading.Event | None = None,
     stop_grace: float = 0.0,
     grace: float = GRACE,
-    started: Callable[[int], None] | None = None,
-    ended: Callable[[int], None] | None = None,
     monotonic: Callable[[], float] | None = None,
 ) -> FinishedProcess:
     """Run a program and return how it ended. By then the child and its group are killed and reaped.
 
     `deadline` is in seconds from now, by the monotonic clock. After `stop` is set the child may run for `stop_grace`
-    seconds more. A child that must end gets SIGTERM, and after `grace` seconds SIGKILL, both with its group. `started` and
-    `ended` are called with the pid. No shell is involved.
+    seconds more. A child that must end gets SIGTERM, and after `grace` seconds SIGKILL, both with its group. No shell is
+    involved.
 
     Raises OSError or ValueError if the program cannot be started.
     """
@@ -81,8 +79,6 @@ def run_process(
         began, timed_out, stopped = clock(), False, False
         last = began + deadline
         try:
-            if started is not None:
-                started(child.pid)
             while not _has_ended(child):
                 now = clock()
                 if stop is not None and stop.is_set() and not stopped:
@@ -96,8 +92,6 @@ def run_process(
                 stopped = False  # it ended by itself within the remaining time
         finally:
             _end_group(child, grace, clock)
-            if ended is not None:
-                ended(child.pid)
         return FinishedProcess(
             returncode=-signal.SIGKILL if child.returncode is None else child.returncode,
             stdout=os.pread(out.fileno(), output_cap, 0),

@@ -1,21 +1,27 @@
 """`tacitd doctor`: tries what the daemon needs. Each finding has a stable id and a hint that fixes it.
 
-Nothing here changes a file, and only `probe_model` calls the model. docs/troubleshooting.md has a section for each id.
+Nothing here changes a file, and only `probe_model` calls the model. docs/troubleshooting.md has a row for each id.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import shutil
+import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 
 from tacitd import __version__
 from tacitd.config.settings import Config, load_config
-from tacitd.errors import TacitdError
+from tacitd.control.client import BusyError, call_daemon
+from tacitd.errors import TacitdError, UnavailableError
 from tacitd.handler import load_hook
 from tacitd.model.client_args import missing_options
 from tacitd.model.environment import child_environment, with_directory
@@ -24,14 +30,18 @@ from tacitd.model.outcome import HINTS
 from tacitd.model.port import Answer, ModelRequest, Why
 from tacitd.model_factory import open_model
 from tacitd.plugins import find_plugins
-from tacitd.service import machine_checks
 from tacitd.service.client_plugin import check_plugin, check_server
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Manager
-from tacitd.service.units import ServiceFacts
-from tacitd.state.paths import Paths
+from tacitd.service.uninstall import list_state_files
+from tacitd.service.units import ServiceFacts, is_edited
+from tacitd.sources.registry import make_source
+from tacitd.state.paths import Paths, find_file_in_the_way
 
-QUESTION = "Answer with the one word: yes"
+MIN_FREE_BYTES = 100 << 20
+"""Free bytes below which the disk counts as full."""
+RETENTION_DAYS = 30
+"""Days after which Claude Code deletes transcripts by default."""
 KEYS = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
 """Variables with a login. They reach the daemon's calls only if `claude.pass_env` names them."""
 
@@ -43,6 +53,18 @@ class Service(Struct, frozen=True):
     facts: ServiceFacts
 
 
+def _ok(id: str, what: str) -> DoctorFinding:
+    return DoctorFinding(id, "ok", what)
+
+
+def _warn(id: str, what: str, hint: str) -> DoctorFinding:
+    return DoctorFinding(id, "warning", what, hint)
+
+
+def _fail(id: str, what: str, hint: str) -> DoctorFinding:
+    return DoctorFinding(id, "error", what, hint)
+
+
 def examine_machine(
     paths: Paths, environ: Mapping[str, str], service: Service | None = None
 ) -> list[DoctorFinding]:
@@ -51,17 +73,17 @@ def examine_machine(
     If a service is installed, the client is looked for and tried in the service's own environment.
     """
     version = f"tacitd {__version__} on Python {'.'.join(map(str, sys.version_info[:3]))}"
-    found = [DoctorFinding("python.version", "ok", version), *_check_configuration(paths, environ)]
+    found = [_ok("python.version", version), *_check_configuration(paths, environ)]
     config, env = load_or_default(paths, environ), environ
     if service is not None:
-        found += machine_checks.check_service(service.manager, service.facts)
+        found += check_service(service.manager, service.facts)
         env = service.manager.read_environment() or environ
-        found += machine_checks.check_client(config.claude.command, environ, env)
-    found += _claude(config, env, _directory(paths.state_dir), environ)
-    found += machine_checks.check_places(paths)
+        found += check_client(config.claude.command, environ, env)
+    found += _check_claude(config, env, _nearest(paths.state_dir, Path.is_dir), environ)
+    found += [_check_state(paths.state_dir), *map(_check_transcripts, make_source(paths.config_dir).roots)]
+    found += [_check_room(paths), *check_modes(paths), *_check_daemon(paths), _check_retention(paths)]
     found += [*check_plugin(paths, Path.cwd()), *check_server(paths, Path.cwd(), environ)]
-    found += _ask_plugins(environ)
-    return found
+    return [*found, *_ask_plugins(environ)]
 
 
 def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
@@ -73,31 +95,165 @@ def _ask_plugins(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
             yield from load_hook(plugin.findings)(environ)
         except Exception as error:  # noqa: BLE001  a third-party check may raise anything
             what = f"the check of {plugin.name} failed: {type(error).__name__}: {error}"
-            yield DoctorFinding(
-                "doctor.failed", "warning", what, "`tacitd status` reports what else is wrong"
-            )
+            yield _warn("doctor.failed", what, "`tacitd status` reports what else is wrong")
+
+
+# --- the configuration, the directories and the daemon
 
 
 def load_or_default(paths: Paths, environ: Mapping[str, str]) -> Config:
     """The configuration; the defaults if it is wrong (`config.wrong` reports that)."""
+    sections = find_plugins().collect_sections()
     try:
-        return load_config(paths.config_file, environ, find_plugins().collect_sections())
+        return load_config(paths.config_file, environ, sections)
     except TacitdError:
-        return load_config(paths.state_dir / "no such file", {}, find_plugins().collect_sections())
+        return load_config(paths.state_dir / "no such file", {}, sections)
 
 
 def _check_configuration(paths: Paths, environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     found = find_plugins()
-    removed: list[str] | TacitdError
     try:
-        config = load_config(paths.config_file, environ, found.collect_sections())
-        removed = [one.what for one in config.removed]
+        load_config(paths.config_file, environ, found.collect_sections())
     except TacitdError as error:
-        removed = error
-    yield from machine_checks.check_configuration(paths, removed, found.failed)
+        yield _fail("config.wrong", error.what, error.hint)
+    else:
+        there = "valid" if paths.config_file.exists() else "does not exist; the defaults apply"
+        yield _ok("config.ok", f"{paths.config_file}: {there}")
+    for broken in found.failed:
+        yield _fail(broken.id, broken.what, broken.hint)
 
 
-def _claude(
+def _check_state(path: Path) -> DoctorFinding:
+    in_the_way = find_file_in_the_way(path)
+    if in_the_way is not None:
+        what = f"{in_the_way} is a file where a directory belongs"
+        return _fail("state.no-directory", what, "move it away")
+    at = _nearest(path, partial(os.access, mode=os.F_OK))
+    if os.access(at, os.W_OK | os.X_OK):
+        return _ok("state.writable", f"{path} is writable")
+    hint = f"make {at} writable by your user (chown, chmod), or set TACITD_STATE_DIR"
+    return _fail("state.read-only", f"{at} is not writable", hint)
+
+
+def _check_transcripts(transcripts: Path) -> DoctorFinding:
+    if transcripts.is_dir() and not os.access(transcripts, os.R_OK | os.X_OK):
+        hint = f"make {transcripts} readable by your user"
+        return _fail("transcripts.unreadable", f"{transcripts} is not readable", hint)
+    if transcripts.is_dir():
+        return _ok("transcripts.there", f"{transcripts} exists")
+    hint = "use Claude Code once, or set CLAUDE_CONFIG_DIR if its directory is elsewhere"
+    return _warn("transcripts.missing", f"{transcripts} does not exist yet", hint)
+
+
+def _check_room(paths: Paths) -> DoctorFinding:
+    free = shutil.disk_usage(_nearest(paths.state_dir, partial(os.access, mode=os.F_OK))).free
+    if free < MIN_FREE_BYTES:
+        what = f"{free >> 20} MB are free for {paths.state_dir}"
+        return _fail("disk.full", what, "free space on that disk")
+    return _ok("disk.ok", f"{free >> 20} MB are free")
+
+
+def check_modes(paths: Paths) -> Iterator[DoctorFinding]:
+    """Check that only their owner can read tacitd's own files. TACITD_STATE_DIR may name a folder with others' too."""
+    wide = [str(path) for path in list_state_files(paths.state_dir) if path.lstat().st_mode & 0o077][:3]
+    if wide:
+        hint = f"`chmod go-rwx {' '.join(wide)}`"
+        yield _warn("state.too-open", f"other users can read {', '.join(wide)}", hint)
+
+
+def _check_daemon(paths: Paths) -> Iterator[DoctorFinding]:
+    try:
+        version = call_daemon(paths.socket, "ping", timeout=3.0).get("version")
+    except UnavailableError as error:
+        if isinstance(error, BusyError):
+            yield _fail("daemon.odd", error.what, error.hint)
+            return
+        yield from check_socket(paths)
+        hint = "`tacitd service install` keeps one running; or `tacitd start`"
+        yield _warn("daemon.absent", error.what, hint)
+    except TacitdError as error:
+        yield _fail("daemon.odd", error.what, error.hint)
+    else:
+        what = f"tacitd {version} answers on {paths.socket}"
+        if version == __version__:
+            yield _ok("daemon.there", what)
+        else:
+            yield _warn("daemon.other-version", what, "run `tacitd restart`")
+
+
+def check_socket(paths: Paths) -> Iterator[DoctorFinding]:
+    """Report a file in the socket's place, or a socket that nobody answers."""
+    try:
+        mode = paths.socket.lstat().st_mode
+    except OSError:
+        return
+    if stat.S_ISSOCK(mode):
+        what = f"{paths.socket} is left over from a daemon that has ended"
+        yield _warn("socket.stale", what, "the next start replaces it")
+    else:
+        yield _fail("socket.taken", f"{paths.socket} exists and is not a socket", "move it away")
+
+
+def _check_retention(paths: Paths) -> DoctorFinding:
+    """Warn if Claude Code deletes transcripts after less than 7 days: what was not read by then is lost."""
+    file, days = paths.config_dir / "settings.json", None
+    try:
+        settings = json.loads(file.read_bytes())
+        days = settings.get("cleanupPeriodDays") if isinstance(settings, dict) else None
+    except (OSError, ValueError):  # no settings: the default applies
+        pass
+    days = days if isinstance(days, int) else RETENTION_DAYS
+    if days < 7:
+        what, hint = f"Claude Code deletes transcripts after {days} days", "30 or more"
+        return _warn("transcripts.short-lived", what, f'set "cleanupPeriodDays": {hint} in {file}')
+    return _ok("transcripts.kept", f"Claude Code keeps transcripts for {days} days")
+
+
+# --- the service
+
+
+def check_service(manager: Manager, facts: ServiceFacts) -> Iterator[DoctorFinding]:
+    """Check that the service's file exists, is what this version would install, and was not edited by hand."""
+    if not manager.file.exists():
+        why = manager.why_unavailable()
+        hint = "`tacitd start` runs it without one" if why else "run `tacitd service install`"
+        yield _warn("service.absent", why or "no service keeps tacitd running", hint)
+        return
+    try:
+        text, wanted = manager.file.read_text(encoding="utf-8"), manager.render_file(facts)
+    except (OSError, UnicodeDecodeError, TacitdError) as error:
+        hint = "remove it, then run `tacitd service install`"
+        yield _fail("service.unreadable", f"{manager.file}: {error}", hint)
+        return
+    if is_edited(text):
+        hint = "move your changes into a drop-in (`systemctl --user edit tacitd`), remove the file, run `tacitd service install`"
+        yield _warn("service.edited", f"{manager.file} was edited by hand", hint)
+    elif strip_variables(text) != strip_variables(wanted):
+        what = f"{manager.file} is not what this version would install"
+        yield _warn("service.outdated", what, "run `tacitd service install`")
+    else:
+        yield _ok("service.installed", f"{manager.file} is up to date")
+
+
+def strip_variables(text: str) -> str:
+    """The text of a service's file without its seal and variables. PATH differs from shell to shell, so it does not count."""
+    text = re.sub(r"tacitd-seal: \w+", "", text)
+    text = re.sub(r"<key>EnvironmentVariables</key>.*?</dict>", "", text, flags=re.DOTALL)
+    return "\n".join(line for line in text.splitlines() if not line.startswith("Environment="))
+
+
+def check_client(command: str, shell: Mapping[str, str], env: Mapping[str, str]) -> Iterator[DoctorFinding]:
+    """Check that the service finds the client if the shell does. After an update of nvm it may not."""
+    here = find_command(command, shell)
+    if here is not None and find_command(command, env) is None:
+        what = f"your shell finds {here}, but the service does not"
+        yield _fail("service.client-moved", what, "run `tacitd service install`")
+
+
+# --- the client and the model
+
+
+def _check_claude(
     config: Config, environ: Mapping[str, str], place: Path, shell: Mapping[str, str]
 ) -> Iterator[DoctorFinding]:
     """Check that the client exists, is new enough and is logged in.
@@ -108,99 +264,76 @@ def _claude(
     program = find_command(config.claude.command, environ)
     if program is None:
         hint = "install Claude Code, or set claude.command (TACITD_CLAUDE__COMMAND) to its path"
-        yield DoctorFinding("model.absent", "error", f"`{config.claude.command}` was not found", hint)
+        yield _fail("model.absent", f"`{config.claude.command}` was not found", hint)
         return
     env = child_environment(environ, config.claude.pass_env)
     env["PATH"] = with_directory(env["PATH"], str(program.parent))
     version = _output([str(program), "--version"], env, place)
-    yield DoctorFinding("model.found", "ok", f"{program} {version or '(version unknown)'}")
+    yield _ok("model.found", f"{program} {version or '(version unknown)'}")
     if missing := missing_options(_output([str(program), "--help"], env, place)):
-        yield DoctorFinding("model.too-old", "error", describe_missing(missing), HINTS[Why.TOO_OLD])
-    logged_in = _login(program, env, place)
-    if logged_in.id == "model.logged-out":
-        logged_in = _with_keys(logged_in, config.claude.pass_env, environ, shell)
-    yield logged_in
-
-
-def _with_keys(
-    found: DoctorFinding, passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
-) -> DoctorFinding:
-    """Given the finding of a logged-out client, return it with the steps for a login by API key, if a key is set.
-
-    Trigger: a key is set and the daemon's call does not receive it. Why: by default no key is passed on, so that a
-    forgotten key does not bill the calls of a subscription. Outcome: the hint names the setting; a person chooses.
-    """
-    keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
-    absent = [name for name in keys if not environ.get(name)]
-    steps = [] if set(keys) <= set(passed) else [f"set claude.pass_env = {json.dumps(keys)}"]
-    steps += [f"give the service {', '.join(absent)} (`systemctl --user edit tacitd`)"] if absent else []
-    if not steps:
-        return found
-    what = f"{found.what}; {', '.join(keys)} is set, but not passed to it"
-    hint = f"to pay by the key, {' and '.join(steps)}; or {found.hint}"
-    return DoctorFinding(found.id, found.severity, what, hint)
-
-
-def _login(program: Path, env: Mapping[str, str], place: Path) -> DoctorFinding:
-    """Ask `claude auth status --json`, which makes no call to the model. Older clients do not know it."""
-    said = _output([str(program), "auth", "status", "--json"], env, place)
+        yield _fail("model.too-old", describe_missing(missing), HINTS[Why.TOO_OLD])
+    # It makes no call to the model. Older clients do not know it.
     try:
-        status = json.loads(said)
+        status = json.loads(_output([str(program), "auth", "status", "--json"], env, place))
     except ValueError:
         status = None
     if not isinstance(status, dict):
         hint = "run `claude` once by hand, or `tacitd doctor --model`"
-        return DoctorFinding(
-            "model.login-unknown", "warning", "this client does not report whether it is logged in", hint
-        )
-    if status.get("loggedIn"):
-        return DoctorFinding("model.login", "ok", f"logged in ({status.get('authMethod', 'unknown method')})")
+        yield _warn("model.login-unknown", "this client does not report whether it is logged in", hint)
+    elif status.get("loggedIn"):
+        yield _ok("model.login", f"logged in ({status.get('authMethod', 'unknown method')})")
+    else:
+        yield _describe_logged_out(config.claude.pass_env, environ, shell)
+
+
+def _describe_logged_out(
+    passed: Sequence[str], environ: Mapping[str, str], shell: Mapping[str, str]
+) -> DoctorFinding:
+    """The finding of a logged-out client, with the steps for a login by API key if one is set. By default no key is passed on, so
+    that a forgotten key does not bill the calls of a subscription: the hint names the setting, and a person chooses."""
+    what = "claude is not logged in when called as the daemon calls it"
     hint = "run `claude` and log in, or give the daemon a token: `claude setup-token`, then CLAUDE_CODE_OAUTH_TOKEN"
-    return DoctorFinding(
-        "model.logged-out", "error", "claude is not logged in when called as the daemon calls it", hint
-    )
+    keys = [name for name in KEYS if environ.get(name) or shell.get(name)]
+    absent = [name for name in keys if not environ.get(name)]
+    steps = [] if set(keys) <= set(passed) else [f"set claude.pass_env = {json.dumps(keys)}"]
+    steps += [f"give the service {', '.join(absent)} (`systemctl --user edit tacitd`)"] if absent else []
+    if steps:
+        what = f"{what}; {', '.join(keys)} is set, but not passed to it"
+        hint = f"to pay by the key, {' and '.join(steps)}; or {hint}"
+    return _fail("model.logged-out", what, hint)
+
+
+def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
+    """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
+    question = "Answer with the one word: yes"
+    ask = ModelRequest(question, "fast", key="", system="You answer questions.", purpose="doctor")
+    with open_model(paths, environ, config) as model:
+        answer = model.ask(ask)
+    if isinstance(answer, Answer):
+        what = f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"
+        return _ok("model.answers", what)
+    what = f"the model does not answer: {answer.why}: {answer.detail}"
+    return _fail("model.mute", what, answer.hint or "run `claude` once by hand")
 
 
 def _output(argv: list[str], env: Mapping[str, str], place: Path) -> str:
+    """What a program prints; "" if it does not run, or does not end within 20 s."""
     try:
         done = subprocess.run(
             argv,
             env=dict(env),
             cwd=place,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=20,
             check=False,
-            stdin=subprocess.DEVNULL,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip()
 
 
-def _directory(path: Path) -> Path:
-    """This path or its nearest parent that is a directory: a working directory for a child process."""
-    return next(p for p in (path, *path.parents) if p.is_dir())
-
-
-def probe_model(paths: Paths, config: Config, environ: Mapping[str, str]) -> DoctorFinding:
-    """Make one call of the fast model, as the daemon would, counted in the daemon's budget. Return the finding."""
-    ask = ModelRequest(
-        purpose="doctor",
-        tier="fast",
-        system="You answer questions.",
-        prompt=QUESTION,
-        key="",
-    )
-    with open_model(paths, environ, config) as model:
-        answer = model.ask(ask)
-    if isinstance(answer, Answer):
-        return DoctorFinding(
-            "model.answers", "ok", f"the model answered within {answer.seconds:.1f} s, for ${answer.usd:.4f}"
-        )
-    return DoctorFinding(
-        "model.mute",
-        "error",
-        f"the model does not answer: {answer.why}: {answer.detail}",
-        answer.hint or "run `claude` once by hand",
-    )
+def _nearest(path: Path, fits: Callable[[Path], bool]) -> Path:
+    """This path or its nearest parent that fits."""
+    return next(one for one in (path, *path.parents) if fits(one))

@@ -66,17 +66,9 @@ class Notifier(Struct):
         """Report that lock, socket, watches and the first listing are up."""
         self.send(READY="1", STATUS=status)
 
-    def notify_status(self, text: str) -> None:
-        """Send one line for a person."""
-        self.send(STATUS=text)
-
     def notify_reloading(self) -> None:
         """Report that the configuration is being read again, until `notify_ready` is called."""
         self.send(RELOADING="1", MONOTONIC_USEC=str(time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000))
-
-    def notify_stopping(self) -> None:
-        """Report that the daemon is stopping."""
-        self.send(STOPPING="1")
 
     def notify_alive(self, monotonic: float) -> None:
         """Send a sign of life if one is due. `monotonic`: the time in seconds. Call this only if the daemon is well."""
@@ -128,19 +120,17 @@ class Supervision(Struct):
             self.notifier.notify_alive(now)
         if now >= self._next_status:
             self._next_status = now + SAY_EVERY
-            self._send_status(wrong or describe_state(self.app))
-
-    def _send_status(self, text: str) -> None:
-        if text != self._last_status:
-            self._last_status = text
-            self.notifier.notify_status(text)
+            text = wrong or describe_state(self.app)
+            if text != self._last_status:
+                self._last_status = text
+                self.notifier.send(STATUS=text)
 
     def request_stop(self) -> None:
         """Begin to stop. A second call does nothing. Any thread."""
         if self.app.stopping.is_set():
             return
         logger.info("stopping")
-        self.notifier.notify_stopping()
+        self.notifier.send(STOPPING="1")
         self.app.request_stop()
 
     def reload_or_keep(self) -> None:

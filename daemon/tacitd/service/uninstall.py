@@ -8,51 +8,34 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import sys
-import time
 from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
 from tacitd.control.client import call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import TacitdError
 from tacitd.files.disk import RealDisk
 from tacitd.files.locks import Lock, acquire_lock
 from tacitd.files.temporary import list_kept_copies, sweep_temporary
 from tacitd.handler import Footprint
+from tacitd.service.detach import wait_until_gone
 from tacitd.service.managers import Manager
 from tacitd.state import first_design
 from tacitd.state.paths import Paths
-from tacitd.store import open_readonly
 from tacitd.text.plurals import count_noun
 
-STATE_FILES = (
-    "lock",
-    "start.log",
-    "schema.json",
-    "tacitd.log",
-    "tacitd.[0-9].log",
-    "history.jsonl",
-    "history-archive.jsonl",
-    "tacitd.sqlite",
-    "tacitd.sqlite-wal",
-    "tacitd.sqlite-shm",
-    "choices.jsonl",
-    "session-context.jsonl",
-    "hooks/tacitd-hook",
-    "socket",
-    "tacitd.sock",
-)
+_NAMES = """
+lock start.log tacitd.log tacitd.[0-9].log history.jsonl history-archive.jsonl tacitd.sqlite tacitd.sqlite-wal
+tacitd.sqlite-shm choices.jsonl hooks/tacitd-hook socket tacitd.sock
+"""
+STATE_FILES = tuple(_NAMES.split())
 """The files of the state directory, as docs/files.md lists them; a test compares the two."""
-
-
 STATE_FOLDERS = ("handlers", "hooks", "model")
 """The folders of the state directory. A person may have others, and files of their own in these."""
 HANDLER_FILES = ("*.json", "*.jsonl", "*.bin", "lock")
 """A plugin's files in its folder of `handlers`."""
-
 SOCKET_NAME = "tacitd.sock"
 """The entry of `STATE_FILES` that is removed only if it is a socket."""
 
@@ -74,7 +57,7 @@ def uninstall_daemon(
     with suppress(TacitdError):
         call_daemon(places.socket, "stop")
         yield "stopped the daemon"
-    lock = _wait_for_lock(places)
+    lock = _take_lock(places)
     try:
         said = list(_unlink_socket(places.socket))
         yield from said
@@ -103,21 +86,13 @@ def describe_removal(prefix: str = sys.prefix) -> str:
     return f"to remove the program itself, delete the virtual environment {prefix} and the links to it in ~/.local/bin"
 
 
-def _wait_for_lock(places: Paths) -> Lock | None:
+def _take_lock(places: Paths) -> Lock | None:
     """Take the daemon's lock, so that none starts meanwhile. None if there is no state directory.
 
     Raises UnavailableError if a daemon still holds the lock after 20 s.
     """
-    if not places.state_dir.is_dir():
-        return None
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            return acquire_lock(places.state_dir / "lock")
-        except UnavailableError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.1)
+    wait_until_gone(places.state_dir)
+    return acquire_lock(places.state_dir / "lock") if places.state_dir.is_dir() else None
 
 
 def _unlink_socket(path: Path) -> Iterator[str]:
@@ -143,7 +118,7 @@ def _purge(places: Paths, by_name: Mapping[str, Footprint]) -> Iterator[str]:
         yield from _unlink_file(file)
     for directory in dict.fromkeys(place for one in footprints for place in one.places):
         sweep_temporary(directory, math.inf, RealDisk())
-    yield from _empty_state(places.state_dir, {*by_name, *_list_plugins(places.state_dir)})
+    yield from _empty_state(places.state_dir, by_name)
     for directory in dict.fromkeys(place for one in footprints for place in one.own):
         with suppress(OSError):
             directory.rmdir()
@@ -183,14 +158,11 @@ def _is_ours(path: Path, name: Path, plugins: Container[str]) -> bool:
         return path.is_file() or path.is_symlink() or path.is_socket()
     if path.is_symlink() or not path.is_file():
         return False
-    match name.parts:
-        case ["model", "children", child]:
-            return re.fullmatch(r"\d+\.json", child) is not None
-        case ["handlers", plugin, *_, _]:
-            folder = path.parents[len(name.parts) - 3]
-            known = plugin in plugins or any((folder / one).is_file() for one in first_design.HANDLER_FILES)
-            return known and any(path.match(pattern) for pattern in HANDLER_FILES)
-    return False
+    if name.parts[0] != "handlers" or len(name.parts) < 3:
+        return False
+    folder = path.parents[len(name.parts) - 3]
+    known = folder.name in plugins or any((folder / one).is_file() for one in first_design.HANDLER_FILES)
+    return known and any(path.match(pattern) for pattern in HANDLER_FILES)
 
 
 def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
@@ -218,19 +190,6 @@ def _empty_state(state_dir: Path, plugins: Container[str]) -> Iterator[str]:
             if entry == state_dir / SOCKET_NAME
             else f"kept {entry}: it is not tacitd's"
         )
-
-
-def _list_plugins(state_dir: Path) -> list[str]:
-    """The plugins that the store knows, also those that are not installed any more."""
-    try:
-        store = open_readonly(state_dir)
-        if store is None:
-            return []
-        with store:
-            tables = ["job", "prompt_task", *(["adapter_commit"] if "adapter" in store.versions else [])]
-            return [name for one in tables for (name,) in store.rows(f"SELECT DISTINCT plugin FROM {one}")]
-    except TacitdError:  # it is damaged
-        return []
 
 
 def _list_folders(top: Path) -> Iterator[Path]:

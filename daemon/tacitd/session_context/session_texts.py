@@ -10,7 +10,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from loguru import logger
@@ -99,9 +98,8 @@ class SessionTexts:
         """How much waits for the person's decision, once a day in a project; "" for nothing."""
         root = find_project_root(Path(question.cwd))
         log_key, today = f"review of {root}", time.strftime("%Y-%m-%d", time.localtime(self._clock.now()))
-        with suppress(OSError, TacitdError):  # of an unreadable log nothing is known, so the line is repeated
-            if today in self._shown.list_advice(log_key):
-                return ""
+        if today in self._shown.list_advice(log_key):
+            return ""
         count = 0
         for one in self._plugins:
             try:
@@ -138,10 +136,7 @@ class SessionTexts:
     def _note(self, write: Callable[[], None]) -> None:
         try:
             write()
-        except (
-            OSError,
-            TacitdError,
-        ) as error:  # on a full disk, or beside a damaged log, a text is repeated later
+        except TacitdError as error:  # on a full disk a text is repeated later
             logger.warning("what a session got is not noted: {}", error)
 
     def _is_of_source(self, transcript: Path) -> bool:

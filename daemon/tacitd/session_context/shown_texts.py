@@ -1,53 +1,39 @@
-"""What each session got from tacitd, so that nothing is repeated to one that goes on: a log of digests, no text.
-
-    {"at","session","sections":{plugin:crc}}     the sections of a start or of a resumption
-    {"at","session","advice":[key]}              advice about failed calls; keys of the plugins' own
-
-`at` is in seconds since 1970, UTC. The log is read once, at its first use.
-"""
+"""What each session got from tacitd, so that nothing is repeated to one that goes on: rows of `shown`, digests and no text."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection, Mapping
-from typing import Any
+from contextlib import suppress
+from typing import TYPE_CHECKING
 from zlib import crc32
 
-from msgspec import Struct, field
-
 from tacitd.clock import Clock
-from tacitd.files.log import Log
+from tacitd.errors import TacitdError
 
-KEPT = 500
-"""Sessions that are remembered, the newest."""
-LARGE = 256 << 10
-"""Bytes above which the log is compacted."""
+if TYPE_CHECKING:
+    from tacitd.store import Store
 
-
-class _Shown(Struct):
-    sections: dict[str, int] = field(default_factory=dict)
-    advice: set[str] = field(default_factory=set)
+KEPT = 30 * 86_400.0
+"""Seconds for which it is remembered: the client deletes older transcripts."""
+_ADVICE = "advice "
+"""What the name of a row of advice begins with; its key follows."""
 
 
 class ShownTexts:
-    """Thread-safe. What cannot be written is only remembered until the daemon ends: a text is then repeated."""
+    """Thread-safe. What cannot be written or read counts as not shown: a text is then repeated."""
 
-    def __init__(self, log: Log, clock: Clock) -> None:
-        self._log = log
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
         self._clock = clock
-        self._lock = threading.Lock()
-        self._sessions: dict[str, _Shown] | None = None
 
     def select_changed(self, session: str, texts: Mapping[str, str]) -> dict[str, str]:
         """The sections that the session did not get in this form."""
-        with self._lock:
-            before = self._load().get(session, _Shown()).sections
+        before = self._read(session)
         return {name: text for name, text in texts.items() if before.get(name) != _digest(text)}
 
     def select_new(self, originals: Collection[str], texts: Mapping[str, str]) -> dict[str, str]:
         """The sections that a copy of one of these sessions did not get with its history; all if none of them got any."""
-        with self._lock:
-            known = [self._load()[session].sections for session in originals if session in self._load()]
+        known = [found for session in originals if (found := self._read(session))]
         return {
             name: text
             for name, text in texts.items()
@@ -55,60 +41,33 @@ class ShownTexts:
         }
 
     def note_sections(self, session: str, texts: Mapping[str, str]) -> None:
-        """The session gets these sections now. Raises OSError."""
-        sections = {name: _digest(text) for name, text in texts.items()}
-        self._append({"at": self._clock.now(), "session": session, "sections": sections})
+        """The session gets these sections now. Raises TacitdError."""
+        self._note(session, {name: _digest(text) for name, text in texts.items()})
 
     def list_advice(self, session: str) -> frozenset[str]:
         """The keys of the advice that the session got."""
-        with self._lock:
-            return frozenset(self._load().get(session, _Shown()).advice)
+        return frozenset(
+            name.removeprefix(_ADVICE) for name in self._read(session) if name.startswith(_ADVICE)
+        )
 
     def note_advice(self, session: str, keys: Collection[str]) -> None:
-        """The session gets advice with these keys now. Raises OSError."""
-        self._append({"at": self._clock.now(), "session": session, "advice": sorted(keys)})
+        """The session gets advice with these keys now. Raises TacitdError."""
+        self._note(session, {_ADVICE + key: b"" for key in keys})
 
-    def _load(self) -> dict[str, _Shown]:
-        if self._sessions is None:
-            self._sessions = {}
-            for record in self._log.read():
-                _fold(self._sessions, record)
-            _forget_old(self._sessions)
-        return self._sessions
+    def _read(self, session: str) -> dict[str, bytes]:
+        with suppress(TacitdError):
+            return dict(self._store.rows("SELECT name, digest FROM shown WHERE session = ?", session))
+        return {}
 
-    def _append(self, record: dict[str, Any]) -> None:
-        with self._lock:
-            known = self._load()
-            _fold(known, record)
-            _forget_old(known)
-            self._log.append(record)
-            self._log.flush()
-            if self._log.size > LARGE:
-                self._log.compact([_record(session, one) for session, one in known.items()])
+    def _note(self, session: str, digests: Mapping[str, bytes]) -> None:
+        now = self._clock.now()
+        with self._store.write() as tx:
+            tx.execute("DELETE FROM shown WHERE at < ?", now - KEPT)
+            tx.executemany(
+                "INSERT OR REPLACE INTO shown(session, name, digest, at) VALUES(?, ?, ?, ?)",
+                [(session, name, digest, now) for name, digest in digests.items()],
+            )
 
 
-def _fold(known: dict[str, _Shown], record: Mapping[str, Any]) -> None:
-    match record:
-        case {"session": str(session), **rest}:
-            one = known.pop(session, None) or _Shown()
-            known[session] = one  # the newest is the last
-            sections, advice = rest.get("sections"), rest.get("advice")
-            if isinstance(sections, Mapping):
-                one.sections |= {str(name): crc for name, crc in sections.items() if isinstance(crc, int)}
-            if isinstance(advice, list):
-                one.advice |= set(map(str, advice))
-        case _:
-            pass
-
-
-def _forget_old(known: dict[str, _Shown]) -> None:
-    for session in list(known)[:-KEPT]:
-        del known[session]
-
-
-def _record(session: str, one: _Shown) -> dict[str, Any]:
-    return {"session": session, "sections": one.sections, "advice": sorted(one.advice)}
-
-
-def _digest(text: str) -> int:
-    return crc32(text.encode("utf-8", "replace"))
+def _digest(text: str) -> bytes:
+    return crc32(text.encode("utf-8", "replace")).to_bytes(4)

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from tacitd.clock import Clock
 from tacitd.sources.base import SessionClaim
@@ -27,10 +27,6 @@ GONE_FOR = 120.0
 """Seconds for which a process must be gone before its session counts as ended."""
 LOOK_EVERY = 10.0
 """Seconds between two checks of the claims while a session is live."""
-CHECK_AT_LEAST_EVERY = 1.0
-"""Seconds after which `take_ended` looks at every session, whatever it expects."""
-LOOK_AT_MOST_EVERY = 5.0
-"""Minimum seconds between two checks, however often `take_ended` is called."""
 LEFT_FOR = 1.0
 """Seconds without growth after which a session ends whose client said that it ended (a hook)."""
 LAST_RECORDS = 10.0
@@ -63,21 +59,32 @@ class SessionEnding(Struct, frozen=True):
     """Whether its client has ended, so that it does not go on until it is idle."""
 
 
-class _Session(Struct):
-    path: Path | None = None
-    cwd: str = ""
-    at: float = 0.0
-    grown: float = -math.inf
-    ended: bool = False
-    left: float | None = None
-    """When its client said that it ended (monotonic seconds); None: it did not, or work went on since."""
-
-
 class _Client(Struct):
     """A process that was seen alive on this machine, running a session."""
 
     cwd: str
     gone_since: float | None = None
+
+
+class _Session(Struct):
+    path: Path | None = None
+    cwd: str = ""
+    at: float = 0.0
+    grown: float = -math.inf
+    ended: bool = True
+    left: float | None = None
+    """When its client said that it ended (monotonic seconds); None: it did not, or work went on since."""
+    clients: dict[int, _Client] = field(default_factory=dict)
+    """By process id."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether a client runs it. The process of one that left may take a moment to end, or run another session by now."""
+        return self.left is None and any(one.gone_since is None for one in list(self.clients.values()))
+
+    def list_places(self) -> set[str]:
+        """Its working directory, and those of its clients."""
+        return {self.cwd, *(client.cwd for client in list(self.clients.values()))}
 
 
 def process_is_alive(pid: int) -> bool:
@@ -111,12 +118,8 @@ class Sessions:
         self._read_claims = read_claims
         self._is_alive = is_alive
         self._sessions: dict[str, _Session] = {}
-        self._clients: dict[str, dict[int, _Client]] = {}
-        self._looked = -math.inf
-        self._next_check = -math.inf
-        """When `take_ended` looks at every session again; before that none can end."""
-        self._next_due = -math.inf
-        """When `take_ended` may have a result, at the earliest; found anew once it has passed."""
+        self._next_look = math.inf
+        """When `take_ended` looks at every session again (monotonic seconds); before that none can end."""
 
     def note_growth(
         self, path: Path, session_id: str, cwd: str, last_time: float | None, *, mtime: float | None = None
@@ -131,6 +134,8 @@ class Sessions:
         now = self._clock.now()
         session.at = max(session.at, min(now, last_time if last_time is not None else mtime or now))
         self._mark_alive(session, 0.0 if mtime is None else max(0.0, now - mtime))
+        if mtime is not None:
+            self._look_by(self._clock.monotonic())
 
     def note_subagent(self, session_id: str) -> None:
         """A sub-agent of this session worked: the session is live, although its own transcript did not grow."""
@@ -142,8 +147,8 @@ class Sessions:
         """The session's client said that it ended: it ends as soon as its transcript is quiet for a second."""
         # Its growth may be read later, so a session that is not known yet is kept too.
         now = self._clock.monotonic()
-        self._sessions.setdefault(session_id, _Session(ended=True, grown=now)).left = now
-        self._next_check, self._next_due = min(self._next_check, now + LEFT_FOR), -math.inf
+        self._sessions.setdefault(session_id, _Session(grown=now)).left = now
+        self._look_by(now + LEFT_FOR)
 
     def note_returned(self, session_id: str) -> None:
         """The session's client said that it goes on, for example because a person resumed it."""
@@ -156,7 +161,7 @@ class Sessions:
         found = list[SessionEnding]()
         for name, one in list(self._sessions.items()):
             if one.path is not None and not one.ended:
-                ends = self._ends_at(name, one)
+                ends = self._ends_at(one)
                 at, is_early = wall + max(0.0, ends - monotonic), ends < one.grown + self.idle
                 found.append(SessionEnding(name, one.path, one.cwd, at, is_early))
         return sorted(found, key=lambda ending: ending.at)
@@ -165,40 +170,29 @@ class Sessions:
         """The sessions that ended since the last call. Each is reported once until it grows again."""
         now = self._clock.monotonic()
         # Called in each pass of the engine, which is several hundred times a second while thousands of sessions grow.
-        if now < self._next_check:
+        if now < self._next_look:
             return []
-        if self._worth_a_look() and now - self._looked >= LOOK_AT_MOST_EVERY:
-            self._check_clients(now)
-        ended = [one for name, session in self._sessions.items() if (one := self._end(name, session, now))]
-        self._forget(now)
-        self._next_due = -math.inf
-        until_look = max(0.0, self._looked + LOOK_AT_MOST_EVERY - now)
-        self._next_check = now + min(self.next_in(), until_look, CHECK_AT_LEAST_EVERY)
+        self._check_clients(now)
+        ended: list[EndedSession] = []
+        for name, session in list(self._sessions.items()):
+            if not session.ended and now >= self._ends_at(session):
+                session.ended = True
+                why: Literal["idle", "gone"] = "idle" if now - session.grown >= self.idle else "gone"
+                if session.path is not None:
+                    ended.append(EndedSession(name, session.path, why, session.at))
+            elif session.ended and now - session.grown > FORGET + self.idle and not session.is_running:
+                del self._sessions[name]
+        ends = [self._ends_at(one) for one in self._sessions.values() if not one.ended]
+        # A client of an ended session may still run it. Later the others are forgotten.
+        watched = ends or any(one.is_running for one in self._sessions.values())
+        self._next_look = min([*ends, now + (LOOK_EVERY if watched else FORGET)])
         return ended
 
     def next_in(self) -> float:
         """Seconds until `take_ended` may have a result; infinity while no session is live."""
-        now = self._clock.monotonic()
-        # Called in each pass of the engine. Growth only makes an end later, so what was found is still not too late.
-        if now >= self._next_due:
-            self._next_due = self._find_next_due(now)
-        return max(0.0, self._next_due - now)
-
-    def _find_next_due(self, now: float) -> float:
-        quiet = [
-            session.grown + self.idle if session.left is None else _leaves_at(session)
-            for session in self._live_ones()
-        ]
-        gone = [
-            client.gone_since + GONE_FOR
-            for clients in self._clients.values()
-            for client in clients.values()
-            if client.gone_since is not None
-        ]
-        if not quiet:
+        if not any(not one.ended for one in self._sessions.values()):
             return math.inf
-        ahead = [at for at in gone if at > now]
-        return min([*quiet, *ahead, max(self._looked, now - LOOK_EVERY) + LOOK_EVERY])
+        return max(0.0, self._next_look - self._clock.monotonic())
 
     def is_live(self, session_id: str) -> bool:
         """Whether the session grew within the idle time, or a client that was seen alive still runs it.
@@ -210,133 +204,58 @@ class Sessions:
         if session is None:
             return False
         quiet = math.inf if session.ended else self._clock.monotonic() - session.grown
-        return quiet < self.idle or self._is_running(session_id)
+        return quiet < self.idle or session.is_running
 
     def is_live_in(self, within: Callable[[str], bool]) -> bool:
         """Whether any live session has a working directory for which `within` is true."""
         return any(
-            self.is_live(name) and any(cwd and within(cwd) for cwd in self._places(name, session))
+            self.is_live(name) and any(cwd and within(cwd) for cwd in session.list_places())
             for name, session in list(self._sessions.items())
         )
 
     def _get_or_begin(self, name: str, *, watched: bool) -> _Session:
-        """The session; its client is searched if the session begins now.
+        """The session; its client is searched if the session begins now, because it may be gone at the next look.
 
         It is not searched for growth that was only found at the start, because there may be thousands of such sessions, and
         `take_ended` searches the clients of all of them at once.
         """
-        session = self._sessions.setdefault(name, _Session(ended=True))
-        now = self._clock.monotonic()
-        if not (session.ended and watched):
-            return session
-        if now - self._looked >= LOOK_AT_MOST_EVERY:
-            self._check_clients(now)
-            return session
-        for claim in self._read_claims():  # many may begin at once: do not check all processes for each
-            if claim.session == name:
-                self._remember_client(claim, self._is_alive(claim.pid))
+        session = self._sessions.setdefault(name, _Session())
+        if session.ended and watched:
+            for claim in self._read_claims():
+                if claim.session == name and self._is_alive(claim.pid):
+                    session.clients.setdefault(claim.pid, _Client(claim.cwd))
         return session
-
-    def _remember_client(self, claim: SessionClaim, is_alive: bool) -> None:
-        """Record a client that is alive."""
-        if is_alive:
-            clients = self._clients.setdefault(claim.session, {})
-            clients.setdefault(claim.pid, _Client(claim.cwd))
-
-    def _ends_at(self, name: str, session: _Session) -> float:
-        """The monotonic time at which a session ends if nothing more happens."""
-        idle, clients = session.grown + self.idle, list(self._get_clients(name).values())
-        if session.left is not None:
-            return min(idle, _leaves_at(session))
-        if not clients or any(one.gone_since is None or session.grown > one.gone_since for one in clients):
-            return idle
-        return min(idle, max(one.gone_since or 0.0 for one in clients) + GONE_FOR)
-
-    def quiet_at(self, within: Callable[[str], bool]) -> float | None:
-        """When the last live session with a directory for which `within` is true ends, if nothing more happens in it: seconds
-        since 1970, UTC. None if there is none.
-        """
-        ends = [
-            self._ends_at(name, session)
-            for name, session in list(self._sessions.items())
-            if not session.ended and any(cwd and within(cwd) for cwd in self._places(name, session))
-        ]
-        return self._clock.now() + max(ends) - self._clock.monotonic() if ends else None
 
     def _mark_alive(self, session: _Session, quiet: float) -> None:
         session.grown = max(session.grown, self._clock.monotonic() - quiet)
-        if session.ended:
-            session.ended, self._next_due = False, -math.inf
-        self._next_check = min(self._next_check, session.grown + self.idle)
         if session.left is not None and session.grown > session.left + LAST_RECORDS:
             session.left = None
+        if session.ended:
+            session.ended = False
+            self._look_by(min(self._ends_at(session), self._clock.monotonic() + LOOK_EVERY))
 
-    def _get_clients(self, name: str) -> dict[int, _Client]:
-        return self._clients.get(name, {})
+    def _look_by(self, at: float) -> None:
+        self._next_look = min(self._next_look, at)
 
-    def _is_running(self, name: str) -> bool:
-        session = self._sessions.get(name)
-        if session is not None and session.left is not None:
-            return False  # the process may take a moment to end, or run another session by now
-        return any(client.gone_since is None for client in list(self._get_clients(name).values()))
-
-    def _places(self, name: str, session: _Session) -> set[str]:
-        return {session.cwd, *(client.cwd for client in list(self._get_clients(name).values()))}
-
-    def _worth_a_look(self) -> bool:
-        """Whether a session is live, or a client of an ended one still runs."""
-        return any(not session.ended or self._is_running(name) for name, session in self._sessions.items())
-
-    def _live_ones(self) -> list[_Session]:
-        return [session for session in self._sessions.values() if not session.ended]
-
-    def _end(self, name: str, session: _Session, now: float) -> EndedSession | None:
-        """Mark a session as ended if it is; return the end to report. One without a transcript of its own is not reported."""
-        why = None if session.ended else self._why(name, session, now)
-        if why is None:
-            return None
-        session.ended = True
-        return EndedSession(name, session.path, why, session.at) if session.path is not None else None
-
-    def _why(self, name: str, session: _Session, now: float) -> Literal["idle", "gone"] | None:
-        clients = self._get_clients(name).values()
-        if clients and all(_is_gone(client, session, now) for client in clients):
-            return "gone"
-        if session.left is not None and now >= _leaves_at(session):
-            return "gone"
-        return "idle" if now - session.grown >= self.idle else None
+    def _ends_at(self, session: _Session) -> float:
+        """The monotonic time at which a session ends if nothing more happens."""
+        ends = session.grown + self.idle
+        if session.left is not None:
+            ends = min(ends, max(session.left, session.grown) + LEFT_FOR)
+        gone = [client.gone_since for client in session.clients.values()]
+        # After growth since then, another process runs it, which was not found: only idle time ends it.
+        if gone and all(since is not None and session.grown <= since for since in gone):
+            ends = min(ends, max(since or 0.0 for since in gone) + GONE_FOR)
+        return ends
 
     def _check_clients(self, now: float) -> None:
-        """Check which clients are alive, and record since when the others are not."""
-        self._looked = now
+        """Find out which clients are alive, and note since when the others are not."""
         is_alive = cache(self._is_alive)
         for claim in self._read_claims():
-            if claim.session in self._sessions:
-                self._remember_client(claim, is_alive(claim.pid))
-        for clients in self._clients.values():
-            for pid, client in clients.items():
+            session = self._sessions.get(claim.session)
+            if session is not None and is_alive(claim.pid):
+                session.clients.setdefault(claim.pid, _Client(claim.cwd))
+        for session in self._sessions.values():
+            for pid, client in session.clients.items():
                 since = now if client.gone_since is None else client.gone_since
                 client.gone_since = None if is_alive(pid) else since
-
-    def _forget(self, now: float) -> None:
-        """Drop sessions that ended long ago and that no client runs."""
-        for name, session in list(self._sessions.items()):
-            if session.ended and now - session.grown > FORGET + self.idle and not self._is_running(name):
-                del self._sessions[name]
-                self._clients.pop(name, None)
-
-
-def _leaves_at(session: _Session) -> float:
-    """When a session ends whose client said that it ended: monotonic seconds."""
-    return max(session.left or 0.0, session.grown) + LEFT_FOR
-
-
-def _is_gone(client: _Client, session: _Session, now: float) -> bool:
-    """Whether a client is gone for long enough, and the session did not grow since.
-
-    Trigger: the session grew after its client was gone.
-    Why: another process runs it, which was not found.
-    Outcome: only idle time ends it.
-    """
-    since = client.gone_since
-    return since is not None and now - since >= GONE_FOR and session.grown <= since

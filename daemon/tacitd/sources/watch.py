@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
 import threading
 import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.handler import Degradation
@@ -42,70 +43,43 @@ _REFUSALS = (OSError, RuntimeError, SystemError)
 """The errors by which backends refuse: inotify with OSError, FSEvents and thread creation with the others."""
 
 
-class Watcher(Protocol):
-    """A source of hints for `follow.Follower`. All methods are called by the follower's thread."""
+class SilentWatcher:
+    """A source of hints for `follow.Follower`, by whose thread all methods are called. This one gives none: for tests, and where
+    only comparing is wanted."""
 
-    def start(self) -> None:
-        """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
-        ...
-
-    def stop(self) -> None:
-        """Stop all threads. May be called twice."""
-        ...
-
-    def drain_hints(self) -> set[Path]:
-        """Transcripts that may have changed, and new directories, since the last call."""
-        ...
-
-    def repair_watching(self) -> bool:
-        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
-        ...
-
-    def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """Those of the directories that give no hints."""
-        ...
-
-    def list_problems(self) -> list[Degradation]:
-        """The present problems, each with a hint."""
-        ...
+    def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
+        self._is_running = True
 
     @property
     def alive(self) -> bool:
         """Whether hints can come at all."""
-        ...
-
-
-class SilentWatcher:
-    """Gives no hints: for tests, and where only comparing is wanted."""
-
-    def __init__(self, root: Path, wake: Callable[[], None], is_transcript: IsTranscript) -> None:
-        self.alive = True
+        return self._is_running
 
     def start(self) -> None:
-        """Do nothing."""
+        """Start watching. Never raises for a root that is missing or cannot be watched: see `list_problems`."""
 
     def stop(self) -> None:
-        """Set `alive` to False."""
-        self.alive = False
+        """Stop all threads. May be called twice."""
+        self._is_running = False
 
     def drain_hints(self) -> set[Path]:
-        """Always empty."""
+        """Transcripts that may have changed, and new directories, since the last call."""
         return set()
 
     def repair_watching(self) -> bool:
-        """Always False: no hints can be lost."""
+        """Repair what is broken. True if hints may have been lost since the last call, so that everything must be compared."""
         return False
 
     def list_unwatched(self, directories: Collection[str]) -> list[str]:
-        """Always empty, so that comparing keeps its ordinary pace."""
+        """Those of the directories that give no hints."""
         return []
 
     def list_problems(self) -> list[Degradation]:
-        """Always empty."""
+        """The present problems, each with a hint."""
         return []
 
 
-class WatchdogWatcher:
+class WatchdogWatcher(SilentWatcher):
     """Watches everything below one root with watchdog.
 
     `wake` is called from watchdog's thread for each hint, and `is_transcript` for each changed file. Both must be quick
@@ -119,6 +93,7 @@ class WatchdogWatcher:
         is_transcript: IsTranscript,
         clock: Clock | None = None,
     ) -> None:
+        super().__init__(root, wake, is_transcript)
         self._top = os.fspath(root)
         self._is_transcript = is_transcript
         self._real = self._top
@@ -128,8 +103,7 @@ class WatchdogWatcher:
         self._identity: tuple[int, int] | None = None
         self._failed: Exception | None = None
         self._retry_at = 0.0
-        self._missing: set[str] = set()
-        self._rebuild_at = 0.0
+        self._rebuild_at = math.inf
         self._hints: set[str] = set()
         self._lock = threading.Lock()
         self._complaints = _Complaints()
@@ -157,9 +131,10 @@ class WatchdogWatcher:
 
     def repair_watching(self) -> bool:
         """Build the observer again if it died, or if it watches a directory that is no longer the one at this path."""
-        stale = bool(self._missing) and self._clock.monotonic() >= self._rebuild_at
-        if self.alive and not stale and _identity(self._top) == self._identity:
-            return self._complaints.take_warning()
+        is_stale = self._clock.monotonic() >= self._rebuild_at
+        if self.alive and not is_stale and _identity(self._top) == self._identity:
+            heard, self._complaints.were_heard = self._complaints.were_heard, False
+            return heard
         had = self._observer is not None
         self._take_down()
         return self._build() or had
@@ -172,7 +147,8 @@ class WatchdogWatcher:
         if table is None:  # FSEvents and similar backends watch a whole tree, or report that they cannot
             return []
         missing = [one for one in directories if table.get(os.fsencode(self._as_watched(one)), -1) == -1]
-        self._remember(missing, directories)
+        if missing:
+            self._rebuild_at = min(self._rebuild_at, self._clock.monotonic() + REBUILD)
         return missing
 
     def list_problems(self) -> list[Degradation]:
@@ -193,15 +169,8 @@ class WatchdogWatcher:
         except _REFUSALS as error:
             self._failed, self._retry_at = error, self._clock.monotonic() + RETRY
             return False
-        self._failed, self._identity = None, identity
-        self._missing.clear()
+        self._failed, self._identity, self._rebuild_at = None, identity, math.inf
         return True
-
-    def _remember(self, missing: Collection[str], looked_at: Collection[str]) -> None:
-        """Record which directories have no watch, and when to watch all of them again."""
-        if missing and not self._missing:
-            self._rebuild_at = self._clock.monotonic() + REBUILD
-        self._missing = (self._missing - set(looked_at)) | set(missing)
 
     def _take_down(self) -> None:
         """Stop the observer, if there is one."""
@@ -229,17 +198,11 @@ class _Complaints(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
-        self._heard = threading.Event()
+        self.were_heard = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Record that there was a warning."""
-        self._heard.set()
-
-    def take_warning(self) -> bool:
-        """Whether there was a warning since the last call."""
-        heard = self._heard.is_set()
-        self._heard.clear()
-        return heard
+        self.were_heard = True
 
 
 def limit_hint(number: int | None) -> str:

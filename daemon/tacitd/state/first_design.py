@@ -5,7 +5,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-FILES = ("projects.jsonl", "paused.jsonl", "dead.jsonl", "rescue.jsonl", "budget.jsonl", "own-sessions.jsonl")
+FILES = (
+    "projects.jsonl",
+    "paused.jsonl",
+    "dead.jsonl",
+    "rescue.jsonl",
+    "budget.jsonl",
+    "own-sessions.jsonl",
+    "schema.json",
+    "session-context.jsonl",
+)
 """Files of the state directory."""
 HANDLER_FILES = ("log.jsonl", "archive.jsonl", "handled.bin")
 """Files of each handler's directory."""

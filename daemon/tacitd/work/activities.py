@@ -91,7 +91,6 @@ class Activities:
         """The number of the newest activity from before the end of `load`."""
         self.load_time = now()
         """When `load` ended, in seconds since 1970: everything that happened later is numbered, if not all is kept."""
-        self._wakers: list[Callable[[], None]] = []
 
     def announce(self, handler: str, notice: Notice) -> None:
         """A plugin made something, which its commit has stored: log it at INFO and keep it."""
@@ -105,19 +104,15 @@ class Activities:
         self._add(one)
 
     def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
-        """Log what happened at INFO, keep it, and wake the subscribers."""
+        """Log what happened at INFO, and keep it."""
         self._add(Activity(self._now(), did, text, where, about, handler))
 
     def _add(self, one: Activity) -> None:
         with self._lock:
             self._keep(one)
-            wakers = list(self._wakers)
         from loguru import logger  # not for a command that only reads what happened
 
         logger.info("{}", activity_line(one))
-        # Without the lock, because a subscriber may ask for what was added.
-        for wake in wakers:
-            wake()
 
     def load(self, earlier: Iterable[Activity]) -> None:
         """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it."""
@@ -194,17 +189,6 @@ class Activities:
             for numbered, (number, one) in enumerate(self._newest):
                 self._newest[numbered] = number, _blank_activity(one, texts)
 
-    def add_waker(self, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake` after each activity, in any thread; it must not block. Returns a function that ends that."""
-        with self._lock:
-            self._wakers.append(wake)
-
-        def remove() -> None:
-            with self._lock:
-                self._wakers.remove(wake)
-
-        return remove
-
 
 def store_activity(tx: Tx, one: Activity) -> None:
     """Store what a plugin made."""
@@ -236,12 +220,6 @@ def _make_activity(at: float, handler: str, one: Notice) -> Activity:
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
     return replace(one, text=str(blank_value(one.text, texts)))
-
-
-def list_kept(numbered: Sequence[tuple[int, Activity]], mark: int) -> tuple[int, list[dict[str, Any]]]:
-    """Given `list_numbered(mark)`, return how many after `mark` are lost, and the others as JSON with their `number`."""
-    missed = numbered[0][0] - mark - 1 if numbered else 0
-    return missed, [{"number": number, **one.describe()} for number, one in numbered]
 
 
 def describe_call(call: EndedCall) -> tuple[str, str, str]:

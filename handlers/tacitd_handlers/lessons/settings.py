@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 from pydantic import BaseModel, ConfigDict, Field
 
 
@@ -12,10 +9,6 @@ class LessonsSettings(BaseModel):
     """`lessons`: where lessons are promoted to."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    removed_settings: ClassVar[Mapping[str, str]] = {
-        "stale": "loads are not counted any more: take the line out"
-    }
-
     skills: str = Field(
         default="",
         description="Directory of the skills that lessons are promoted to. Empty: `skills` in Claude Code's directory.",

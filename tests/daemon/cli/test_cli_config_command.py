@@ -54,15 +54,3 @@ def test_check_names_what_is_wrong_in_the_file(cli: Cli) -> None:
         assert said.code == 78 and named in said.err and said.out == ""
     file.write_bytes(b"\xff\xfe")
     assert cli.run("config", "check").code == 78
-
-
-def test_check_names_a_setting_of_an_earlier_version(cli: Cli) -> None:
-    """An old configuration is accepted: `continuity.min_prompts` was replaced, and has no effect."""
-    file = cli.home / ".config/tacitd/config.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("[continuity]\nmin_prompts = 3\nmin_turns = 9\n")
-    said = cli.run("config", "check")
-    assert said.code == 0 and said.out.endswith("config.toml: all right\n")
-    assert f"continuity.min_prompts in {file} has no effect any more" in said.err
-    shown = cli.run("config", "show").out
-    assert "continuity.min_turns = 9\n" in shown and "min_prompts" not in shown

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from support_calls import open_budget, spend
 from support_cli import Cli
 from support_commits import CommitStore
 from support_engine import Scene
 from tacitd.cli.stored_activities import list_stored
 from tacitd.control.server import Server
+from tacitd.errors import UsageError
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
@@ -152,6 +155,24 @@ def test_what_the_daemon_has_not_kept_comes_from_the_logs(cli: Cli, tmp_path: Pa
             scene.app.activities.add("read", str(number))
         rows = cli.run("log", "--json", "-n", str(KEPT + 2)).json
         assert [row["did"] for row in rows[:3]] == ["asked", "changed", "read"] and len(rows) == KEPT + 2
+
+
+def test_it_follows_a_daemon_by_numbers(cli: Cli, tmp_path: Path) -> None:
+    """`-f` asks for what is newer than the last number that it got; a daemon that counts from 1 again has a lower one."""
+    scene = _start_after_the_logs(tmp_path)
+    with _serve(cli, scene, tmp_path):
+        ask = build_methods(scene.app)["log"]
+        mark = ask({})["number"]
+        for text in ("one", "two"):
+            scene.app.activities.add("read", text)
+        answer = ask({"after": mark})
+        assert [row["text"] for row in answer["rows"]] == ["one", "two"] and answer["number"] == mark + 2
+        assert (
+            ask({"after": mark + 2}) == {**answer, "rows": []} and ask({"after": 999})["number"] == mark + 2
+        )
+        for wrong in (-1, "x"):
+            with pytest.raises(UsageError):
+                ask({"after": wrong})
 
 
 def _start_after_the_logs(tmp_path: Path) -> Scene:

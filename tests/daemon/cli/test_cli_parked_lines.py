@@ -66,7 +66,15 @@ def test_status_and_sync_say_what_waits_and_until_when(capsys: pytest.CaptureFix
     first = f"2 facts in /app: until its session ends (at {local_time(at)}, if it stays idle until then)"
     assert list(describe_waiting(waits)) == [first, "1 fact in /b: until its session ends"]
     assert f"waits     {first}" in list(format_status(DOCUMENT | {"waits": waits}))
-    said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": waits}
+    said = {
+        "done": True,
+        "parked": [],
+        "degraded": [],
+        "made": [],
+        "unmade": [],
+        "rescued": 0,
+        "waits": waits,
+    }
     echo_sync(said)
     text = capsys.readouterr().err
     assert f"waits: {first}" in text and "tacitd sync --write" in text and "all handled" not in text
@@ -128,8 +136,16 @@ def test_sync_write_does_not_name_itself(capsys: pytest.CaptureFixture[str]) -> 
     """After `sync --write` the reason why a fact still waits is printed, not the command that was just run."""
     waits = [{"project": "/app", "what": "1 fact", "until": "its session ends", "at": None}]
     busy = {"id": "files.busy", "what": "/app/LEARNED.md is open in vim", "hint": "save and close it"}
-    other = {"id": "x.y", "what": "/app2/LEARNED.md is open in vim", "hint": "save that"}
-    said = {"done": True, "parked": [], "degraded": [busy, other], "made": [], "waits": waits}
+    other = {"id": "x.y", "what": "/lib/LEARNED.md is open in vim", "hint": "save that"}
+    said = {
+        "done": True,
+        "parked": [],
+        "degraded": [busy, other],
+        "made": [],
+        "unmade": [],
+        "rescued": 0,
+        "waits": waits,
+    }
     echo_sync(said, write=True)
     assert capsys.readouterr().err == (
         "waits: 1 fact in /app: until its session ends\n"
@@ -145,7 +161,15 @@ def test_sync_write_ends_with_75_where_something_still_waits(
 ) -> None:
     """It was asked for and not done: what waits, why, and a code that a script sees. Without --write it waits as told."""
     row = {"project": "/app", "what": "1 fact", "until": "its session ends", "job": "synthesize", "at": None}
-    said: dict[str, Any] = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [row] * waits}
+    said: dict[str, Any] = {
+        "done": True,
+        "parked": [],
+        "degraded": [],
+        "made": [],
+        "unmade": [],
+        "rescued": 0,
+        "waits": [row] * waits,
+    }
     monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     written, read = cli.run("sync", "--write"), cli.run("sync")
@@ -165,7 +189,15 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
         "job": "",
         "at": None,
     }
-    said: dict[str, Any] = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [row]}
+    said: dict[str, Any] = {
+        "done": True,
+        "parked": [],
+        "degraded": [],
+        "made": [],
+        "unmade": [],
+        "rescued": 0,
+        "waits": [row],
+    }
     monkeypatch.setattr("tacitd.cli.control_commands.call_daemon", lambda *_: None)
     monkeypatch.setattr("tacitd.cli.control_commands.connect_daemon", lambda *_: lambda *_, **__: said)
     for done in (cli.run("sync", "--write"), cli.run("sync")):
@@ -178,7 +210,7 @@ def test_sync_write_is_done_where_only_an_excluded_project_waits(
 )
 def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: int, counted: str) -> None:
     """`all handled` is not printed while a rejected prompt is listed by `rescue`."""
-    said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": []}
+    said = {"done": True, "parked": [], "degraded": [], "made": [], "unmade": [], "rescued": 0, "waits": []}
     echo_sync(said | {"dead_letters": 1, "rescued": number})
     assert capsys.readouterr().err == f"{counted}: `tacitd rescue` lists them\nall read\n"
     echo_sync(said | {"dead_letters": 1, "rescued": 0})
@@ -188,5 +220,7 @@ def test_sync_names_rejected_texts(capsys: pytest.CaptureFixture[str], number: i
 def test_sync_groups_what_is_parked(capsys: pytest.CaptureFixture[str], cli: Cli) -> None:
     """The same lines as in `status`."""
     rows = [row(f"growth of /t/{number}.jsonl", "over the budget") for number in range(34)]
-    echo_sync({"done": True, "parked": rows, "degraded": [], "made": [], "waits": []})
+    echo_sync(
+        {"done": True, "parked": rows, "degraded": [], "made": [], "unmade": [], "rescued": 0, "waits": []}
+    )
     assert capsys.readouterr().err == "parked: learning: 34 transcripts: over the budget\nhint: h\n"

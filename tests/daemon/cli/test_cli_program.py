@@ -286,14 +286,6 @@ def test_a_session_start_without_its_directory_is_told_the_rest(cli: Cli) -> Non
     assert cli.run("context", "/nonexistent").code == 0
 
 
-def test_a_mistyped_directory_is_answered_with_a_similar_one(cli: Cli) -> None:
-    """The hint names the directory beside it that is spelt nearly so, as the person wrote the path."""
-    (cli.home / "work" / "shop").mkdir(parents=True)
-    said = cli.run("learned", "./work/shpo", cwd=cli.home)
-    assert said.code == 2 and "hint: did you mean work/shop?" in said.err
-    assert "name an existing directory" in cli.run("learned", "./work/other", cwd=cli.home).err
-
-
 @pytest.mark.scenario
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", [["--help"], ["status", "--json"], ["help"]])

@@ -23,7 +23,15 @@ ROW = {
 
 def answer(patch: pytest.MonkeyPatch, retry: dict[str, Any], **sync: Any) -> None:
     """Replace the daemon by one with these answers to `retry` and `sync`."""
-    said = {"done": True, "parked": [], "degraded": [], "made": [], "waits": [], "rescued": 0} | sync
+    said = {
+        "done": True,
+        "parked": [],
+        "degraded": [],
+        "made": [],
+        "unmade": [],
+        "waits": [],
+        "rescued": 0,
+    } | sync
 
     @contextmanager
     def somewhere() -> Iterator[Any]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd.control.line_buffer import BufferSpace, LineBuffer
 from tacitd.control.protocol import (
     INVALID_PARAMS,
     INVALID_REQUEST,
-    MAX_LINE,
     PARSE_ERROR,
     Request,
     RequestRefusal,
@@ -22,6 +21,7 @@ from tacitd.control.protocol import (
     encode_result,
     parse_request,
 )
+from tacitd.control.server import Server
 
 
 def test_what_we_ask_is_what_we_understand() -> None:
@@ -86,23 +86,10 @@ def test_answers_are_one_line_each() -> None:
 @given(st.lists(st.binary(max_size=30), max_size=20))
 @examples(80)
 def test_lines_are_the_same_however_they_arrive(parts: list[bytes]) -> None:
-    """RELIABILITY row 17: slow senders."""
-    room = BufferSpace()
-    arriving = LineBuffer(room)
-    lines = [line for part in parts for line in arriving.add_bytes(part) or ()]
-    whole, _, rest = b"".join(parts).rpartition(b"\n")
-    assert lines == [line for line in whole.split(b"\n") if line.strip()] and len(arriving) == len(rest)
-    arriving.release_space()
-    assert room.left == BufferSpace().left
-
-
-def test_what_is_too_long_is_not_held() -> None:
-    """RELIABILITY row 17: a 100 MB request costs no 100 MB."""
-    room = BufferSpace(1000)
-    one, other = LineBuffer(room), LineBuffer(room)
-    assert one.add_bytes(b"x" * 600) == [] and other.add_bytes(b"y" * 500) is None and len(other) == 0
-    other.release_space()
-    one.release_space()
-    assert room.left == 1000
-    big = LineBuffer(BufferSpace(1 << 30))
-    assert big.add_bytes(b"x" * MAX_LINE) == [] and big.add_bytes(b"x") is None
+    """RELIABILITY row 17: slow senders. What is unfinished is counted, and what is complete is not."""
+    one, rest, found = Server(Path("/none"), {}), b"", list[bytes]()
+    for part in parts:
+        *lines, rest = one._keep_rest(rest, part)
+        found += lines
+        assert one._unfinished == len(rest)
+    assert [*found, rest] == b"".join(parts).split(b"\n")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from support_waiting import PATIENCE, until
-from tacitd.control import client, line_buffer, server
+from tacitd.control import client, protocol, server
 from tacitd.control.client import CallFailedError, call_daemon
 from tacitd.control.protocol import METHOD_NOT_FOUND
 from tacitd.control.server import CONNECTIONS, Server
@@ -138,7 +138,7 @@ def test_an_unknown_method_names_the_known_ones(served: Server) -> None:
 
 def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """RELIABILITY row 17: a 100 MB request; the daemon holds no more than its limit."""
-    monkeypatch.setattr(line_buffer, "MAX_LINE", 200_000)
+    monkeypatch.setattr(protocol, "MAX_LINE", 200_000)
     sent = 0
     with _connect(served) as connection:
         try:
@@ -148,7 +148,19 @@ def test_a_line_without_end_is_cut_off(served: Server, monkeypatch: pytest.Monke
             pass
         said = _said(connection) if sent < 100 << 20 else []
     assert sent < 4 << 20 and [one["error"]["code"] for one in said] in ([-32600], [])
-    assert call_daemon(served.path, "ping") and served._space.left == line_buffer.BUFFER_LIMIT
+    assert call_daemon(served.path, "ping") and served._unfinished == 0
+
+
+def test_unfinished_requests_share_a_limit(served: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """RELIABILITY row 17: many large requests at once cost no more than two of them."""
+    monkeypatch.setattr(server, "BUFFER_LIMIT", 1000)
+    with _connect(served) as one, _connect(served) as other:
+        one.sendall(b"x" * 600)
+        until(lambda: served._unfinished == 600, "it did not arrive")
+        other.sendall(b"y" * 500)
+        assert [each["error"]["code"] for each in _said(other)] == [-32600]
+        one.sendall(b"\n")
+        until(lambda: served._unfinished == 0, "it was not answered")
 
 
 def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
@@ -159,15 +171,15 @@ def test_a_slow_sender_delays_nobody_and_is_cut_off(short: Path) -> None:
     try:
         with _connect(one) as slow:
             slow.sendall(PING[:10])
-            until(lambda: one._space.left == line_buffer.BUFFER_LIMIT - 10, "the beginning did not arrive")
+            until(lambda: one._unfinished == 10, "the beginning did not arrive")
             assert call_daemon(one.path, "ping")
             clock.advance(server.ARRIVE / 2)
             slow.sendall(b" ")
-            until(lambda: one._space.left == line_buffer.BUFFER_LIMIT - 11, "it was cut off too early")
+            until(lambda: one._unfinished == 11, "it was cut off too early")
             clock.advance(server.ARRIVE / 2)
             slow.sendall(b" ")
             assert _said(slow) == [], "it was not cut off"
-            assert one._space.left == line_buffer.BUFFER_LIMIT
+            assert one._unfinished == 0
     finally:
         one.close()
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import Struct
 from msgspec.structs import replace
 
 from support_examples import examples
 from support_store import CrashSteps
+from tacitd.config.model_settings import BudgetSettings
 from tacitd.contract import Part
 from tacitd.model.budget import Budget, EndedCall, allow_again, list_ended, mark_used
 from tacitd.model.call_caps import MinuteFull, NewCall, make_call
@@ -31,7 +31,7 @@ DAY_SECONDS = 86_400
 NOON = datetime.now().replace(hour=12, minute=0, second=0, microsecond=0).timestamp()
 
 
-class Limits(Struct):
+class Limits(BudgetSettings):
     """Caps of a test."""
 
     calls_per_minute: int = 100

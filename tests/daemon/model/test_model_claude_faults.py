@@ -151,7 +151,6 @@ def test_a_hung_client_is_ended(house: House) -> None:
         until(partial(is_gone, pid), f"{pid} did not go")
     (ended,) = house.calls()
     assert ended["assumed"] and ended["usd"] > 0 and model.running_count == 0
-    assert list((house.root / "state" / "children").iterdir()) == []
     assert model.own_sessions == {"hung"} and ended["session"] == "hung"
 
 

@@ -19,7 +19,7 @@ import pytest
 from support_claude import install_stand_in
 from support_waiting import PATIENCE, is_gone, starts_when, until
 from tacitd.model import children, process
-from tacitd.model.children import Children
+from tacitd.model.children import reap_leftovers
 from tacitd.model.process import FinishedProcess, run_process
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
@@ -76,14 +76,20 @@ def test_no_child_is_left_where_it_cannot_be_watched(
 ) -> None:
     """RELIABILITY 15: the system has no descriptor left; a child that runs already is ended all the same."""
     begun: list[int] = []
+    real = process._has_ended
 
     def refuse(*_: object) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
+    def note(child: subprocess.Popen[bytes]) -> bool:
+        begun.append(child.pid)
+        return real(child)
+
+    monkeypatch.setattr(process, "_has_ended", note)
     monkeypatch.setattr(process, broken, refuse)
     with pytest.raises(OSError, match="Too many"):
-        python("import time; time.sleep(600)", tmp_path, started=begun.append)
-    assert len(begun) == (broken == "_size") and all(map(is_gone, begun))
+        python("import time; time.sleep(600)", tmp_path)
+    assert bool(begun) == (broken == "_size") and all(map(is_gone, begun))
 
 
 def test_a_deadline_ends_an_obedient_child(tmp_path: Path) -> None:
@@ -95,7 +101,6 @@ def test_a_deadline_ends_an_obedient_child(tmp_path: Path) -> None:
 def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
     """RELIABILITY 15: it ignores SIGTERM, and so does a grandchild that keeps standard output open."""
     stand_in = install_stand_in(tmp_path / "bin", [{"fault": "hang-family"}])
-    pids: list[int] = []
     done = run_process(
         [str(stand_in.program), "-p"],
         env=ENV,
@@ -103,12 +108,11 @@ def test_a_deaf_child_and_its_grandchild_are_gone(tmp_path: Path) -> None:
         stdin=b"x",
         deadline=0.1,
         grace=0.1,
-        started=pids.append,
         monotonic=starts_when(stand_in.hangs),
     )
     assert done.timed_out and done.returncode == -signal.SIGKILL
     assert done.stdout.startswith(b'{"type":"system"')
-    for pid in (pids[0], stand_in.grandchild()):
+    for pid in (stand_in.calls()[0]["pid"], stand_in.grandchild()):
         until(partial(is_gone, pid), f"{pid} did not go")
 
 
@@ -138,7 +142,8 @@ def test_a_flood_of_errors_is_cut_off_too(tmp_path: Path) -> None:
 def test_the_daemon_leaves(tmp_path: Path) -> None:
     """RELIABILITY 14: the stop ends the child."""
     stop = threading.Event()
-    done = python("import time; time.sleep(600)", tmp_path, stop=stop, started=lambda pid: stop.set())
+    stop.set()
+    done = python("import time; time.sleep(600)", tmp_path, stop=stop)
     assert (done.stopped, done.timed_out) == (True, False)
 
 
@@ -177,101 +182,55 @@ def sleeper(cwd: Path, *, marked: bool, owner: int = 0) -> subprocess.Popen[byte
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path) -> None:
-    """ANCHORS P3: reaped at start only if it is marked, recorded or in tacitd's directory, and no process waits for it any more."""
-    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
-    work.mkdir()
+def test_leftovers_are_ended_and_strangers_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """ANCHORS P3: reaped at start only what is marked, in the children's directory or below, and waited for by no process any
+    more. A pid proves nothing, and other users' processes, which cannot be inspected, are left alone."""
+    work, deeper, elsewhere = tmp_path / "work", tmp_path / "work" / "deeper", tmp_path / "work too"
+    deeper.mkdir(parents=True)
     elsewhere.mkdir()
-    children = Children(tmp_path / "children", work)
-    ours, unrecorded = sleeper(elsewhere, marked=True), sleeper(work, marked=True)
-    unmarked, other_daemons = sleeper(work, marked=False), sleeper(elsewhere, marked=True)
-    commands = sleeper(work, marked=True, owner=os.getppid())
-    children.record_started(ours.pid)
-    children.record_started(unmarked.pid)
-    (tmp_path / "children" / "notes.json").write_text("not ours")
-    (tmp_path / "children" / "99999999.json").write_text("{broken")
-    try:
-        assert Children(tmp_path / "children", work).reap_leftovers() == 2
-        assert ours.wait(PATIENCE) == unrecorded.wait(PATIENCE) == -signal.SIGKILL
-        assert unmarked.poll() is None and other_daemons.poll() is None and commands.poll() is None
-        assert [p.name for p in (tmp_path / "children").iterdir()] == ["notes.json"]
-    finally:
-        for process in (unmarked, other_daemons, commands):
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_reused_pid_is_not_killed(tmp_path: Path) -> None:
-    """ANCHORS P3: a pid alone proves nothing, also if the other process is in the directory."""
-    children = Children(tmp_path / "children", tmp_path / "work")
-    later = sleeper(tmp_path, marked=False)
-    try:
-        children.record_started(later.pid)
-        assert children.reap_leftovers() == 0 and later.poll() is None
-    finally:
-        later.kill()
-        later.wait()
-
-
-@pytest.mark.skipif(shutil.which("lsof") is None, reason="needs lsof")
-def test_where_no_environment_can_be_read_the_directory_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """macOS shows a process's environment only to that process: what is recorded and works in the directory is killed."""
-    monkeypatch.setattr(sys, "platform", "darwin")
-    work = tmp_path / "work"
-    work.mkdir()
-    children = Children(tmp_path / "children", work)
-    left, reused, unrecorded = (sleeper(place, marked=True) for place in (work, tmp_path, work))
-    children.record_started(left.pid)
-    children.record_started(reused.pid)
-    children.record_started(2**22 + 1)
-    try:
-        assert children.reap_leftovers() == 1 and left.wait(PATIENCE) == -signal.SIGKILL
-        assert reused.poll() is None and unrecorded.poll() is None
-        children.record_started(unrecorded.pid)
-        monkeypatch.setenv("PATH", "")
-        assert children.reap_leftovers() == 0 and unrecorded.poll() is None
-    finally:
-        for process in (reused, unrecorded):
-            process.kill()
-            process.wait()
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only recorded processes are looked at")
-def test_processes_that_cannot_be_inspected_stop_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """S-65: other users' processes are left alone, and the leftovers after them in the list are still ended."""
-    work = tmp_path / "work"
-    work.mkdir()
-    left, foreign = sleeper(work, marked=True), sleeper(work, marked=True)
+    left = [sleeper(work, marked=True), sleeper(deeper, marked=True, owner=2**22 + 1)]
+    foreign = sleeper(work, marked=True)
+    others = [
+        foreign,
+        sleeper(work, marked=False),
+        sleeper(elsewhere, marked=True),
+        sleeper(work, marked=True, owner=os.getppid()),
+    ]
     real = children._read_environ
 
-    def read(pid: int) -> bytes:
-        if pid == foreign.pid:
+    def read(process: Path) -> bytes:
+        if process.name == str(foreign.pid):
             raise PermissionError(13, "Permission denied")
-        return real(pid)
+        return real(process)
 
     monkeypatch.setattr(children, "_read_environ", read)
     try:
-        assert Children(tmp_path / "children", work).reap_leftovers() == 1
-        assert left.wait(PATIENCE) == -signal.SIGKILL and foreign.poll() is None
+        deeper.rmdir()
+        assert reap_leftovers(work) == 2
+        assert [one.wait(PATIENCE) for one in left] == [-signal.SIGKILL] * 2
+        assert [one.poll() for one in others] == [None] * 4
     finally:
-        foreign.kill()
-        foreign.wait()
+        for process in (*left, *others):
+            process.kill()
+            process.wait()
 
 
-def test_the_registry_is_private_and_empties_itself(tmp_path: Path) -> None:
-    """Own files are 0600 in 0700 directories; nothing is left of a child that ended."""
-    children = Children(tmp_path / "children", tmp_path)
-    modes: list[int] = []
-
-    def started(pid: int) -> None:
-        children.record_started(pid)
-        modes.append((tmp_path / "children" / f"{pid}.json").stat().st_mode & 0o777)
-
-    python("pass", tmp_path, started=started, ended=children.record_ended)
-    assert modes == [0o600] and (tmp_path / "children").stat().st_mode & 0o777 == 0o700
-    assert list((tmp_path / "children").iterdir()) == []
+@pytest.mark.skipif(shutil.which("lsof") is None, reason="needs lsof")
+def test_where_no_environment_can_be_read_the_parent_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """macOS shows a process's environment only to that process: the children of this process, and those without a parent."""
+    monkeypatch.setattr(sys, "platform", "darwin")
+    work = tmp_path / "work"
+    work.mkdir()
+    left, other = sleeper(work, marked=True), sleeper(tmp_path, marked=True)
+    try:
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", "")
+            assert reap_leftovers(work) == 0 and left.poll() is None
+        assert reap_leftovers(work) == 1 and left.wait(PATIENCE) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for process in (left, other):
+            process.kill()
+            process.wait()

@@ -77,7 +77,7 @@ def test_a_daemon_that_does_not_answer_is_odd_not_absent(cli: Cli, monkeypatch: 
     def deaf(*_: object, **__: object) -> None:
         raise BusyError("the daemon did not answer within 3 s", "end it")
 
-    monkeypatch.setattr("tacitd.service.machine_checks.call_daemon", deaf)
+    monkeypatch.setattr("tacitd.service.doctor.call_daemon", deaf)
     here = found(cli)
     assert here["daemon.odd"]["severity"] == "error" and here["daemon.odd"]["hint"] == "end it"
     assert not {"daemon.absent", "socket.stale"} & here.keys()
@@ -199,14 +199,6 @@ def test_a_wrong_configuration_is_one_finding_among_others(cli: Cli, claude: Sta
     here = found(cli)
     assert "session.idle" in here["config.wrong"]["what"] and "model.found" in here
     assert cli.run("doctor").code == 1
-
-
-def test_a_setting_of_an_earlier_version_is_a_warning(cli: Cli, claude: StandIn) -> None:
-    """It has no effect, and the configuration is valid otherwise."""
-    cli.set(TACITD_CONTINUITY__MIN_PROMPTS="3")
-    here = found(cli)
-    assert (here["config.removed"]["severity"], here["config.ok"]["severity"]) == ("warning", "ok")
-    assert "TACITD_CONTINUITY__MIN_PROMPTS has no effect any more" in here["config.removed"]["what"]
 
 
 def test_a_disk_that_is_full(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

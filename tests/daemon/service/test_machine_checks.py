@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,13 +11,11 @@ import pytest
 from support_calls import list_calls
 from support_claude import install_stand_in
 from support_cli import Cli
-from tacitd.service import machine_checks
+from tacitd.service import doctor
 from tacitd.service.finding import DoctorFinding
 from tacitd.service.managers import Systemd, ToolExit, parse_environment
 from tacitd.service.units import ServiceFacts
 from tacitd.state.paths import Paths
-from tacitd.store import Store
-from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -45,26 +41,26 @@ def test_the_services_file(tmp_path: Path) -> None:
 
     made = Systemd.for_user({}, tmp_path, run)
     given = ServiceFacts(("/p/tacitd",), str(tmp_path), "/log", {"PATH": "/usr/bin", "HOME": str(tmp_path)})
-    (one,) = machine_checks.check_service(made, given)
+    (one,) = doctor.check_service(made, given)
     assert (one.id, one.hint) == ("service.absent", "run `tacitd service install`")
     made.install(given, now=False)
-    assert ids(machine_checks.check_service(made, given)) == ["service.installed"]
+    assert ids(doctor.check_service(made, given)) == ["service.installed"]
     other_shell = ServiceFacts(
         given.program, given.home, given.log, {**given.environment, "PATH": "/other:/usr/bin"}
     )
-    assert ids(machine_checks.check_service(made, other_shell)) == ["service.installed"]
-    assert ids(
-        machine_checks.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))
-    ) == ["service.outdated"]
+    assert ids(doctor.check_service(made, other_shell)) == ["service.installed"]
+    assert ids(doctor.check_service(made, ServiceFacts(("/new/tacitd",), given.home, given.log, {}))) == [
+        "service.outdated"
+    ]
     made.file.write_text(made.file.read_text().replace("Nice=10", "Nice=1"))
-    assert ids(machine_checks.check_service(made, given)) == ["service.edited"]
+    assert ids(doctor.check_service(made, given)) == ["service.edited"]
     made.file.write_bytes(b"\xff\xfe")
-    assert ids(machine_checks.check_service(made, given)) == ["service.unreadable"]
+    assert ids(doctor.check_service(made, given)) == ["service.unreadable"]
 
 
 def test_without_a_manager_the_other_way_is_named(tmp_path: Path) -> None:
     """No D-Bus, a container."""
-    (one,) = machine_checks.check_service(
+    (one,) = doctor.check_service(
         Systemd.for_user({}, tmp_path, lambda argv: ToolExit(1, "no bus")), ServiceFacts((), "", "")
     )
     assert one.id == "service.absent" and "no bus" in one.what and "tacitd start" in one.hint
@@ -81,53 +77,24 @@ def test_a_client_that_moved(tmp_path: Path) -> None:
     """After an update of nvm the shell finds the client and the service does not."""
     claude = install_stand_in(tmp_path / "v22")
     shell, old = {"PATH": claude.path(), "HOME": "/none"}, {"PATH": "/v20/bin", "HOME": "/none"}
-    (one,) = machine_checks.check_client("claude", shell, old)
+    (one,) = doctor.check_client("claude", shell, old)
     assert (
         one.id == "service.client-moved"
         and one.severity == "error"
         and one.hint == "run `tacitd service install`"
     )
-    assert ids(machine_checks.check_client("claude", shell, shell)) == []
-
-
-def test_write_access_to_known_projects(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The projects of the store. A deleted project is not an error."""
-    assert ids(machine_checks.check_projects(places)) == ["project.writable"]
-    shut, fine = places.home / "shut", places.home / "fine"
-    shut.mkdir()
-    fine.mkdir()
-    with closing(Store.open(places.state_dir, FakeClock())) as store, store.write() as tx:
-        for root in (shut, fine, Path("/gone/for/good")):
-            tx.execute("INSERT INTO project(root, first_seen) VALUES(?, 1)", str(root))
-    real = os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(shut) and real(path, mode))
-    (one,) = machine_checks.check_projects(places)
-    assert one.id == "project.read-only" and str(shut) in one.what and str(fine) not in one.what
-
-
-def test_the_clock(places: Paths) -> None:
-    """A warning before the last run: the store, or its log if that is newer and not empty, was written then."""
-    assert ids(machine_checks.check_clock(places)) == ["clock.ok"]
-    Store.open(places.state_dir, FakeClock()).close()
-    store, log = (places.state_dir / name for name in ("tacitd.sqlite", "tacitd.sqlite-wal"))
-    at = store.stat().st_mtime
-    assert ids(machine_checks.check_clock(places, at - 3600)) == ["clock.odd"]
-    assert ids(machine_checks.check_clock(places, at + 500 * 86400)) == ["clock.ok"]
-    for text, found in (("", "clock.ok"), ("x", "clock.odd")):
-        log.write_text(text)
-        os.utime(log, (at + 9000, at + 9000))
-        assert ids(machine_checks.check_clock(places, at + 5000)) == [found]
+    assert ids(doctor.check_client("claude", shell, shell)) == []
 
 
 def test_the_sockets_place(places: Paths) -> None:
     """Nothing, a leftover, a regular file."""
-    assert ids(machine_checks.check_socket(places)) == []
+    assert ids(doctor.check_socket(places)) == []
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(places.socket))
-    assert ids(machine_checks.check_socket(places)) == ["socket.stale"]
+    assert ids(doctor.check_socket(places)) == ["socket.stale"]
     places.socket.unlink()
     places.socket.write_text("")
-    assert ids(machine_checks.check_socket(places)) == ["socket.taken"]
+    assert ids(doctor.check_socket(places)) == ["socket.taken"]
 
 
 def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
@@ -145,9 +112,9 @@ def test_only_tacitds_own_files_must_be_private(places: Paths) -> None:
     log = places.state_dir / "history.jsonl"
     log.write_text("{}\n")
     log.chmod(0o600)
-    assert ids(machine_checks.check_modes(places)) == []
+    assert ids(doctor.check_modes(places)) == []
     log.chmod(0o644)
-    (finding,) = machine_checks.check_modes(places)
+    (finding,) = doctor.check_modes(places)
     assert finding.id == "state.too-open" and finding.hint == f"`chmod go-rwx {log}`"
     assert {file.stat().st_mode & 0o777 for file in mine} == {0o755} and log.stat().st_mode & 0o777 == 0o644
 

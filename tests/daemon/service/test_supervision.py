@@ -62,7 +62,7 @@ def test_what_the_environment_says() -> None:
     for wrong in ("", "x", "0", "-1"):
         assert Notifier.from_env({**env, "WATCHDOG_USEC": wrong}).interval is None
     Notifier.from_env({}).notify_ready("nobody listens")
-    Notifier("/no/such/socket").notify_stopping()
+    Notifier("/no/such/socket").send(STOPPING="1")
 
 
 def test_the_words_of_the_protocol(heard: Heard) -> None:
@@ -70,7 +70,7 @@ def test_the_words_of_the_protocol(heard: Heard) -> None:
     notifier = Notifier(str(heard.path), 2.0)
     notifier.notify_ready("läuft")
     notifier.notify_reloading()
-    notifier.notify_stopping()
+    notifier.send(STOPPING="1")
     notifier.notify_alive(0.0)
     notifier.notify_alive(0.5)
     notifier.notify_alive(1.0)
@@ -88,7 +88,7 @@ def test_an_abstract_socket() -> None:
         except OSError:
             pytest.skip("no abstract sockets here")
         end.settimeout(PATIENCE)
-        Notifier("@" + name).notify_status("here")
+        Notifier("@" + name).send(STATUS="here")
         assert end.recv(100) == b"STATUS=here"
 
 

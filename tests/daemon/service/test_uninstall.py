@@ -9,7 +9,6 @@ from typing import cast
 
 import pytest
 
-from support_commits import CommitStore
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import Footprint, Handler, Plugin
@@ -18,7 +17,6 @@ from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.uninstall import STATE_FILES, describe_removal, uninstall_daemon
 from tacitd.state.first_design import FILES
 from tacitd.state.paths import Paths
-from tacitd.testing import FakeClock
 
 
 @pytest.fixture
@@ -68,16 +66,12 @@ def test_what_is_not_tacitds_stays_in_the_state_directory(places: Paths) -> None
         "handlers/learning/log.jsonl",
         "handlers/lessons/1/origins.jsonl",
         "handlers/old/log.jsonl",
-        "handlers/gone/kept.json",
         *FILES,
         *STATE_FILES,
     ]
     for name in (one.replace("[0-9]", "1") for one in ours):
         (places.state_dir / name).parent.mkdir(parents=True, exist_ok=True)
         (places.state_dir / name).write_text("")
-    for name in ("tacitd.sqlite", "tacitd.sqlite-wal", "tacitd.sqlite-shm"):
-        (places.state_dir / name).unlink()
-    CommitStore(places.state_dir, "gone", FakeClock()).append({})
     (places.state_dir / "tacitd.sock").unlink()
     leave_a_socket(places.state_dir / "tacitd.sock")
     (places.state_dir / ".tacitd-0123456789abcdef.new").write_text("")
@@ -92,12 +86,11 @@ def test_a_persons_files_in_folders_of_the_same_names_stay_and_are_named(places:
     mine = [
         "hooks/pre-commit",
         "model/work/weights.bin",
-        "model/children/notes.md",
+        "model/notes.md",
         "handlers/learning/views.py",
     ]
     ours = [
         "hooks/tacitd-hook",
-        "model/children/77.json",
         "handlers/learning/log.jsonl",
         "handlers/learning/1/x.json",
     ]
@@ -131,11 +124,9 @@ def test_a_link_to_a_socket_stays(places: Paths) -> None:
     assert places.socket.is_symlink() and f"kept {places.socket}: it is not a socket" in said
 
 
-@pytest.mark.parametrize("names", [("children",), ("work",), ("work", "children")])
-def test_purge_without_any_call_of_the_model(places: Paths, names: tuple[str, ...]) -> None:
-    """docs/files.md: both directories are tacitd's, whether a daemon made one or both of them."""
-    for name in names:
-        (places.state_dir / "model" / name).mkdir(parents=True)
+def test_purge_without_any_call_of_the_model(places: Paths) -> None:
+    """docs/files.md: the directory is tacitd's."""
+    (places.state_dir / "model" / "work").mkdir(parents=True)
     said = list(uninstall_daemon(places, None, purge=True))
     assert not places.state_dir.exists() and f"removed {places.state_dir}" in said
 
@@ -146,10 +137,10 @@ def test_purge_leaves_other_files_beside_the_models_directories(places: Paths) -
     (model / "work").mkdir(parents=True)
     away.mkdir()
     (away / "mine").write_text("mine")
-    (model / "children").symlink_to(away)
+    (model / "away").symlink_to(away)
     (model / "house.obj").write_text("mine")
     list(uninstall_daemon(places, None, purge=True))
-    assert sorted(path.name for path in model.iterdir()) == ["children", "house.obj"]
+    assert sorted(path.name for path in model.iterdir()) == ["away", "house.obj"]
     assert (away / "mine").exists()
 
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from msgspec.structs import replace
 
-from tacitd.files.log import Log
+from tacitd.errors import UnwritableError
 from tacitd.handler import Plugin, StoredItem
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import KEPT, ShownTexts
 from tacitd.sources.base import HookQuestion
 from tacitd.sources.registry import make_source
+from tacitd.store import Store
 from tacitd.testing import FakeClock
 
 
@@ -70,8 +72,8 @@ def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> Se
         items="toy_texts:list_items",
     )
     clock = clock or FakeClock()
-    shown = ShownTexts(Log(tmp_path / "shown.jsonl"), clock)
-    return SessionTexts(make_source(home), [plugin], shown, clock, {})
+    store = Store.open(tmp_path / "state", clock, owner=False)
+    return SessionTexts(make_source(home), [plugin], ShownTexts(store, clock), clock, {})
 
 
 def ask(home: Path, **fields: str | Path) -> HookQuestion:
@@ -168,27 +170,37 @@ def test_another_account_gets_nothing(toys: Toys, home: Path, tmp_path: Path, pa
     assert texts.answer_hook(replace(ask(home), transcript=where)) == ""
 
 
-def test_an_unwritable_log_costs_only_repetition(toys: Toys, home: Path, tmp_path: Path) -> None:
-    """A full disk or a file in the way: the session gets its text."""
-    (tmp_path / "shown.jsonl").mkdir()
+def test_an_unwritable_store_costs_only_repetition(
+    toys: Toys, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk, a damaged file: the session gets its text."""
+
+    def refuse(*_: object) -> None:
+        raise UnwritableError("full", "free space")
+
     texts = make_texts(home, tmp_path)
+    for name in ("rows", "write"):
+        monkeypatch.setattr(Store, name, refuse)
     assert "one" in texts.answer_hook(ask(home))
+    assert "one" in texts.answer_hook(ask(home, source="resume"))
 
 
-def test_the_log_stays_short(tmp_path: Path) -> None:
-    """The newest sessions are remembered; a damaged line counts for nothing."""
-    log = Log(tmp_path / "shown.jsonl")
-    shown = ShownTexts(log, FakeClock())
-    for n in range(KEPT + 50):
-        shown.note_sections(f"s{n}", {"a": "x" * 10, "b": f"{n}"})
-        shown.note_advice(f"s{n}", ["k" * 300])
-    with (tmp_path / "shown.jsonl").open("ab") as file:
-        file.write(b'{"session":"s549","sections":7}\n{"session":1}\nnoise\n')
-    assert (tmp_path / "shown.jsonl").stat().st_size < 300_000
-    again = ShownTexts(Log(tmp_path / "shown.jsonl"), FakeClock())
-    assert again.select_changed("s549", {"a": "x" * 10, "b": "549"}) == {}
-    assert again.list_advice("s549") == {"k" * 300}
-    assert again.select_changed("s0", {"a": "x" * 10}) == {"a": "x" * 10}
+def test_sessions_are_forgotten_after_a_month(tmp_path: Path) -> None:
+    """The client deletes their transcripts then."""
+    clock = FakeClock()
+    with closing(Store.open(tmp_path, clock, owner=False)) as store:
+        shown = ShownTexts(store, clock)
+        shown.note_sections("old", {"a": "x", "b": "y"})
+        clock.advance(KEPT / 2)
+        shown.note_sections("new", {"a": "x"})
+        shown.note_sections("new", {"a": "z"})
+        shown.note_advice("new", ["k" * 300])
+        assert shown.select_changed("old", {"a": "x", "b": "z"}) == {"b": "z"}
+        assert shown.select_changed("new", {"a": "z", "b": "z"}) == {"b": "z"}
+        clock.advance(KEPT / 2 + 1)
+        shown.note_advice("other", ["k"])
+        assert shown.select_changed("old", {"a": "x"}) == {"a": "x"}
+        assert shown.list_advice("new") == {"k" * 300} and shown.select_changed("new", {"a": "z"}) == {}
 
 
 def test_once_a_day_a_session_says_what_waits_in_review(toys: Toys, home: Path, tmp_path: Path) -> None:

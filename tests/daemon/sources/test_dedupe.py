@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from support_examples import examples
 from tacitd.events import Prompt, PromptKind
-from tacitd.sources.dedupe import SeenPrompts, TranscriptPrompts, normalise_text
+from tacitd.sources.dedupe import SeenPrompts, normalise_text
 
 
 def prompt(
@@ -62,21 +62,3 @@ def test_normalised_is_stable(text: str) -> None:
     """X-05: the result does not depend on how often text was normalised."""
     assert normalise_text(normalise_text(text)) == normalise_text(text)
     assert normalise_text(f"  {text}\t") == normalise_text(text)
-
-
-_PROMPTS = st.builds(
-    prompt,
-    text=st.sampled_from(["yes", "No ", "use pnpm", "x" * 60_000]),
-    uuid=st.sampled_from(["", *(f"u{number}" for number in range(12))]),
-    kind=st.sampled_from(["typed", "typed", "typed", "steer", "queued"]),
-    time=st.sampled_from([None, 0.0, 500.0, 1000.0, 2000.0]),
-    session=st.sampled_from(["s", "t"]),
-)
-
-
-@examples(300)
-@given(st.lists(_PROMPTS, max_size=30))
-def test_a_transcript_finds_the_same_prompts_new(prompts: list[Prompt]) -> None:
-    """Its digests are computed late; what is new is what `SeenPrompts` says, which computes them at once."""
-    late, at_once = TranscriptPrompts(), SeenPrompts()
-    assert [late.add_if_new(one) for one in prompts] == [at_once.add_if_new(one) for one in prompts]

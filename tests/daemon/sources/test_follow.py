@@ -17,17 +17,16 @@ from support_follow import Scene
 from support_transcripts import SOURCE
 from support_waiting import PATIENCE
 from tacitd.clock import SystemClock
-from tacitd.sources import stamps
+from tacitd.sources import follow
 from tacitd.sources.claude_code.source import ClaudeCode
-from tacitd.sources.follow import ALL_EVERY, HINT_EVERY, HINT_FOR, HOT_EVERY, Follower
-from tacitd.sources.listing import Known, Listing, Stamp, scan_below
-from tacitd.sources.stamps import FileChanges
+from tacitd.sources.follow import ALL_EVERY, HINT_EVERY, HINT_FOR, HOT_EVERY, FileChanges, Follower
+from tacitd.sources.listing import Listing, scan_below
 from tacitd.sources.watch import WatchdogWatcher
 
 
 def list_all(top: str | Path) -> Listing:
     """All transcripts below a root."""
-    return scan_below([str(top)], SOURCE.is_transcript, top=str(top))
+    return scan_below([str(top)], SOURCE.is_transcript, tops=[str(top)])
 
 
 @pytest.fixture
@@ -39,17 +38,20 @@ def test_first_poll_finds_all_and_the_next_nothing(scene: Scene) -> None:
     """DESIGN "Sources": each change is reported once."""
     path = scene.write("s.jsonl")
     nested = scene.write("s/subagents/agent-1.jsonl")
-    assert sorted(scene.follower.poll().created) == sorted([path, nested])
+    assert sorted(scene.follower.poll().changed) == sorted([path, nested])
     assert not scene.follower.poll()
     assert not scene.follower.poll(full=True)
-    assert scene.follower.stamps[path].size == 2 and set(scene.follower.stamps) == {path, nested}
+    assert scene.follower.stamps[str(path)].size == 2 and set(scene.follower.stamps) == {
+        str(path),
+        str(nested),
+    }
 
 
 def test_hint_is_looked_at_in_the_next_poll(scene: Scene) -> None:
     """RELIABILITY row 10: a hint is handled at once, and reports new, changed and vanished files."""
     scene.follower.poll()
     path = scene.write("s.jsonl", hint=True)
-    assert scene.follower.poll() == FileChanges(created=(path,))
+    assert scene.follower.poll() == FileChanges(changed=(path,))
     scene.write("s.jsonl", hint=True)
     assert scene.follower.poll() == FileChanges(changed=(path,))
     path.unlink()
@@ -67,42 +69,11 @@ def test_a_file_that_a_hook_names_is_looked_at_for_a_moment(scene: Scene) -> Non
         assert scene.follower.next_in() == pytest.approx(HINT_EVERY)
         assert scene.later(HINT_EVERY) == FileChanges()
     scene.write("s.jsonl")
-    assert scene.later(HINT_EVERY) == FileChanges(created=(path,))
+    assert scene.later(HINT_EVERY) == FileChanges(changed=(path,))
     scene.later(HINT_FOR)
     assert scene.follower.next_in() > HINT_EVERY
     for odd in (path.parent.parent.parent / "s.jsonl", path.with_suffix(".txt"), Path("/etc/passwd")):
         assert scene.follower.note_hint(odd) is None
-
-
-def test_what_the_client_writes_after_a_hook_waits_a_moment(scene: Scene) -> None:
-    """It sends its request then. Only this file waits, further hooks postpone nothing, and later growth waits no more."""
-    path, other = scene.write("s.jsonl"), scene.write("other.jsonl")
-    scene.follower.poll()
-    scene.follower.note_hint(path)
-    scene.write("s.jsonl", hint=True)
-    scene.write("other.jsonl", hint=True)
-    assert scene.later(HINT_EVERY / 2) == FileChanges(changed=(other,))
-    scene.follower.note_hint(path)
-    scene.write("s.jsonl", hint=True)
-    assert scene.later(HINT_EVERY / 4) == FileChanges()
-    assert scene.follower.next_in() == pytest.approx(HINT_EVERY / 4)
-    assert scene.later(HINT_EVERY / 2) == FileChanges(changed=(path,))
-    scene.write("s.jsonl", hint=True)
-    assert scene.follower.poll() == FileChanges(changed=(path,))
-
-
-@pytest.mark.parametrize("full", [True, False])
-def test_a_file_that_waits_is_compared_at_once_when_asked(scene: Scene, full: bool) -> None:
-    """By a comparison of everything, as `sync` does it, and by a hook after which the client is gone or compacts."""
-    path = scene.write("s.jsonl")
-    scene.follower.poll()
-    scene.follower.note_hint(path)
-    scene.write("s.jsonl", hint=True)
-    assert scene.follower.poll() == FileChanges()
-    if not full:
-        scene.follower.note_hint(path, at_once=True)
-        assert scene.follower.next_in() == 0.0
-    assert scene.follower.poll(full=full) == FileChanges(changed=(path,))
 
 
 def test_hot_file_is_compared_every_two_seconds_without_a_hint(scene: Scene) -> None:
@@ -162,7 +133,7 @@ def test_new_directory_below_an_unwatched_one_is_seen_within_two_seconds(scene: 
         "a folder that was just made may get its watch a moment later"
     )
     path = scene.write("new/s.jsonl")
-    assert scene.later(HOT_EVERY) == FileChanges(created=(path,))
+    assert scene.later(HOT_EVERY) == FileChanges(changed=(path,))
     assert [problem.id for problem in scene.follower.list_degradations()] == ["watch.limit"]
     scene.told.unwatched = set()
     scene.later(ALL_EVERY)
@@ -174,7 +145,7 @@ def test_hint_of_a_new_directory_lists_it(scene: Scene) -> None:
     scene.follower.poll()
     path = scene.write("s/deep/er/x.jsonl")
     scene.told.hints.add(scene.folder / "s")
-    assert scene.follower.poll() == FileChanges(created=(path,))
+    assert scene.follower.poll() == FileChanges(changed=(path,))
 
 
 def test_replaced_file_is_changed_and_not_created(scene: Scene) -> None:
@@ -196,7 +167,7 @@ def test_root_absent_deleted_and_made_again(tmp_path: Path) -> None:
     assert [problem.id for problem in scene.follower.list_degradations()] == ["transcripts.absent"]
     assert scene.follower.next_in() <= HOT_EVERY
     scene.write("s.jsonl")
-    assert scene.later(ALL_EVERY).created == (path,)
+    assert scene.later(ALL_EVERY).changed == (path,)
     assert scene.follower.list_degradations() == []
 
 
@@ -218,7 +189,7 @@ def test_unreadable_is_unknown_and_not_gone(
 
     monkeypatch.setattr(os, "scandir", refuse)
     other.write_text("x")
-    assert scene.follower.poll(full=True) == FileChanges(created=(other,))
+    assert scene.follower.poll(full=True) == FileChanges(changed=(other,))
     (problem,) = scene.follower.list_degradations()
     assert problem.id == "transcripts.unreadable" and "Permission denied" in problem.what and problem.hint
     monkeypatch.setattr(os, "scandir", real)
@@ -236,7 +207,7 @@ def test_odd_things_are_named_and_never_opened(scene: Scene) -> None:
     (scene.root / "elsewhere/z.jsonl").write_text("x")
     (scene.root / "projects/linked").symlink_to(scene.root / "elsewhere")
     (scene.folder / "loop").symlink_to(scene.root / "projects")
-    assert scene.follower.poll().created == (target,)
+    assert scene.follower.poll().changed == (target,)
     (problem,) = scene.follower.list_degradations()
     assert problem.what.startswith("3 not read") and "FIFO" in problem.what and "link" in problem.what
     assert list_all(scene.root / "projects").odd.keys() == {
@@ -257,7 +228,7 @@ def test_names_that_are_not_utf8_are_reported(scene: Scene) -> None:
     except OSError:
         pytest.skip("this file system refuses such names")
     good = scene.write("\u00e9.jsonl")
-    assert scene.follower.poll().created == (good,)
+    assert scene.follower.poll().changed == (good,)
     for path in (b"/\xff\xfe.jsonl", b"/\xff"):
         scene.told.hints.add(Path(os.fsdecode(folder + path)))
     assert not scene.follower.poll()
@@ -266,16 +237,20 @@ def test_names_that_are_not_utf8_are_reported(scene: Scene) -> None:
     assert problem.what.isprintable()
 
 
-def test_thousands_of_hot_files_are_taken_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """RELIABILITY row 6: idle stays cheap: the newest in every pass, and each of the others within a few passes."""
-    monkeypatch.setattr(stamps, "AT_ONCE", 3)
-    monkeypatch.setattr(stamps, "MANY", 10)
-    book = stamps.KnownStamps()
-    for i in range(20):
-        book.note_stamp(f"/{i}", Stamp(i, 0, 0, i), 100.0 + i)
-    passes = [book.next_hot() for _ in range(6)]
-    assert all(one[:3] == ["/17", "/18", "/19"] and len(one) == 6 for one in passes)
-    assert {path for one in passes for path in one} == {f"/{i}" for i in range(20)}
+def test_of_thousands_of_hot_files_the_newest_are_compared(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RELIABILITY row 6: idle stays cheap. The others are compared every minute."""
+    monkeypatch.setattr(follow, "MANY", 2)
+    paths = [scene.write(f"{number}.jsonl") for number in range(4)]
+    scene.follower.poll()
+    for path in paths:
+        scene.write(path.name, hint=True)
+        scene.follower.poll()
+    for path in paths:
+        scene.write(path.name)
+    assert set(scene.later(HOT_EVERY).changed) == set(paths[2:])
+    assert set(_wait_minute(scene)) == set(paths[:2])
 
 
 def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> None:
@@ -289,7 +264,7 @@ def test_real_watcher_sees_appends_in_new_nested_directories(tmp_path: Path) -> 
     for path in paths:
         path.parent.mkdir(parents=True)
         path.write_text("x\n")
-    assert _collect(follower, woken, lambda changes: changes.created, paths)
+    assert _collect(follower, woken, lambda changes: changes.changed, paths)
     for path in paths:
         with path.open("a") as out:
             out.write("y\n")
@@ -312,87 +287,13 @@ def _collect(
     return not missing
 
 
-def test_a_listing_holds_no_second_copy_of_what_is_known(scene: Scene) -> None:
-    """Every minute all stamps are compared, and 20,000 of them take 4 MB."""
-    same, grown = scene.write("a.jsonl"), scene.write("b.jsonl")
-    top = str(scene.root / "projects")
-    before = list_all(top).stamps
-    scene.write("b.jsonl")
-    after = scan_below([top], SOURCE.is_transcript, top=top, known=Known(before)).stamps
-    assert after[str(same)] is before[str(same)] and after[str(grown)].size == 2 * before[str(grown)].size
-
-
-@pytest.fixture
-def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the directories that were listed."""
-    names: list[str] = []
-    real = os.scandir
-
-    def scan(directory: str) -> Any:
-        names.append(Path(directory).name)
-        return real(directory)
-
-    monkeypatch.setattr("tacitd.sources.listing.os.scandir", scan)
-    return names
-
-
 def _wait_minute(scene: Scene) -> list[Path]:
     """Until after the next comparison of all; the transcripts that changed."""
     found: list[Path] = []
     for _ in range(16):
         changes = scene.later(4)
-        found += [*changes.created, *changes.changed, *changes.vanished]
+        found += [*changes.changed, *changes.vanished]
     return found
-
-
-def test_each_minute_only_changed_directories_are_listed(scene: Scene, listed: list[str]) -> None:
-    """All files are compared all the same: 20,000 of them in 5,000 directories took 150 ms, and take 80."""
-    one = scene.write("one.jsonl")
-    (scene.root / "projects" / "b" / "c").mkdir(parents=True)
-    scene.clock.wall += 90  # nothing changed within a minute
-    scene.follower.poll(full=True)
-    listed.clear()
-    assert not _wait_minute(scene) and listed == ["projects"]
-    scene.write("one.jsonl")
-    assert one in _wait_minute(scene) and listed == ["projects"] * 2
-    new = scene.root / "projects" / "b" / "c" / "new.jsonl"
-    new.write_text("x\n")
-    one.unlink()
-    assert set(_wait_minute(scene)) == {new, one} and sorted(listed[2:]) == ["a", "c", "projects"]
-
-
-def test_a_directory_that_just_changed_is_listed_again(scene: Scene, listed: list[str]) -> None:
-    """What came in the same tick of the clock does not change its time once more."""
-    scene.write("one.jsonl")
-    scene.follower.poll(full=True)
-    listed.clear()
-    _wait_minute(scene)
-    assert "a" in listed
-
-
-def test_all_directories_are_listed_every_ten_minutes(scene: Scene, listed: list[str]) -> None:
-    """For file systems that keep no time of a directory's last change; and at once when it is asked for."""
-    scene.clock.wall += 90
-    scene.follower.poll(full=True)
-    listed.clear()
-    for _ in range(8):
-        _wait_minute(scene)
-    assert "a" not in listed
-    for _ in range(2):
-        _wait_minute(scene)
-    assert listed.count("a") == 1
-    scene.follower.poll(full=True)
-    assert listed.count("a") == 2
-
-
-def test_what_is_odd_stays_reported(scene: Scene, listed: list[str]) -> None:
-    """A FIFO is in no list of known files, so its directory is listed each time."""
-    os.mkfifo(scene.folder / "pipe.jsonl")
-    scene.clock.wall += 90
-    scene.follower.poll(full=True)
-    listed.clear()
-    _wait_minute(scene)
-    assert "a" in listed and "transcripts.odd" in {one.id for one in scene.follower.list_degradations()}
 
 
 def test_a_directory_that_cannot_be_examined_is_not_gone(
@@ -402,13 +303,13 @@ def test_a_directory_that_cannot_be_examined_is_not_gone(
     path = scene.write("s/subagents/agent-1.jsonl")
     scene.clock.wall += 90
     scene.follower.poll(full=True)
-    real = os.lstat
+    real = os.scandir
 
-    def examine(name: str) -> os.stat_result:
+    def examine(name: str) -> Any:
         if str(name).startswith(str(path.parent)):
             raise OSError(errno.EIO, "Input/output error")
         return real(name)
 
-    monkeypatch.setattr("tacitd.sources.listing.os.lstat", examine)
-    assert not _wait_minute(scene) and path in scene.follower.stamps
+    monkeypatch.setattr("tacitd.sources.listing.os.scandir", examine)
+    assert not _wait_minute(scene) and str(path) in scene.follower.stamps
     assert "transcripts.unreadable" in {one.id for one in scene.follower.list_degradations()}

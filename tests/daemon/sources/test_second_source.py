@@ -194,7 +194,7 @@ def test_only_transcripts_of_the_source_are_read(talks: TalkScene) -> None:
     talks.scene.type("s1", "another client")
     talks.scene.settle()
     assert talks.scene.handler.words == [["use pnpm"]]
-    assert {path.name for path in talks.engine.follower.stamps} == {"monday.talk", "helper-monday.talk"}
+    assert {Path(name).name for name in talks.engine.follower.stamps} == {"monday.talk", "helper-monday.talk"}
 
 
 def test_sessions_of_another_source_end_when_idle(talks: TalkScene) -> None:

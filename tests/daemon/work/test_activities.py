@@ -1,4 +1,4 @@
-"""What happened: one line in the log, numbered for subscribers and callers that wait, counted for the status."""
+"""What happened: one line in the log, numbered for callers that wait, counted for the status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from tacitd.work.activities import (
     Activities,
     Activity,
     activity_line,
-    list_kept,
     summarise_learned,
 )
 
@@ -155,19 +154,18 @@ def test_the_text_is_logged_unchanged(activities: Activities) -> None:
 
 
 def test_a_caller_gets_what_happened_since_its_mark(activities: Activities) -> None:
-    """In order, up to the number that is kept; what is lost is counted."""
+    """In order, up to the number that is kept."""
     activities.add("learned", "old")
     mark = activities.get_mark()
     assert activities.list_since(mark) == []
     for number in range(3):
         activities.add("read", str(number))
     assert [one.text for one in activities.list_since(mark)] == ["0", "1", "2"]
-    missed, rows = list_kept(activities.list_numbered(mark), mark)
-    assert missed == 0 and [row["number"] for row in rows] == [2, 3, 4]
+    assert [number for number, _ in activities.list_numbered(mark)] == [2, 3, 4]
     for number in range(KEPT + 5):
         activities.add("read", str(number))
-    missed, rows = list_kept(activities.list_numbered(mark), mark)
-    assert len(rows) == KEPT and missed == 3 + 5 and rows[-1]["number"] == activities.get_mark()
+    numbers = [number for number, _ in activities.list_numbered(mark)]
+    assert len(numbers) == KEPT and numbers[0] == mark + 3 + 5 + 1 and numbers[-1] == activities.get_mark()
 
 
 def test_what_was_learned_today_is_counted(activities: Activities, store: Store, clock: FakeClock) -> None:
@@ -184,17 +182,6 @@ def test_what_was_learned_today_is_counted(activities: Activities, store: Store,
         clock.advance(86400.0)
         activities.announce_unstored("toy", Notice("learned", "daily"))
     assert summarise_learned(store.rows, clock.now())["today"] == 1
-
-
-def test_wakers_are_called_until_they_are_removed(activities: Activities) -> None:
-    """Loading what happened before wakes nobody."""
-    woken = list[int]()
-    remove = activities.add_waker(lambda: woken.append(1))
-    activities.add("read", "1 prompt")
-    activities.load([Activity(0.0, "learned", "old")])
-    remove()
-    activities.add("read", "1 prompt")
-    assert woken == [1]
 
 
 @pytest.mark.parametrize("did", ["read", "learned", "a plugin's own word"])

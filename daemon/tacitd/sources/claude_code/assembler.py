@@ -33,7 +33,7 @@ from tacitd.sources.claude_code.records import (
     text_of,
 )
 from tacitd.sources.claude_code.tool_answers import read_answers
-from tacitd.sources.dedupe import TranscriptPrompts
+from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.record_buffer import RecordBuffer
 
 _UNKNOWN = 100
@@ -69,7 +69,7 @@ class RecordAssembler:
         self._queue = PromptQueue()
         self._removed: dict[str, str] = {}
         """When the messages were typed that were removed from the queue and whose attachments were not read, by their ids."""
-        self._seen = TranscriptPrompts()
+        self._seen = SeenPrompts()
         self._speech = RecentSpeech()
         self._entrypoint: str | None = None
         self._own_cwd = False
@@ -266,7 +266,7 @@ class RecordAssembler:
             return
         if entry is None and text:
             # A dequeue without a text may have removed the wrong message from the queue. These words are the person's
-            # and may be nowhere else, so they are taken from this record. `TranscriptPrompts` drops them if they are.
+            # and may be nowhere else, so they are taken from this record. `SeenPrompts` drops them if they are.
             typed = TranscriptLine(type="queue-operation", operation="enqueue", content=line.content)
             entry = self._entry(start, end, line, text, judge_line(typed, self.own))
         if entry is not None and not entry.given_out:

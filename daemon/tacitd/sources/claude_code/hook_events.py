@@ -41,40 +41,30 @@ class ClaudeCodeHooks:
         return SessionHint(session, Path(path), ended=event == "SessionEnd", compacts=event == "PreCompact")
 
     def read_question(self, data: Mapping[str, object]) -> HookQuestion | None:
-        """What a hook's input wants a text for; None if there is nothing to answer."""
-        return read_question(data)
+        """What a hook's input asks for; None for an event that is not answered, and for input of another form."""
+        event, session, path, cwd = (
+            _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
+        )
+        if not session or not is_path(cwd) or (path and not is_path(path)):
+            return None
+        match event:
+            case "SessionStart":
+                return HookQuestion(event, "context", session, Path(path), cwd, source=_text(data, "source"))
+            case "SubagentStart":
+                agent = _text(data, "agent_type") or "unknown"
+                return HookQuestion(event, "context", session, Path(path), cwd, agent=agent)
+            case "PostToolUseFailure":
+                error, tool = _text(data, "error")[-LONGEST_ERROR:], _text(data, "tool_name")
+                return HookQuestion(event, "failure", session, Path(path), cwd, tool=tool, error=error)
+            case _:
+                return None
 
     def format_answer(self, question: HookQuestion, text: str) -> str:
-        """What the hook has to print so that the client puts this text into the session."""
-        return format_answer(question, text)
-
-
-def read_question(data: Mapping[str, object]) -> HookQuestion | None:
-    """What a hook's input asks for; None for an event that is not answered, and for input of another form."""
-    event, session, path, cwd = (
-        _text(data, key) for key in ("hook_event_name", "session_id", "transcript_path", "cwd")
-    )
-    if not session or not is_path(cwd) or (path and not is_path(path)):
-        return None
-    match event:
-        case "SessionStart":
-            return HookQuestion(event, "context", session, Path(path), cwd, source=_text(data, "source"))
-        case "SubagentStart":
-            agent = _text(data, "agent_type") or "unknown"
-            return HookQuestion(event, "context", session, Path(path), cwd, agent=agent)
-        case "PostToolUseFailure":
-            error, tool = _text(data, "error")[-LONGEST_ERROR:], _text(data, "tool_name")
-            return HookQuestion(event, "failure", session, Path(path), cwd, tool=tool, error=error)
-        case _:
-            return None
-
-
-def format_answer(question: HookQuestion, text: str) -> str:
-    """The output of the hook: plain for a session's start, as all versions take it, otherwise JSON; "" for no text."""
-    if not text or question.event == "SessionStart":
-        return text
-    said = {"hookEventName": question.event, "additionalContext": text}
-    return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
+        """The output of the hook: plain for a session's start, as all versions take it, otherwise JSON; "" for no text."""
+        if not text or question.event == "SessionStart":
+            return text
+        said = {"hookEventName": question.event, "additionalContext": text}
+        return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False) + "\n"
 
 
 def is_path(text: str) -> bool:
