@@ -73,7 +73,12 @@ def test_without_a_daemon_it_shows_the_logs(cli: Cli, tmp_path: Path) -> None:
     _write_logs(cli.state, FakeClock(), project)
     said = cli.run("log")
     assert said.code == 0 and said.err == ""
-    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == ["asked", "asked", "learned", "changed"]
+    assert [line[21:].split(":")[0] for line in said.out.splitlines()] == [
+        "asked",
+        "asked",
+        "learned",
+        "changed",
+    ]
     rows = cli.run("log", "--json", "-n", "1").json
     assert [row["did"] for row in rows] == ["changed"] and rows[0]["line"].startswith(
         "changed: LEARNED.md +1"
