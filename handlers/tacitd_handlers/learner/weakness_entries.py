@@ -101,9 +101,12 @@ class EntryBook:
 
     def put(self, changes: Mapping[str, Weakness], replayed: Replay) -> None:
         """Take over what a session changed, and apply the caps."""
-        for tag, weakness in changes.items():
-            if not self._state.find_tag(tag).removed and not self.is_being_edited(tag):
-                self._put_one(tag, weakness, replayed.last)
+        returned = {
+            tag: weakness
+            for tag, weakness in changes.items()
+            if not self._state.find_tag(tag).removed and not self.is_being_edited(tag)
+            if self._put_one(tag, weakness, replayed.last)
+        }
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
             if course is None or course.status == LONG:
@@ -115,7 +118,7 @@ class EntryBook:
             if not self.is_full:
                 tag = self._state.waiting[0]
                 self._state.set_waiting(tag, "")
-                self.entries[tag] = replayed.tags[tag]
+                self.entries[tag] = returned.get(tag, replayed.tags[tag])
                 self.active.append(tag)
 
     def correct(self, replayed: Replay) -> None:
@@ -273,19 +276,21 @@ class EntryBook:
 
     # --- lists
 
-    def _put_one(self, tag: str, weakness: Weakness, stamp: str) -> None:
+    def _put_one(self, tag: str, weakness: Weakness, stamp: str) -> bool:
+        """Take over one change. True for an entry of Resolved that is to be active again, and waits for room."""
         if weakness.status == LONG:
             if tag not in self.resolved:
                 self._resolve(tag, weakness)
         elif tag in self.resolved and (not weakness.clean or self.entries[tag].status == LONG):
             self._take_out(tag)  # a person may have archived it: then only a failure brings it back
             self._state.set_waiting(tag, stamp)
-            return
+            return True
         elif tag not in self.active and tag not in self.resolved:
             if tag not in self._state.waiting:
                 self._state.set_waiting(tag, stamp)
-            return
+            return False
         self.entries[tag] = weakness
+        return False
 
     def _resolve(self, tag: str, weakness: Weakness) -> None:
         if tag in self.active:
