@@ -380,11 +380,9 @@ class SharedFiles:
 
         self._on_step("before swap")
         try:
-            new = (
-                0o600
-                if self._is_private(path, rows[0][-1]) and not self._disk.resolve(path).exists()
-                else None
-            )
+            roots = self._store.rows("SELECT root FROM project WHERE number = ?", rows[0][-1])
+            is_own = not any(path.is_relative_to(root) for (root,) in roots)
+            new = 0o600 if is_own and not self._disk.resolve(path).exists() else None
             edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
             if emptied:
                 self._remove_empty(path)
@@ -395,11 +393,6 @@ class SharedFiles:
         self._on_step("swapped")
         self._commit_written(path, format, plan, written, {row[4] for row in rows})
         return True
-
-    def _is_private(self, path: Path, project: int | None) -> bool:
-        """Whether a file is the person's, and not in the project that it was changed for."""
-        roots = self._store.rows("SELECT root FROM project WHERE number = ?", project)
-        return not any(path.is_relative_to(root) for (root,) in roots)
 
     def _remove_empty(self, path: Path) -> None:
         """Remove a file that the change left without a byte: nothing of a person is in it."""

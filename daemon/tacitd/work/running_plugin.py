@@ -18,7 +18,6 @@ from tacitd.contract import (
     Decide,
     Done,
     FileChange,
-    Format,
     Later,
     Leaf,
     Outcome,

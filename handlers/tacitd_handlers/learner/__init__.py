@@ -2,7 +2,7 @@
 
 This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
 `ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
-`practice_sync` what that changes in a profile, `tasks` reads the files and plans what the engine writes, and
+`practice_sync` what that changes in a profile, `practice_tasks` reads the files and plans what the engine writes, and
 `learner_commands` is the command line.
 """
 
@@ -26,8 +26,8 @@ def make_plugin() -> PluginSpec:
     profile = (
         "profile",
         f"{here}.profile_text:PROFILE_FORMAT",
-        f"{here}.tasks:list_paths",
-        f"{here}.tasks:take_edits",
+        f"{here}.practice_tasks:list_paths",
+        f"{here}.practice_tasks:take_edits",
     )
     about = "Show what you practised and when to review it."
     return PluginSpec(
@@ -36,8 +36,8 @@ def make_plugin() -> PluginSpec:
         settings={"learner": f"{here}.settings:LearnerSettings"},
         schema=SCHEMA,
         one_lane=True,
-        observe=f"{here}.tasks:observe",
-        run=f"{here}.tasks:run",
+        observe=f"{here}.practice_tasks:observe",
+        run=f"{here}.practice_tasks:run",
         events=frozenset({"compaction"}),
         jobs=(TimedJob("check", 60.0),),
         files=(SharedFileKind(*profile),),

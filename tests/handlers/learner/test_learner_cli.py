@@ -180,7 +180,7 @@ def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
     assert said.code == 75 and "conflict" in said.err and "| lru |" in ledger(cli)
 
 
-def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
+def test_L_01_L_45_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     """SPEC L-01, L-45: configured paths and a longest interval; an invalid value is refused with its key."""
     cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"), TACITD_LEARNER__LONGEST_INTERVAL="3")
     assert "review on 2026-02-22" in record(cli)
@@ -188,3 +188,11 @@ def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     cli.set(TACITD_LEARNER__LONGEST_INTERVAL="soon")
     said = cli.run("learner", "record", "--problem", "lru", "--mode", "recall", "--verdict", "pass")
     assert said.code == 78 and "learner.longest_interval" in said.err
+    cli.set(
+        TACITD_LEARNER__LONGEST_INTERVAL="3", TACITD_LEARNER__LEDGER="", CLAUDE_CONFIG_DIR=str(tmp_path / "c")
+    )
+    record(cli, "lru")
+    assert {path.name for path in (tmp_path / "c").glob("leetcode-*")} == {
+        "leetcode-teacher-profile.md",
+        "leetcode-teacher-ledger.md",
+    }

@@ -298,7 +298,7 @@ def test_L_50_where_a_teaching_session_worked(desk: Desk, monkeypatch: pytest.Mo
     assert len(text) <= 5_000 and make_text(asked) == text
     assert make_text(elsewhere) == ""
     for occasion in ("resume", "agent"):
-        assert make_text(ContextRequest(taught, occasion=occasion, rows=desk.bench.rows)) == ""  # type: ignore[arg-type]
+        assert make_text(ContextRequest(taught, occasion=occasion, rows=desk.bench.rows)) == ""
     for name, value in (("DIRECTORIES", f"/nowhere,{other}"), ("CONTEXT", "always")):
         monkeypatch.setenv(f"TACITD_LEARNER__{name}", value)
         assert 0 < len(make_text(elsewhere)) <= 1_500
