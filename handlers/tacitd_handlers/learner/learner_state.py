@@ -60,8 +60,6 @@ class LearnerState(Struct):
     tags: dict[str, TagRecord] = field(default_factory=dict)
     written: dict[str, Dates] | None = None
     """By label, the dates of each entry as of the last comparison. None: nothing is known."""
-    restored: list[str] = field(default_factory=list)
-    """Sections that a session start restored empty: their entries must be written again."""
     stamps: str = ""
     """Those of both files when they were compared last and nothing was missing."""
 
@@ -109,9 +107,8 @@ class LearnerState(Struct):
 def read_state(rows: Rows) -> LearnerState:
     """Read the state."""
     state = LearnerState()
-    for count, last, restored, stamps in rows("SELECT * FROM learner_ledger"):
-        state.rows, state.last_row, state.stamps = count, _read_row(last), stamps
-        state.restored, state.written = json.loads(restored), {}
+    for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
+        state.last_row, state.written = _read_row(last), {}
     entries = rows("SELECT label, first, tested, failed FROM learner_entry")
     if state.written is not None:
         state.written = {label: (first, tested, failed) for label, first, tested, failed in entries}
@@ -153,10 +150,7 @@ def store_state(tx: Tx, state: LearnerState, before: LearnerState) -> None:
         return
     last = format_row(state.last_row) if state.last_row is not None else ""
     tx.execute("DELETE FROM learner_ledger")
-    tx.execute(
-        "INSERT INTO learner_ledger VALUES(?, ?, ?, ?)",
-        *(state.rows, last, json.dumps(state.restored), state.stamps),
-    )
+    tx.execute("INSERT INTO learner_ledger VALUES(?, ?, ?)", state.rows, last, state.stamps)
 
 
 def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from tacitd_handlers.learner.gap_descriptions import describe_gap
 from tacitd_handlers.learner.history_text import (
     RECOVERED,
     HistoryKey,
@@ -35,14 +34,15 @@ from tacitd_handlers.learner.profile_text import (
 )
 from tacitd_handlers.learner.vocabulary import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
 from tacitd_handlers.learner.weakness_entries import EntryBook, Move, match_entries
+from tacitd_handlers.learner.weakness_text import describe_gap
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
 
 MAX_SESSIONS = 20
 """The cap of Session History (SPEC L-32)."""
-Act = Callable[[EntryBook, Replay], object]
-"""What a person decides about the entries, after the sessions are applied."""
+Act = Callable[[EntryBook, Replay], Sequence[str]]
+"""What a person decides about the entries, after the sessions are applied. It returns the names of what was changed."""
 
 
 class SyncResult(Struct):
@@ -55,38 +55,35 @@ class SyncResult(Struct):
     moves: list[Move] = field(default_factory=list)
     vague: list[str] = field(default_factory=list)
     """Tags whose description was completed with a stamp (SPEC L-10)."""
-
-
-class ProfileInput(Struct, frozen=True):
-    """The profile as it is, and who may have changed it."""
-
-    leaves: Mapping[Leaf, str]
-    exists: bool
-    kept: Collection[Leaf] = ()
-    """Leaves that are not there, and that no person removed: git took them away."""
+    said: list[str] = field(default_factory=list)
+    """What `act` returned."""
 
 
 def sync_profile(
-    found: ProfileInput,
+    leaves: Mapping[Leaf, str] | None,
     state: LearnerState,
     rows: Sequence[LedgerRow],
     *,
+    kept: Collection[Leaf] = (),
     is_settled: bool = True,
+    makes: bool = False,
     act: Act | None = None,
 ) -> SyncResult:
     """Apply the rows that the profile does not have yet, then `act`. Modifies `state`. Raises what `act` raises.
 
-    `rows` are in the order of the file. If not `is_settled`, others may still be writing: only rows of reports are taken.
+    `leaves` is None if there is no profile; `makes`: it is made also without rows. `kept`: leaves that are gone, and that no person
+    removed. `rows` are in the order of the file. If not `is_settled`, others may still be writing: only rows of reports are taken.
     Entries of rows that were not reported are marked as recovered from the ledger.
     """
     result = SyncResult(state)
-    if not found.exists and not rows and act is None:
+    if leaves is None and not rows and not makes:
         return result
-    result.repaired = _find_missing_headings(found, state)
-    lost = {*result.repaired, *state.restored, *(() if found.exists else SECTIONS)}
-    entries, sessions = list_entries(found.leaves), list_sessions(found.leaves)
+    result.repaired = _find_missing_headings(leaves, state)
+    lost = {*result.repaired, *(SECTIONS if leaves is None else ())}
+    has_profile, leaves = leaves is not None, leaves or {}
+    entries, sessions = list_entries(leaves), list_sessions(leaves)
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
-    again = _notice_edits(entries, found.kept, state, tags, is_lost=WEAKNESSES in lost)
+    again = _notice_edits(entries, kept, state, tags, is_lost=WEAKNESSES in lost)
     new, later = _find_new(entries, sessions, state, rows, is_settled=is_settled)
     written = state.written or {}
     theirs = {one.entry.label for one in entries if one.entry.dates != written.get(one.entry.label)}
@@ -100,7 +97,7 @@ def sync_profile(
     book = EntryBook(entries, state, tags)
     made = _apply_rows(book, state, rows, new, judged, again, result.vague)
     if act is not None:
-        act(book, made)
+        result.said = list(act(book, made))
         book.put({}, made)
     book.finish()
     wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or state.written is None else new
@@ -108,26 +105,25 @@ def sync_profile(
     texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
     added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
     headings: dict[Leaf, str | None] = {name: name for name in result.repaired}
-    if not found.exists:
+    if not has_profile:
         headings = {name: name for name in (*SECTIONS, RESOLVED)}
     result.changes = headings | book.list_changes()
     result.changes |= change_sessions(sessions, rows, added, None if is_settled else ours)
     result.moves = book.moves
-    _note_written(found.leaves, result.changes, state, tags, theirs if later else set())
+    _note_written(leaves, result.changes, state, tags, theirs if later else set())
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
     state.finish_reports({row.key for row in new}, {row.key for row in rows[state.rows :]})
-    state.restored = []
     return result
 
 
-def _find_missing_headings(found: ProfileInput, state: LearnerState) -> list[str]:
+def _find_missing_headings(leaves: Mapping[Leaf, str] | None, state: LearnerState) -> list[str]:
     """The headings that were lost (SPEC L-02). A Resolved that is lost with its section is not named."""
-    if not found.exists:
+    if leaves is None:
         return list(SECTIONS) if state.written is not None else []
-    missing = [name for name in SECTIONS if name not in found.leaves]
-    if RESOLVED not in found.leaves and WEAKNESSES not in missing:
+    missing = [name for name in SECTIONS if name not in leaves]
+    if RESOLVED not in leaves and WEAKNESSES not in missing:
         missing.append(RESOLVED)
     return missing
 

@@ -62,26 +62,26 @@ from tacitd_handlers.learner.ledger_file import (
     newline_of,
     parse_ledger,
 )
+from tacitd_handlers.learner.ledger_replay import Replay
 from tacitd_handlers.learner.notices import format_repairs, format_synced
-from tacitd_handlers.learner.practice_record import find_stamp, plan_report
-from tacitd_handlers.learner.practice_report import find_reports, parse_report, report_id, uses_skill
+from tacitd_handlers.learner.practice_report import (
+    find_reports,
+    parse_report,
+    plan_report,
+    report_id,
+    uses_skill,
+)
 from tacitd_handlers.learner.practice_sync import (
     Act,
-    ProfileInput,
     SyncResult,
     find_missing_rows,
     sync_profile,
 )
-from tacitd_handlers.learner.profile_text import (
-    PROFILE_FORMAT,
-    RESOLVED,
-    SECTIONS,
-    WEAKNESSES,
-    list_sessions,
-)
-from tacitd_handlers.learner.session_stamps import SessionStamp, state_text
+from tacitd_handlers.learner.profile_text import PROFILE_FORMAT, list_sessions
+from tacitd_handlers.learner.session_stamps import SessionStamp, find_stamp, state_text
 from tacitd_handlers.learner.settings import LearnerSettings
 from tacitd_handlers.learner.vocabulary import names_a_session
+from tacitd_handlers.learner.weakness_entries import EntryBook
 
 FILES, ROWS = "learner.files", "learner.rows"
 
@@ -275,7 +275,8 @@ class Desk:
             return Done()
         self._report_bad_lines()
         if not has_profile and not self.table.rows:
-            return self.prepare() if self._is_first_start() else Done()
+            is_first = self._tools.rows("SELECT 1 FROM learner_session WHERE first_start")
+            return self.sync(makes=True) if is_first else Done()
         if self._is_settled():
             return self.heal() or self.sync(is_settled=True, stamps=stamps)
         return self.sync() if any(not report.is_done for report in state.reports) else Done()
@@ -295,25 +296,25 @@ class Desk:
         return self._append(missing, apply)
 
     def sync(
-        self,
-        *,
-        is_settled: bool = False,
-        act: Act | None = None,
-        stamps: str = "",
+        self, *, is_settled: bool = False, act: Act | None = None, stamps: str = "", makes: bool = False
     ) -> Done:
-        """Bring the profile in step with the ledger, and do what a command asks. Raises what `act` raises."""
+        """Bring the profile in step with the ledger, and do what a command asks. Raises what `act` raises.
+
+        `makes`: files that do not exist are made, without rows and entries (SPEC L-51).
+        """
         rows, before = self._tools.rows, read_state(self._tools.rows)
         path = self.places.profile
         base = {leaf for (leaf,) in rows("SELECT leaf FROM shared_leaf WHERE path = ?", str(path))}
         view = self._tools.look(path, PROFILE_FORMAT)
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> SyncResult:
-            kept = base - now.keys() - edits.removed
             return sync_profile(
-                ProfileInput(now, bool(now) or view.exists, kept),
+                now if now or view.exists else None,
                 deepcopy(before),
                 self.table.rows,
+                kept=base - now.keys() - edits.removed,
                 is_settled=is_settled,
+                makes=makes or act is not None,
                 act=act,
             )
 
@@ -335,36 +336,13 @@ class Desk:
             logger.info("weakness {}: {}", move.tag, move.what)
         notices = [Notice(move.what, move.tag, PROFILE) for move in made[0].moves]
         notices += [Notice("vague", tag, PROFILE) for tag in made[0].vague]
-        wanted = made[0].changes or view.doubt
-        change = FileChange(
-            path, PROFILE_FORMAT, decide_again, self._cause(str(self._task.data.get("do", "")))
+        cause = self._cause(str(self._task.data.get("do", "")))
+        files = (
+            [FileChange(path, PROFILE_FORMAT, decide_again, cause)] if made[0].changes or view.doubt else []
         )
-        return Done(
-            apply, [change] if wanted else [], notices=notices if self._task.kind == "command" else ()
-        )
-
-    def prepare(self) -> Done:
-        """Make both files if there is no profile (SPEC L-51), and restore missing headings (SPEC L-02)."""
-        path, before = self.places.profile, read_state(self._tools.rows)
-        view = self._tools.look(path, PROFILE_FORMAT)
-        missing = [name for name in (*SECTIONS, RESOLVED) if name not in view.now]
-        named = [name for name in missing if name != RESOLVED or WEAKNESSES not in missing]
-        is_new = not view.exists and before.written is None
-
-        def apply(tx: Tx) -> None:
-            after = deepcopy(before)
-            after.restored = [*dict.fromkeys([*before.restored, *missing])]
-            store_state(tx, after, before)
-            if not is_new:
-                add_notices(tx, format_repairs(named))
-
-        def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
-            return {name: name for name in missing if name not in now}
-
-        files = [FileChange(path, PROFILE_FORMAT, decide, self._cause("context"))] if missing else []
-        if not os.path.lexists(self.places.ledger):
-            files.append(make_ledger(self.places.ledger, self._cause("context")))
-        return Done(apply, files)
+        if makes and not os.path.lexists(self.places.ledger):
+            files.append(make_ledger(self.places.ledger, cause))
+        return Done(apply, files, notices=notices if self._task.kind == "command" else ())
 
     def save_session_state(self) -> Done:
         """At a compaction, write the session-state file, so that the session keeps its id and stamp (SPEC L-48)."""
@@ -381,8 +359,15 @@ class Desk:
     def do_command(self) -> Done:
         """Do what a person or an agent asks. Raises UsageError, TacitdError, FileRefusedError, OSError."""
         name, second = str(self._task.data.get("name", "")), str(self._task.data.get("tag", ""))
-        said = list[str]()
-        match self._task.data["do"]:
+        acts: dict[str, Callable[[EntryBook, Replay], Sequence[str]]] = {
+            "forget": lambda book, made: [book.forget(name)],
+            "restore": lambda book, made: [book.bring_back(name, made)],
+            "archive": lambda book, made: [book.archive(name)],
+            "join": lambda book, made: book.join(name, second),
+            "separate": lambda book, made: book.separate(name),
+        }
+        do = self._task.data["do"]
+        match do:
             case "record":
                 return self._record()
             case "follow":
@@ -392,25 +377,16 @@ class Desk:
                     )
                 return self.sync()
             case "prepare":
-                return self.prepare()
+                return self.sync(makes=True)
             case "heal":
                 return self.heal() or Done()
             case "check":
                 return self.sync(is_settled=True)
-            case "forget":
-                done = self.sync(is_settled=True, act=lambda book, made: said.append(book.forget(name)))
-            case "restore":
-                done = self.sync(
-                    is_settled=True, act=lambda book, made: said.append(book.bring_back(name, made))
-                )
-            case "archive":
-                done = self.sync(is_settled=True, act=lambda book, made: said.append(book.archive(name)))
-                said += self._made[0].state.waiting
-            case "join":
-                done = self.sync(is_settled=True, act=lambda book, made: said.extend(book.join(name, second)))
             case _:
-                done = self.sync(is_settled=True, act=lambda book, made: said.extend(book.separate(name)))
-        return Done(done.apply, done.files, notices=[Notice("done", one, PROFILE) for one in said])
+                done = self.sync(is_settled=True, act=acts[do])
+        result = self._made[0]
+        said = [*result.said, *(result.state.waiting if do == "archive" else ())]
+        return replace(done, notices=[Notice("done", one, PROFILE) for one in said])
 
     # --- small parts
 
@@ -422,9 +398,6 @@ class Desk:
             if at is not None
         ]
         return all(age >= self._settings.settle or age < -60.0 for age in ages)
-
-    def _is_first_start(self) -> bool:
-        return bool(self._tools.rows("SELECT 1 FROM learner_session WHERE first_start"))
 
     def _note_marks(self, also: Callable[[Tx], None]) -> Callable[[Tx], None]:
         """What also stores the names of the skills and of the two files, if they are others than those that are known."""

@@ -13,7 +13,6 @@ from typing import Any
 from msgspec.structs import asdict
 
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.learner.gap_descriptions import is_specific
 from tacitd_handlers.learner.ledger_file import LedgerRow, has_header, parse_ledger
 from tacitd_handlers.learner.notices import find_retests
 from tacitd_handlers.learner.profile_text import LearnerProfile, PlacedEntry
@@ -28,6 +27,7 @@ from tacitd_handlers.learner.vocabulary import (
 )
 from tacitd_handlers.learner.weakness_entries import match_entries
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, MAX_RESOLVED, SPAN
+from tacitd_handlers.learner.weakness_text import is_specific
 
 SCHEMA = 1
 Json = dict[str, Any]

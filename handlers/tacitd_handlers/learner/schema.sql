@@ -49,7 +49,6 @@ CREATE TABLE learner_notice(
 CREATE TABLE learner_ledger(            -- one row: how far the two files were compared
   rows INTEGER NOT NULL,                -- of the ledger, from the first on, that are in the profile
   last TEXT NOT NULL,                   -- text: the last of them. If it is elsewhere, the ledger was changed by hand
-  restored TEXT NOT NULL,               -- JSON, headings that were restored without their entries
   stamps TEXT NOT NULL                  -- of both files at the last comparison that changed nothing
 );
 

@@ -206,6 +206,7 @@ def test_L_50_a_full_profile_fits(desk: Desk) -> None:
     notify(desk, lines)
     with desk.bench._app.store.write() as tx:
         tx.execute("INSERT INTO learner_tag VALUES('edge:waits', '', 0, ?, '')", stamp(1))
+    desk.write_rows(row(1, "edge:waits"))
     desk.put(full_profile().replace("### Resolved\n", ""))
     text = begin(desk, "s").text
     assert len(text) <= BUDGET and len(desk.text) > 11_000
