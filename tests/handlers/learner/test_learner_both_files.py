@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -423,6 +424,25 @@ def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
         if at and not ended:
             break
     assert at > 5
+
+
+def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-37, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays; both follow."""
+    desk.record(gaps="edge:a")
+    before = desk.text
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as faults:
+        faults.setattr("tacitd.files.line_plans.append_missing", full)
+        with pytest.raises(TacitdError, match="the ledger could not be written"):
+            desk.record(gaps="edge:b")
+        desk.look()
+        assert len(desk.rows) == 1 and desk.text == before
+    desk.bench.restart(kill=True)
+    desk.look()
+    assert len(desk.rows) == 2 and desk.entry("edge:b").status == NEW
 
 
 @pytest.mark.parametrize("name", ["ledger", "profile"])
