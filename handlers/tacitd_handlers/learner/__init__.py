@@ -20,15 +20,9 @@ SCHEMA = ("tacitd_handlers.learner:schema.sql",)
 
 def make_plugin() -> PluginSpec:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.plugin import PluginSpec, SharedFileKind, TimedJob
+    from tacitd.plugin import PluginSpec, TimedJob
 
     here = "tacitd_handlers.learner"
-    profile = (
-        "profile",
-        f"{here}.profile_text:PROFILE_FORMAT",
-        f"{here}.practice_tasks:list_paths",
-        f"{here}.practice_tasks:take_edits",
-    )
     about = "Show what you practised and when to review it."
     return PluginSpec(
         "learner",
@@ -40,7 +34,6 @@ def make_plugin() -> PluginSpec:
         run=f"{here}.practice_tasks:run",
         events=frozenset({"compaction"}),
         jobs=(TimedJob("check", 60.0),),
-        files=(SharedFileKind(*profile),),
         commands={"learner": (f"{here}.learner_commands:learner", about, "More")},
         session_text=f"{here}.session_start:make_text",
         session_budget=5_000,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
@@ -153,18 +153,6 @@ def run(task: Task, tools: Tools) -> Outcome:
         return Done() if task.kind == "job" else Later(f"the learner's files: {what}", hint)
     tools.clear(FILES)
     return done
-
-
-def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
-    """Nothing at once: the skill and the person write in several steps. The job `check` compares the files when they rest."""
-    return Done()
-
-
-def list_paths(rows: Any, environ: Mapping[str, str], root: Path | None) -> Iterable[Path]:
-    """The profile."""
-    from tacitd_handlers.learner.learner_paths import load_paths
-
-    return () if root is not None else (load_paths(environ).profile,)
 
 
 class Desk:

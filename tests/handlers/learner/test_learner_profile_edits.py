@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,6 +88,28 @@ def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
     assert desk.placed("edge:a") is None and desk.rows[-1].gaps == "edge:a"
     desk.do("restore", "edge:a")
     assert desk.entry("edge:a").status == RECURRING and desk.entry("edge:a").first == stamp(1)
+
+
+def test_L_30_what_git_took_away_was_not_removed(desk: Desk) -> None:
+    """SPEC L-30: of a profile that git tracks, an entry that another commit lacks comes back when it is observed again."""
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=dev", "-c", "user.email=dev@example.org")
+        subprocess.run(
+            ["git", *who, *arguments], cwd=desk.where.profile.parent, check=True, capture_output=True
+        )
+
+    desk.record(gaps="edge:b")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
+        git(*arguments)
+    desk.record("lru", gaps="edge:a")
+    git("commit", "-qam", "two")
+    desk.record("stairs")
+    git("reset", "-q", "--hard", "HEAD~1")
+    desk.look()
+    assert desk.labels == ["edge:b"] and not desk.state.removed
+    desk.record("lru", gaps="edge:a")
+    assert desk.labels == ["edge:b", "edge:a"]
 
 
 def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
@@ -202,6 +226,27 @@ def test_L_27_an_entry_of_a_persons_own(desk: Desk) -> None:
         with pytest.raises(UsageError) as refused:
             desk.do("archive", name)
         assert "edge:a" in refused.value.hint
+
+
+def test_L_27_two_entries_of_one_label(desk: Desk) -> None:
+    """SPEC L-27, X-07: an entry that is archived does not take the place of a person's own of the same label."""
+    desk.record(gaps="edge:a")
+    theirs = format_weakness("edge:a", "my own words", stamp(-9), stamp(-9), stamp(-9), LONG)
+    desk.edit("### Resolved\n", f"### Resolved\n\n{theirs}")
+    desk.do("archive", "edge:a")
+    assert desk.labels == ["edge:a", "edge:a"] and theirs in desk.text
+
+
+def test_L_29_an_edited_entry_that_returns_goes_on_by_a_step(desk: Desk) -> None:
+    """SPEC L-29, L-31: with room, a resolved entry that somebody edited goes on from what it says, also if later rows are known."""
+    desk.record(days=0, gaps="edge:a")
+    for days in (1, 2, 3, 30, 60):
+        desk.record(days=days)
+    text = desk.text.replace(f"Last tested: {stamp(60)}", f"Last tested: {stamp(31)}")
+    desk.put(text.replace("Sessions since last failure: 5", "Sessions since last failure: 9"))
+    desk.record(days=40, gaps="edge:a")
+    entry = desk.entry("edge:a")
+    assert (entry.tested, entry.clean, entry.status) == (stamp(40), 0, RECURRING)
 
 
 def test_L_28_a_full_resolved_section(desk: Desk) -> None:
