@@ -55,7 +55,7 @@ class SyncResult(Struct):
     moves: list[Move] = field(default_factory=list)
     vague: list[str] = field(default_factory=list)
     """Tags whose description was completed with a stamp (SPEC L-10)."""
-    said: list[str] = field(default_factory=list)
+    named: list[str] = field(default_factory=list)
     """What `act` returned."""
 
 
@@ -97,7 +97,7 @@ def sync_profile(
     book = EntryBook(entries, state, tags)
     made = _apply_rows(book, state, rows, new, judged, again, result.vague)
     if act is not None:
-        result.said = list(act(book, made))
+        result.named = list(act(book, made))
         book.put({}, made)
     book.finish()
     wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or state.written is None else new

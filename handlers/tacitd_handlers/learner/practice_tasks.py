@@ -373,8 +373,8 @@ class Desk:
             case _:
                 done = self.sync(is_settled=True, act=acts[do])
         result = self._made[0]
-        said = [*result.said, *(result.state.waiting if do == "archive" else ())]
-        return replace(done, notices=[Notice("done", one, PROFILE) for one in said])
+        named = [*result.named, *(result.state.waiting if do == "archive" else ())]
+        return replace(done, notices=[Notice("done", one, PROFILE) for one in named])
 
     # --- small parts
 

@@ -235,8 +235,8 @@ def fit_profile(profile: LearnerProfile, room: int) -> tuple[str, list[str]]:
     headings = [span.start for _, span in profile.sections]
     headings += [profile.resolved_at] if profile.resolved_at is not None else []
     parts += [(3 if placed.resolved else 1, placed.span) for placed in profile.weaknesses]
-    newest = sorted(profile.sessions, key=lambda held: held.session.stamp, reverse=True)
-    parts += [(2, held.span) for held in newest]
+    newest = sorted(profile.sessions, key=lambda placed: placed.session.stamp, reverse=True)
+    parts += [(2, placed.span) for placed in newest]
     taken = {*headings, *(at for _, span in parts for at in range(span.start, span.end))}
     about = {at for name, span in profile.sections if name == ABOUT for at in range(span.start, span.end)}
     for at, line in enumerate(profile.lines):
