@@ -234,13 +234,6 @@ def test_L_32_two_sessions_of_one_stamp(desk: Desk) -> None:
     assert len(desk.profile.sessions) == 2
 
 
-def test_L_38_rows_of_one_stamp_are_recovered(desk: Desk) -> None:
-    """SPEC L-38: both rows get an entry if the profile has none."""
-    desk.write_rows(row(1, session="a"), row(1, session="b", verdict="borderline"), row(2))
-    desk.look()
-    assert sorted(one.session.verdict for one in desk.profile.sessions) == ["borderline", "pass", "pass"]
-
-
 def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
     """SPEC L-32: newest first, twenty; in any file order the oldest is removed, and the rest stays."""
     for number in range(20):
@@ -251,15 +244,6 @@ def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
     desk.record("p20")
     assert desk.problems == [f"p{n}" for n in range(20, 0, -1)]
     assert "Words 0." not in desk.text and all(f"Words {n}." in desk.text for n in range(1, 20))
-
-
-def test_L_40_recall_entries_note_the_trajectory(desk: Desk) -> None:
-    """SPEC L-40: one sentence in recall mode, from the ledger; none in learning mode."""
-    desk.record(mode="learning", verdict="did_not_reach_solution", observations="Hard.")
-    desk.record(observations="Better.")
-    first, second = (one.session.observations for one in reversed(desk.profile.sessions))
-    assert first == "Hard."
-    assert second == "Better.\nTrajectory: before this, did_not_reach_solution (2026-02-20)."
 
 
 def test_L_10_a_vague_description_gets_its_stamp(desk: Desk) -> None:

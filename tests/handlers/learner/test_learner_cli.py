@@ -132,28 +132,6 @@ def test_check_and_fix(cli: Cli) -> None:
     assert "1 line of the ledger cannot be read as rows" in cli.run("learner", "due").err
 
 
-def test_forget_and_undo(cli: Cli) -> None:
-    """Issue, SPEC L-30: by tag or label; an unknown name is refused with a list of the known ones."""
-    record(cli, "two-sum", "--gaps", "edge:empty_input")
-    path = cli.config_dir / "leetcode-teacher-profile.md"
-    assert (
-        cli.run("learner", "forget", "empty input").code == 0 and "edge:empty_input**" not in path.read_text()
-    )
-    assert cli.run("learner", "forget", "--undo", "edge:empty_input").code == 0
-    assert "**edge:empty_input**" in path.read_text()
-    unknown = cli.run("learner", "forget", "edge:nope")
-    assert unknown.code == 2 and "edge:empty_input" in unknown.err
-
-
-def test_archive(cli: Cli) -> None:
-    """SPEC L-27: by tag; what still waits is named."""
-    record(cli, "two-sum", "--gaps", "edge:empty_input")
-    assert "edge:empty_input is archived" in cli.run("learner", "archive", "edge:empty_input").err
-    path = cli.config_dir / "leetcode-teacher-profile.md"
-    assert "**edge:empty_input**" in path.read_text().partition("### Resolved")[2]
-    assert cli.run("learner", "archive", "edge:empty_input").code == 2
-
-
 def test_L_11_alias(cli: Cli) -> None:
     """SPEC L-11: joins a label with a gap and parts them; what is wrong is refused with a hint."""
     record(cli, "two-sum", "--gaps", "edge:off_by_one")
