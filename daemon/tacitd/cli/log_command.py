@@ -65,9 +65,8 @@ def _list_rows(state: Path, kept: Mapping[str, Any], earliest: float, count: int
     chosen = [row for row in kept["rows"] if (parse_utc(row["at"]) or 0.0) >= earliest]
     if len(chosen) < count:
         from tacitd.cli.stored_activities import list_stored
-        from tacitd.plugins import find_declarations
 
-        stored = list_stored(state, find_declarations().plugins, earliest, kept["since"], count)
+        stored = list_stored(state, earliest, kept["since"], count)
         chosen = [one.describe() for one in stored] + chosen
     return chosen[-count:] if count else []
 
