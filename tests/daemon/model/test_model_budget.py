@@ -400,9 +400,6 @@ def test_a_crash_at_the_begin_of_a_call(world: World, at: int) -> None:
     assert world.calls.get_spending().calls_today == at - 1
 
 
-# --- requests, and a person who watches --------------------------------------------------------------------------------------
-
-
 def test_a_request_becomes_a_call(world: World) -> None:
     """RELIABILITY 16: a request of ids alone counts by each id and is found by its key; one without ids counts by its key."""
     asked = ModelRequest("?", "smart", "synthesis:a", parts=("p1", "p2"), purpose="synthesis", plugin="x")
