@@ -1,32 +1,26 @@
-"""The handler of continuity in a real engine without threads, and transcripts that tests append to."""
+"""The plugin of sessions in the real engine, and transcripts that tests append to."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
-from msgspec.structs import replace
+from click.testing import CliRunner, Result
 
 from support_beginnings import beginning, is_new
-from support_engine import Inline
-from tacitd.app import App, build_app
-from tacitd.config.settings import Config
-from tacitd.events import Due
-from tacitd.model.budget import Budget
 from tacitd.model.port import Model
-from tacitd.plugins import FoundPlugins
-from tacitd.sources.watch import SilentWatcher
+from tacitd.session_context.context_request import ContextRequest, Occasion
+from tacitd.session_context.plugin_view import open_rows
 from tacitd.state.paths import Paths
-from tacitd.testing import START, FakeClock, ScriptedModel
-from tacitd.work.work_status import list_parked
-from tacitd_handlers.continuity import make_plugin as make
-from tacitd_handlers.continuity.handler import ContinuityHandler
-from tacitd_handlers.continuity.store import SessionStore
+from tacitd.testing import START, FakeClock, HandlerBench, ScriptedModel
+from tacitd_handlers.continuity import cli, last_session, make_plugin
+from tacitd_handlers.continuity.session_folder import find_path
 
 NOW = START
 ANSWER = json.dumps(
@@ -39,96 +33,85 @@ FIXTURES = Path(__file__).parent / "fixtures" / "continuity"
 
 
 class World:
-    """A home with a daemon in it that runs only this handler."""
+    """A home with a daemon in it that runs only this plugin. Enter it: hooks and commands take their places from the environment."""
 
     def __init__(
-        self,
-        root: Path,
-        *rules: tuple[str, Any],
-        default: Any = ANSWER,
-        model: Callable[[Config, Budget], Model] | None = None,
-        **settings: str,
+        self, tmp: Path, *, default: Any = ANSWER, model: Model | None = None, **settings: str
     ) -> None:
-        """`model` takes the place of the scripted one."""
-        self.root = root.resolve()
+        """`default`: what the model answers. `model` takes the place of the scripted one."""
+        self.tmp = tmp
         self.clock = FakeClock(NOW)
-        self.model = ScriptedModel(list(rules), default=default)
-        self.make_model = model or (lambda config, budget: self.model)
-        self.settings = {f"TACITD_CONTINUITY__{name.upper()}": value for name, value in settings.items()}
-        self.project = self.git("app")
-        self.folder = self.root / "claude" / "projects" / "p"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.model = ScriptedModel([], default=default)
+        self._model = model or self.model
+        self._settings = {f"TACITD_{name.upper()}": value for name, value in settings.items()}
+        self.home = tmp.resolve() / "home"
+        self.folder = self.home / ".claude" / "projects" / "p"
         self.number = 0
-        self.start()
+        self.bench: HandlerBench
 
-    @property
-    def env(self) -> dict[str, str]:
-        return {
-            "HOME": str(self.root),
-            "USER_MEMORY_DIR": str(self.root / "memory"),
-            "CLAUDE_CONFIG_DIR": str(self.root / "claude"),
-            "TACITD_STATE_DIR": str(self.root / "state"),
-        }
-
-    def git(self, name: str) -> Path:
-        root = self.root / "work" / name
-        (root / ".git").mkdir(parents=True, exist_ok=True)
-        (root / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
-        return root
-
-    def start(self) -> None:
-        """Start a daemon on this disk."""
-        handler = ContinuityHandler(self.env)
-        self.build(FoundPlugins((replace(make(), make=lambda: handler),)))
-
-    def build(self, found: FoundPlugins) -> None:
-        """The engine, with these plugins."""
-        state = self.root / "state"
-        places = Paths(self.root, self.root / "claude", state, self.root / "no.toml", state / "s")
-        self.app: App = build_app(
-            places,
-            self.settings,
-            clock=self.clock,
-            found=found,
-            model=self.make_model,
-            watcher_for=SilentWatcher,
-            pool=Inline(),
+    def __enter__(self) -> Self:
+        environ = {"HOME": str(self.home), "PATH": os.environ["PATH"]}
+        self._patches: list[Any] = [
+            mock.patch.dict(os.environ, environ, clear=True),
+            mock.patch.object(cli, "connect_or_run", self._connect),
+            mock.patch.object(cli, "SystemClock", lambda: self.clock),
+            mock.patch.object(last_session, "SystemClock", lambda: self.clock),
+        ]
+        for patch in self._patches:
+            patch.start()
+        self.bench = HandlerBench(
+            self.tmp, make_plugin(), model=self._model, clock=self.clock, settings=self._settings
         )
-        self.app.open()
+        self.project = self.bench.project
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return self
 
-    def kill(self) -> None:
-        """Kill the daemon without saving anything."""
-        self.app.engine.follower.stop()
-        self.app.store.close()
-        self.app.lock.release()
+    def __exit__(self, *_: object) -> None:
+        self.bench.close()
+        for patch in reversed(self._patches):
+            patch.stop()
 
-    def restart(self) -> None:
-        self.kill()
-        self.start()
+    @contextmanager
+    def _connect(self) -> Iterator[Any]:
+        yield lambda method, plugin, key, data: self.bench.run_command(key, data)
 
     def settle(self, seconds: float = 30.0) -> None:
-        """Let time pass, and iterate until nothing more happens."""
-        self.clock.advance(seconds)
-        self._age(seconds)
-        engine = self.app.engine
-        for number in range(500):
-            engine.run_pass(full=not number)
-            if not (engine.inbox or engine.reader.has_unread or engine.runner.list_ready()):
-                return
-        raise AssertionError("it never comes to rest")
-
-    def _age(self, seconds: float) -> None:
-        """Make the sessions' files older. The file system's clock cannot be set, and the handler waits for a file that
-        was truncated a moment ago."""
-        for path in (self.root / "memory" / "sessions").glob("*"):
-            if path.is_file() and not path.is_symlink():
-                at = path.stat().st_mtime_ns - round(seconds * 1e9)
-                os.utime(path, ns=(at, at))
+        """Let time pass, and run the engine until nothing is left to do."""
+        self.bench.settle(seconds)
 
     def end(self) -> None:
         """Half an hour of quiet ends every session."""
         self.settle()
         self.settle(1900.0)
+
+    def restart(self) -> None:
+        """End as `kill -9` would, and start again."""
+        self.bench.restart(kill=True)
+
+    def run(self, *arguments: str, session: str = "", cwd: Path | None = None) -> Result:
+        """Run `tacitd sessions …`, in the client's session `session` if it is given. Raises what the command raises."""
+        before = Path.cwd()
+        os.chdir(cwd or self.project)
+        try:
+            with mock.patch.dict(os.environ, {"CLAUDE_CODE_SESSION_ID": session} if session else {}):
+                result = CliRunner().invoke(cli.sessions, arguments, standalone_mode=False)
+        finally:
+            os.chdir(before)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    def resume(self, cwd: Path | None = None) -> list[str]:
+        """The lines of `tacitd sessions resume`."""
+        return self.run("resume", cwd=cwd).stdout.splitlines()
+
+    def text(
+        self, cwd: Path | None = None, budget: int = 9000, session: str = "", occasion: Occasion = "start"
+    ) -> str:
+        """The text for a session's start."""
+        with open_rows(make_plugin(), Paths.from_env(os.environ).state_dir) as rows:
+            request = ContextRequest(cwd or self.project, budget, session, occasion, rows=rows)
+            return last_session.make_text(request)
 
     # transcripts
 
@@ -140,7 +123,7 @@ class World:
         begun = beginning(session) if is_new(self.transcript(session)) else []
         with self.transcript(session).open("ab") as out:
             out.write(b"".join(json.dumps(one).encode() + b"\n" for one in (*begun, *records)))
-        os.utime(self.transcript(session), (self.clock.wall, self.clock.wall))
+        os.utime(self.transcript(session), (self.clock.now(), self.clock.now()))
 
     def copy(self, source: Path, *changes: tuple[str, str]) -> Path:
         """Copy a transcript as if it had just been written."""
@@ -159,7 +142,7 @@ class World:
 
     def record(self, kind: str, session: str, content: Any, **more: Any) -> dict[str, Any]:
         self.number += 1
-        stamp = datetime.fromtimestamp(self.clock.wall, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        stamp = datetime.fromtimestamp(self.clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         return {
             "type": kind, "uuid": f"u{self.number}", "sessionId": session, "timestamp": stamp, "isSidechain": False,
             "cwd": str(self.project), "version": "2.1.328", "message": {"role": kind, "content": content},
@@ -207,50 +190,40 @@ class World:
         ]
         return self.use(session, "TodoWrite", {"todos": given}, **more)
 
+    def compact(self, session: str, text: str) -> None:
+        """The client puts the summary of a compaction into the session."""
+        self.append(session, self.record("user", session, text, isCompactSummary=True))
+
+    def command(self, session: str, name: str, arguments: str = "") -> None:
+        """The person types a slash command."""
+        tags = (("name", f"/{name}"), ("message", name), ("args", arguments))
+        text = "\n".join(f"<command-{tag}>{value}</command-{tag}>" for tag, value in tags)
+        self.append(session, self.record("user", session, text))
+
     # what came of it
 
-    @property
-    def store(self) -> SessionStore:
-        return SessionStore.from_environ(self.env, self.clock)
-
     def file(self, session: str) -> dict[str, Any]:
-        path = self.store.session_path(session)
+        """A session's file; {} if there is none."""
+        path = find_path(session)
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
         return found
 
     def tasks(self, session: str) -> list[tuple[str, str]]:
+        """Title and status of each task."""
         return [(one["title"], one["status"]) for one in self.file(session).get("tasks", ())]
 
-    def put(self, session: str, document: Mapping[str, Any]) -> Path:
-        path = self.store.session_path(session)
+    def put(self, session: str, document: Mapping[str, Any] | str) -> Path:
+        """A person or another program saves a session's file."""
+        path = find_path(session)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.write_text(json.dumps(document, indent=2), encoding="utf-8")
+        new = path.with_suffix(".new")
+        text = document if isinstance(document, str) else json.dumps(document, indent=2)
+        new.write_text(text, encoding="utf-8")
+        os.utime(new, (self.clock.now(), self.clock.now()))
+        new.replace(path)
         return path
 
-    def status(self) -> Mapping[str, Any]:
-        made: Mapping[str, Any] = self.app.handlers["continuity"].handler.status()
-        return made
-
-    def degraded(self) -> list[str]:
-        return [one.id for one in self.app.degraded.values()]
-
+    @property
     def parked(self) -> list[str]:
-        app = self.app
-        found = list_parked(app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now())
-        return [one.reason for one in found]
-
-    def forget(self) -> None:
-        """Remove everything that tacitd knows, except the sessions' files."""
-        shutil.rmtree(
-            self.root / "state" / "handlers" / "continuity" / self.store._beside.name, ignore_errors=True
-        )
-
-
-def run_job(world: World, name: str = "pauses") -> None:
-    """Run a job, otherwise the one that looks for sessions that paused."""
-    world.app.handlers["continuity"].post(Due(name))
-    world.settle(1)
-
-
-def titles(found: Iterable[Any]) -> Sequence[str]:
-    return [one["title"] for one in found]
+        """Why work waits."""
+        return [reason for (reason,) in self.bench.rows("SELECT reason FROM task WHERE reason <> ''")]

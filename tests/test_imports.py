@@ -134,7 +134,6 @@ RULES = frozenset(
         *("profile.dot_paths", "profile.fields", "profile.profile_confidence"),
         *("profile.profile_finding", "profile.render"),
         *("continuity.client_tasks", "continuity.resume_text", "continuity.session_edits"),
-        *("continuity.session_file", "continuity.session_fold", "continuity.session_progress"),
         "continuity.text_end",
         "shared.answer_screening",
         "shared.decay",
@@ -223,14 +222,14 @@ FORMAT_PATHS = re.compile(r"""/ ["'](?:projects|sessions|subagents)["']""")
 FORMAT_ELSEWHERE = {
     # Seed 001 gives its own session documents a `sessionId`.
     "tacitd_handlers.continuity.cli": {"sessionId"},
-    "tacitd_handlers.continuity.session_file": {"sessionId"},
-    "tacitd_handlers.continuity.store": {"sessionId"},
+    "tacitd_handlers.continuity.session_document": {"sessionId"},
+    "tacitd_handlers.continuity.session_folder": {"sessionId"},
     # An example in a help text, which is for people who use Claude Code.
     "tacitd.cli.prompts_command": {
         "\b\nExample: tacitd prompts ~/.claude/projects/*/*.jsonl --json | jq -r .text"
     },
     # A prefix of the ids that tacitd gives to tasks.
-    "tacitd_handlers.continuity.session_progress": {"agent-"},
+    "tacitd_handlers.continuity.client_tasks": {"agent-"},
     # The logs of the tutor's own sessions.
     "tacitd_handlers.tutor.session_log": {".jsonl"},
 }

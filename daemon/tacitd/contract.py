@@ -141,6 +141,8 @@ class Batch(Struct, frozen=True):
     """Those of the prompts in `records` that are new: no fork, resume or rewritten file gives a prompt twice."""
     passed: Literal["", "paused", "excluded", "no project"] = ""
     """Why the texts of its prompts are not kept."""
+    at: float = 0.0
+    """When it is ingested."""
 
 
 # --- tasks -----------------------------------------------------------------------------------------------------------

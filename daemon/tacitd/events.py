@@ -90,12 +90,14 @@ class ToolUse(Struct, frozen=True):
 class ToolAnswer(Struct, frozen=True):
     """A tool's answer to a call."""
 
+    id: str
+    """Of the call."""
     error: bool
     """Whether the call was refused."""
     text: str = ""
     """The text that the assistant got, at most 4096 characters."""
     data: Mapping[str, Any] | None = None
-    """The tool's result as an object, if the client recorded it."""
+    """What the client recorded of the result: `task` and `tasks` of its task tools, and `success`; None if that is not known."""
 
 
 class Record(Struct, frozen=True):
@@ -126,11 +128,21 @@ class Record(Struct, frozen=True):
     the model's text, not a prompt."""
     branch: str = ""
     """The git branch that a person's record names; "" if it names none."""
+    answers: tuple[ToolAnswer, ...] = ()
+    """The answers to calls of tools that keep tasks, start agents or edit files. Other tools' answers are left out."""
 
     @property
     def is_empty(self) -> bool:
         """Whether the record contains nothing that handlers use."""
-        return not (self.prompts or self.text or self.tools or self.summary or self.command or self.plan)
+        return not (
+            self.prompts
+            or self.text
+            or self.tools
+            or self.answers
+            or self.summary
+            or self.command
+            or self.plan
+        )
 
 
 class Project(Struct, frozen=True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from tacitd.clock import Clock
-    from tacitd.events import Event, NoProject, Project, Record, ToolAnswer
+    from tacitd.events import Event, NoProject, Project, Record
     from tacitd.files.disk import Disk
     from tacitd.files.replaced import EditGuards
     from tacitd.files.transaction import History
@@ -212,10 +212,6 @@ class Tools(Struct, frozen=True):
     commits."""
     read_records: Callable[[Path, int, int], list[Record]] = lambda path, start, upto: []
     """Given a transcript and two byte offsets, the records between them; none if it is gone or cannot be read."""
-    read_tool_answers: Callable[[Path, Sequence[str], int, int], Mapping[str, ToolAnswer]] = (
-        lambda path, ids, start, end: {}
-    )
-    """Given a transcript, ids of tool calls and two byte offsets, the answers between them by call id."""
     post: Callable[[Event], None] = lambda event: None
     """Post an event without records to this handler, in the lane of its project: work that was found to be due while
     another event was handled. Thread-safe."""

@@ -156,15 +156,17 @@ def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
 
 def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) -> None:
     """Seed 001: tasks and notes come from the transcript alone."""
-    world = World(tmp_path)
-    for i in range(LIMIT + 5):
-        world.type(f"s{i}", f"do {i} " + "word " * 4000)  # long enough for a summary
-    world.end()
-    assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
-    assert world.model.asked == [] and len(world.parked()) == LIMIT + 5
-    set_pause(world.app.store, world.app.paths.state_dir, "all", "", world.clock.now(), held=False)
-    world.settle()
-    assert len(world.model.asked) == LIMIT + 5 and world.parked() == []
+    with World(tmp_path) as world:
+        for i in range(LIMIT + 5):
+            world.type(f"s{i}", f"do {i} " + "word " * 4000)  # long enough for a summary
+        world.end()
+        assert all(world.file(f"s{i}")["sessionId"] == f"s{i}" for i in range(LIMIT + 5))
+        assert world.model.asked == [] and len(world.parked) == LIMIT + 5
+        app = world.bench._app
+        set_pause(app.store, app.paths.state_dir, "all", "", world.clock.now(), held=False)
+        for _ in range(4):
+            world.settle(600)  # at most twelve calls a minute
+        assert len(world.model.asked) == LIMIT + 5 and world.parked == []
 
 
 # whom it must not stop

@@ -15,6 +15,7 @@ from tacitd.files.busy_files import BusyFiles
 from tacitd.files.late_writes import LAST, LateWrites
 from tacitd.files.replaced import EditGuards
 from tacitd.testing import FakeClock
+from tacitd_handlers.continuity.session_folder import find_path
 from tacitd_handlers.learner.learner_store import LearnerStore
 
 
@@ -39,17 +40,21 @@ def test_the_profile_waits_for_an_editor(tmp_path: Path, name: str) -> None:
 
 
 def test_a_session_waits_for_an_editor(tmp_path: Path) -> None:
-    """RELIABILITY 11: the handler waits for an open session file, and parks nothing."""
-    world = World(tmp_path)
-    path = world.store.session_path("s1")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lock = open_in_editor(path, world.clock)
-    world.type("s1", "Build the parser")
-    world.settle(300)
-    assert not path.exists() and not world.parked()
-    lock.unlink()
-    world.settle(60)
-    assert path.exists()
+    """RELIABILITY 11: a session's file is not written while it is open; a summary that was paid for meanwhile is not lost."""
+    with World(tmp_path) as world:
+        world.type("s1", "Build the parser")
+        world.settle()
+        path = find_path("s1")
+        before = path.read_bytes()
+        for number in range(5):
+            world.say("s1", f"step {number} is done")
+        world.settle(500)
+        lock = open_in_editor(path, world.clock)
+        world.settle(120)
+        assert len(world.model.asked) == 1 and path.read_bytes() == before
+        lock.unlink()
+        world.settle(100)
+        assert world.file("s1")["summary"].startswith("Tests pass.") and len(world.model.asked) == 1
 
 
 def test_the_learners_files_wait_for_an_editor(tmp_path: Path) -> None:

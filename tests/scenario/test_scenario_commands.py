@@ -333,7 +333,7 @@ def test_a_learned_line_is_shown_undone_and_restored(make: MakeDaemon) -> None:
 
 def test_status_has_a_line_for_profile_sessions_and_practice(make: MakeDaemon) -> None:
     """SPEC P-17, P-26, L-53: what a person reads without `--json`, of the three plugins that keep something for them."""
-    daemon = make(CONTINUITY__SETTLE="0s")
+    daemon = make()
     report = ("--problem", "two-sum", "--mode", "recall", "--verdict", "pass", "--gaps", "edge:empty_input")
     assert daemon.cli("profile", "set", "tools.editor", "vim").returncode == 0
     assert daemon.cli("learner", "record", *report).returncode == 0

@@ -7,11 +7,12 @@ understand. A plan stores the name of its format, so a name is never changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
-from tacitd.text.json_splice import add_json_value, put_json_value, remove_json_value
+from tacitd.text.json_splice import add_json_value, change_json_values, put_json_value, remove_json_value
 from tacitd.text.markdown import arrange_lines, lines_of, list_headings, put_lines, swap_line, take_lines
 from tacitd.text.markdown_text import normalise_heading
 
@@ -170,8 +171,12 @@ class JsonLeaves:
     """A JSON object. A list of scalars that is new is on one line if it has at most WIDTH characters. A leaf is a value that is no object, named by its keys as a JSON list, and each scalar element of a list on
     its own, with the element in a list as last member. Its value is JSON."""
 
-    name = "json-leaves"
     is_generated = False
+
+    def __init__(self, order: Sequence[str] = ()) -> None:
+        """`order`: keys of the top. A new one of them goes before those that follow it here, any other one to the end."""
+        self._order = tuple(order)
+        self.name = f"json-leaves {json.dumps({'order': self._order})}" if order else "json-leaves"
 
     def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
         """See `Format`."""
@@ -186,7 +191,7 @@ class JsonLeaves:
         document = _parse(text.encode())
         for leaf, value in changes.items():
             path = json.loads(leaf)
-            text = _change_leaf(text, document, path, value)
+            text = _change_leaf(text, document, path, value, self._order)
             document = _parse(text.encode())
         return bom + text.encode()
 
@@ -216,7 +221,7 @@ def write_json(value: Any) -> str:
     return text if text.isascii() or text == text.encode(errors="replace").decode() else json.dumps(value)
 
 
-def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -> str:
+def _change_leaf(text: str, document: Any, path: list[Any], value: str | None, order: Sequence[str]) -> str:
     """Put, replace or remove one leaf."""
     *keys, last = path
     parent = document
@@ -233,8 +238,17 @@ def _change_leaf(text: str, document: Any, path: list[Any], value: str | None) -
             return text
         return add_json_value(text, keys, json.loads(value), width=WIDTH)
     if value is not None:
-        return put_json_value(text, path, json.loads(value), width=WIDTH)
+        return _put_leaf(text, parent, path, json.loads(value), order)
     return remove_json_value(text, path) if isinstance(parent, dict) and last in parent else text
+
+
+def _put_leaf(text: str, parent: Any, path: list[Any], value: Any, order: Sequence[str]) -> str:
+    """Put a value. In a list of objects, those that stay keep their bytes."""
+    before = parent.get(path[-1]) if isinstance(parent, dict) else None
+    if isinstance(before, list) and isinstance(value, list):
+        with suppress(ValueError):  # too much differs
+            return change_json_values(text, before, value, tuple(path), width=WIDTH)
+    return put_json_value(text, path, value, width=WIDTH, order=order)
 
 
 def _parse(data: bytes) -> dict[str, Any]:
@@ -297,4 +311,5 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines()
 def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
     """The format of this name, as a plan stores it. Raises KeyError."""
     kind, _, options = name.partition(" ")
-    return Bullets(**json.loads(options)) if kind == "bullets" and options else formats[kind]
+    makers: Mapping[str, Callable[..., Format]] = {"bullets": Bullets, "json-leaves": JsonLeaves}
+    return makers[kind](**json.loads(options)) if options and kind in makers else formats[kind]

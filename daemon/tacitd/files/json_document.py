@@ -1,54 +1,30 @@
-"""A JSON object in a file that people and other programs also write: strict reading, and changes under a lock.
+"""A JSON object in a file that people and other programs also write: strict reading.
 
-Key order, unknown keys and the bytes of what is not changed are kept (SPEC P-06, P-08). A file that cannot be parsed is
-never replaced. What the object means does not belong here: the caller brings its own check. No pydantic, because a
-session's start imports this.
+What the object means does not belong here: the caller brings its own check. No pydantic, because a session's start imports this.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.errors import FileRefusedError
 from tacitd.files.disk import Disk, RealDisk, read_all
-from tacitd.files.locks import make_private_dir, wait_for_lock
-from tacitd.files.replaced import UNGUARDED, EditGuards, edit_file
 from tacitd.files.temporary import read_snapshot
-from tacitd.text.json_splice import change_json_values
 
-LOCK = ".tacitd.lock"
-"""Locked (flock) while files of the directory are changed. The file itself stays and has no contents."""
 PATIENCE = 2.0
 """Seconds for which a file that is empty or incomplete is read again, because another program may be writing it."""
-PERSISTENCE = 10.0
-"""Seconds for which a change is tried again while another program keeps saving the file."""
 _BETWEEN = 0.02
 """Seconds between two tries."""
 _BOM = b"\xef\xbb\xbf"
 
 Json = dict[str, Any]
-T = TypeVar("T")
 
 
 class NotUnderstoodError(FileRefusedError):
     """A file that is not the expected document. It is left as it is."""
-
-
-@contextmanager
-def lock_directory(directory: Path, disk: Disk | None = None) -> Iterator[None]:
-    """Hold the directory's lock; create the directory with mode 0700 if needed (SPEC P-33).
-
-    Waits without a limit while another process has the lock. Raises OSError.
-    """
-    disk = disk or RealDisk()
-    make_private_dir(directory, disk)
-    with wait_for_lock(directory / LOCK, disk):
-        yield
 
 
 def read_document(path: Path, disk: Disk | None = None, *, patient: bool = True) -> Json | None:
@@ -58,12 +34,16 @@ def read_document(path: Path, disk: Disk | None = None, *, patient: bool = True)
     seconds.
     """
     disk = disk or RealDisk()
-
-    def once() -> Json | None:
+    began = time.monotonic()
+    while True:
         seen = read_snapshot(disk.resolve(path), disk)
-        return None if seen is None else parse_document(seen.data, path)
-
-    return retry_while_busy(once) if patient else once()
+        try:
+            return None if seen is None else parse_document(seen.data, path)
+        except NotUnderstoodError as error:
+            is_waiting = patient and time.monotonic() - began < PATIENCE
+            if not is_waiting or not _may_be_half_written(error):
+                raise
+        time.sleep(_BETWEEN)
 
 
 def parse_document(data: bytes, path: Path) -> Json:
@@ -100,87 +80,9 @@ def parse_document(data: bytes, path: Path) -> Json:
     return made
 
 
-def dump_document(document: Json, before: bytes | None = None) -> bytes:
-    """Return the object as UTF-8 JSON, indented by two spaces.
-
-    `before` is the file's old contents: its byte order mark or missing last newline is kept. Raises NotUnderstoodError
-    for a value that JSON cannot express.
-    """
-    try:
-        text = json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False)
-    except ValueError as error:
-        raise NotUnderstoodError(f"this cannot be written as JSON: {error}") from None
-    try:
-        data = text.encode("utf-8")
-    except UnicodeEncodeError:  # a lone surrogate: only an escape can express it
-        data = json.dumps(document, indent=2).encode()
-    bare = before is not None and not before.endswith(b"\n")
-    return (_BOM if before and before.startswith(_BOM) else b"") + data + (b"" if bare else b"\n")
-
-
-def change_document(
-    path: Path,
-    make: Callable[[Json | None], Json | None],
-    disk: Disk | None = None,
-    guards: EditGuards = UNGUARDED,
-) -> bool:
-    """Change a document, also while another program saves it. Returns whether it was changed. Mode 0600.
-
-    `make` gets the current object (None: no file) and returns the new one, or None for no change. It must be pure,
-    because it is called again if the file was saved in between (SPEC X-07). If it raises, the file is not changed.
-    What is not changed keeps its bytes, if the new object can be made so. Raises OSError, FileRefusedError, NotUnderstoodError,
-    and FileBusyError if an editor has the file open.
-    """
-
-    def bytes_of(before: bytes | None) -> bytes | None:
-        old = None if before is None else parse_document(before, path)
-        new = make(old)
-        if new is None or (old is not None and _same(new, old)):
-            return None
-        spliced = None if before is None or old is None else _splice(before, old, new)
-        return dump_document(new, before) if spliced is None else spliced
-
-    return retry_while_busy(lambda: edit_file(path, bytes_of, mode=0o600, disk=disk, guards=guards))
-
-
-def _splice(before: bytes, old: Json, new: Json) -> bytes | None:
-    """Change only the values that differ; None if that does not give `new`, such as for keys in another order."""
-    bom = _BOM if before.startswith(_BOM) else b""
-    try:
-        made = change_json_values(before.removeprefix(_BOM).decode(), old, new).encode()
-        return bom + made if _same(json.loads(made), new) else None
-    except (ValueError, RecursionError):  # too many or too deep values, or a lone surrogate
-        return None
-
-
-def retry_while_busy(work: Callable[[], T]) -> T:
-    """Call `work` again while it fails because another program is saving the file. Raises the last error."""
-    began = time.monotonic()
-    while True:
-        try:
-            return work()
-        except NotUnderstoodError as error:
-            # Before FileRefusedError, its base class: a half-written file is complete after a shorter time.
-            if time.monotonic() - began >= PATIENCE or not _may_be_half_written(error):
-                raise
-        except FileBusyError as busy:
-            if busy.editor or time.monotonic() - began >= PERSISTENCE:
-                raise
-            time.sleep(busy.seconds / 4)
-        except FileRefusedError as error:
-            if time.monotonic() - began >= PERSISTENCE or "keeps editing" not in error.what:
-                raise
-        time.sleep(_BETWEEN)
-
-
 def _may_be_half_written(error: NotUnderstoodError) -> bool:
     """Whether a half-written file can cause this error."""
     return error.what.endswith("is empty") or "is not JSON" in error.what
-
-
-def _same(one: Json, other: Json) -> bool:
-    """Whether two objects are written as the same JSON. `==` ignores key order and takes `1` for `true`."""
-    return json.dumps(one) == json.dumps(other)
 
 
 def read_tail(path: Path, size: int = 64 << 10, disk: Disk | None = None) -> bytes:

@@ -349,8 +349,9 @@ class SharedFiles:
 
     def _finish_path(self, path: Path, *, must: bool) -> bool:
         rows = self._store.rows(
-            "SELECT p.leaf, p.format, p.expected, p.put, p.change, p.theirs, p.listed, f.project FROM plan p "
-            "JOIN shared_file f ON f.path = p.path WHERE p.path = ? ORDER BY p.place",
+            "SELECT p.leaf, p.format, p.expected, p.put, p.change, p.theirs, p.listed, r.root FROM plan p "
+            "JOIN shared_file f ON f.path = p.path LEFT JOIN project r ON r.number = f.project "
+            "WHERE p.path = ? ORDER BY p.place",
             str(path),
         )
         if not rows:
@@ -380,7 +381,9 @@ class SharedFiles:
 
         self._on_step("before swap")
         try:
-            new = 0o600 if rows[0][-1] is None and not self._disk.resolve(path).exists() else None
+            # A file outside of the project is the person's, whatever project it was changed for.
+            is_private = rows[0][-1] is None or not path.is_relative_to(rows[0][-1])
+            new = 0o600 if is_private and not self._disk.resolve(path).exists() else None
             edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
             if emptied:
                 self._remove_empty(path)

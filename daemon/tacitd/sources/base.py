@@ -21,7 +21,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct, field
 
-from tacitd.events import Prompt, PromptKind, ToolAnswer
+from tacitd.events import Prompt, PromptKind
 from tacitd.sources.instruction_files import ContextFiles
 from tacitd.sources.record_buffer import RecordBuffer
 
@@ -296,13 +296,4 @@ class Source(Protocol):
 
     def read_claims(self) -> Sequence[SessionClaim]:
         """Which processes claim to run which sessions now. A claim may be stale, and a session may have none."""
-        ...
-
-    def read_tool_answers(
-        self, path: Path, ids: Sequence[str], start: int, end: int
-    ) -> Mapping[str, ToolAnswer]:
-        """The answers to these tool calls, by call id, as far as they are between two byte offsets of a transcript.
-
-        A transcript that cannot be read has none.
-        """
         ...

@@ -78,4 +78,5 @@ def _merged(old: Record, new: Record) -> Record:
         command=old.command or new.command,
         plan=old.plan or new.plan,
         branch=old.branch or new.branch,
+        answers=old.answers + new.answers,
     )

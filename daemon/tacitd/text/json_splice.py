@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -44,13 +44,13 @@ class _Container(Struct, frozen=True):
     members: tuple[_Member, ...]
 
 
-def change_json_values(text: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Given the text of the object `old`, return text of the object `new`, in which what both have keeps its bytes.
+def change_json_values(text: str, old: Any, new: Any, path: tuple[Step, ...] = (), *, width: int = 0) -> str:
+    """Given a text in which `old` is the value at `path`, return one in which `new` is, and in which what both have keeps its bytes.
 
     Of keys in another order, the order stays. Raises ValueError if the text is no object, or more than MOST_CHANGES values
-    differ.
+    differ. `width`: as for `_dump`.
     """
-    changes = _list_changes(old, new, ())
+    changes = _list_changes(old, new, path, width)
     if len(changes) > MOST_CHANGES:
         raise ValueError(f"{len(changes)} values differ")
     for change in changes:
@@ -58,7 +58,7 @@ def change_json_values(text: str, old: Mapping[str, Any], new: Mapping[str, Any]
     return text
 
 
-def _list_changes(old: Any, new: Any, path: tuple[Step, ...]) -> list[Callable[[str], str]]:
+def _list_changes(old: Any, new: Any, path: tuple[Step, ...], width: int) -> list[Callable[[str], str]]:
     """The changes, in order, that make `new` of `old` at `path`. Additions come first: a container that is emptied is removed."""
     if _is_same(old, new):
         return []
@@ -66,27 +66,29 @@ def _list_changes(old: Any, new: Any, path: tuple[Step, ...]) -> list[Callable[[
     if isinstance(old, dict) and isinstance(new, dict) and (new or not path):
         for key, value in new.items():
             made += (
-                _list_changes(old[key], value, (*path, key)) if key in old else [_put((*path, key), value)]
+                _list_changes(old[key], value, (*path, key), width)
+                if key in old
+                else [_put((*path, key), value, width)]
             )
         gone = [key for key in old if key not in new]
     elif isinstance(old, list) and isinstance(new, list) and new:
         kept = 0
         for index, value in enumerate(old):
             if len(new) >= len(old):
-                made += _list_changes(value, new[index], (*path, index))
+                made += _list_changes(value, new[index], (*path, index), width)
                 kept += 1
             elif kept < len(new) and _is_same(value, new[kept]):
                 kept += 1
             else:
                 gone.insert(0, index)
-        made += [partial(add_json_value, path=path, value=value) for value in new[kept:]]
+        made += [partial(add_json_value, path=path, value=value, width=width) for value in new[kept:]]
     else:
-        return [_put(path, new)]
+        return [_put(path, new, width)]
     return made + [partial(remove_json_value, path=(*path, step)) for step in gone]
 
 
-def _put(path: tuple[Step, ...], value: Any) -> Callable[[str], str]:
-    return partial(put_json_value, path=path, value=value)
+def _put(path: tuple[Step, ...], value: Any, width: int) -> Callable[[str], str]:
+    return partial(put_json_value, path=path, value=value, width=width)
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -120,12 +122,14 @@ def add_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 
     return _append(text, container, depth + 1, value, None, width)
 
 
-def put_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 0) -> str:
+def put_json_value(
+    text: str, path: Sequence[Step], value: Any, *, width: int = 0, order: Sequence[str] = ()
+) -> str:
     """Set the member at `path` (keys and indexes from the top), in its place if it is there, otherwise at the end of its object;
     objects that are missing are made.
 
     `text` is a JSON document whose top is an object. Raises ValueError if it is not, or if a value that is no object is in
-    the way. `width`: as for `_dump`.
+    the way. `width`: as for `_dump`. `order`: keys of the top; a new one of them goes before those that follow it here.
     """
     place = _skip_space(text, 0)
     for depth, key in enumerate(path, 1):
@@ -138,6 +142,10 @@ def put_json_value(text: str, path: Sequence[Step], value: Any, *, width: int = 
             made: Any = value
             for missing in reversed(path[depth:]):
                 made = {missing: made}
+            later = order[order.index(key) + 1 :] if depth == 1 and key in order else ()
+            follower = next((one for one in container.members if one.step in later), None)
+            if follower is not None:
+                return _insert(text, follower, made, str(key), width)
             return _append(text, container, depth, made, str(key), width)
         if depth == len(path):
             lead = text[text.rfind("\n", 0, found.start) + 1 : found.start]
@@ -179,6 +187,13 @@ def remove_json_value(text: str, path: Sequence[Step]) -> str:
         # With the comma before it; the first member goes with the comma after it. JSON allows none at the end.
         return text[: container.members[index - 1].end] + text[one.end :]
     return text[: one.start] + text[container.members[1].start :]
+
+
+def _insert(text: str, follower: _Member, value: Any, key: str, width: int) -> str:
+    """Add a member before another one, with the white space that is before that one."""
+    before = text[: follower.start]
+    lead = before[len(before.rstrip(" \t\r\n")) :]
+    return f"{before}{_render(text, value, key, lead, width)},{lead}{text[follower.start :]}"
 
 
 def _append(text: str, container: _Container, depth: int, value: Any, key: str | None, width: int) -> str:

@@ -118,6 +118,7 @@ class BehindReader:
                 lines,
                 _find_prompts(tx, path, part.records),
                 part.passed,
+                now,
             )
             with savepoint(tx) as attempt:
                 observer.observe(batch, tx)

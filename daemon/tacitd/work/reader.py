@@ -389,6 +389,7 @@ class Reader:
                 lines,
                 tuple(new),
                 part.passed,
+                now,
             )
             for observer in self._observers:
                 if observer.observe is None or observer.name in behind:

@@ -1,46 +1,38 @@
 """Sessions that can be resumed (seed 001, SPEC P-22 to P-26): tasks, what blocks them, decisions, notes, a summary.
 
-Pure rules (`client_tasks`, `session_fold`, `session_file`, `session_edits`, `resume_text`) -> `store`, `last_session`,
-`summaries` -> `handler` and `cli`.
-Only the summary and the decisions need the model; the rest comes from the transcript. Nothing heavy is imported here,
-because a session's start waits for `context`.
+`session_fold` folds a transcript's records into rows, with `client_tasks`; `handler` writes what changed into the session's file
+(`session_document`, `session_edits`) and asks the model for a summary (`summaries`); `resume_text` makes the text of `last_session`.
+Only the summary and the decisions need the model. Nothing heavy is imported here, because a session's start waits for
+`last_session`.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # not from typing: see above
 if TYPE_CHECKING:
-    from tacitd.handler import Plugin
+    from tacitd.plugin import PluginSpec
 
 __all__ = ["make_plugin"]
 
 
-def make_plugin() -> Plugin:
+def make_plugin() -> PluginSpec:
     """Return the plugin; the entry point `tacitd.handlers` calls it."""
-    from tacitd.handler import COMPACTION, Job, Plugin
+    from tacitd.plugin import PluginSpec, TimedJob
 
     here = "tacitd_handlers.continuity"
-    return Plugin(
+    about = "List sessions, resume one, record decisions and notes."
+    return PluginSpec(
         "continuity",
-        f"{here}.handler:ContinuityHandler",
-        settings={"continuity": f"{here}.settings:ContinuitySettings"},
-        jobs=(Job("sessions", 86400.0, at_start=True), Job("pauses", 300.0), Job(COMPACTION)),
-        uses_model=False,
-        lanes=2,
-        gather=f"{here}.settings:choose_gather",
-        footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
         order=40,
-        commands={
-            "sessions": (
-                f"{here}.cli:sessions",
-                "List sessions, resume one, record decisions and notes.",
-                "More",
-            )
-        },
-        purge=f"{here}.store:purge_words",
-        status_lines=f"{here}.resume_text:format_status_lines",
-        context=f"{here}.last_session:build_section",
-        context_order=30,
-        context_budget=2_500,
+        settings={"continuity": f"{here}.settings:ContinuitySettings"},
+        schema=(f"{here}:schema.sql",),
+        observe=f"{here}.session_fold:observe",
+        run=f"{here}.handler:run",
+        events=frozenset({"session-ended", "compaction", "purge"}),
+        jobs=(TimedJob("sessions", 86_400.0),),
+        commands={"sessions": (f"{here}.cli:sessions", about, "More")},
+        session_text=f"{here}.last_session:make_text",
+        status=f"{here}.last_session:report_status",
         mcp=f"{here}.mcp_tools:CONTINUITY",
+        footprint="tacitd_handlers.shared.memory_files:sessions_footprint",
     )

@@ -1,31 +1,30 @@
 """`tacitd sessions …`: list, show and resume sessions, and record tasks, decisions and notes.
 
-This module parses arguments and prints. Changes belong to `session_edits`, the text to go on with to `last_session`.
+This module parses arguments and prints. A command that changes is a task: what it does belongs to `handler` and `session_edits`. The
+text to go on with belongs to `last_session`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+from uuid import uuid4
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message, resolve_directory
+from tacitd.cli.common import connect_or_run, echo_json, echo_message, get_paths, resolve_directory
 from tacitd.cli.program import OrderedGroup
-from tacitd.clock import local_minutes, parse_utc
+from tacitd.clock import SystemClock, local_minutes, parse_utc
+from tacitd.contract import Rows
 from tacitd.errors import UsageError
+from tacitd.session_context.plugin_view import open_rows
 from tacitd.text.text_table import format_table
-from tacitd_handlers.continuity import session_edits
-from tacitd_handlers.continuity.last_session import resume_sessions, select_sessions
-from tacitd_handlers.continuity.session_file import (
-    STATUSES,
-    add_note,
-    find_dangling,
-    open_tasks,
-    with_summary,
-)
-from tacitd_handlers.continuity.session_progress import Json
-from tacitd_handlers.continuity.store import SessionFile, SessionStore
+from tacitd_handlers.continuity import make_plugin, session_edits
+from tacitd_handlers.continuity.last_session import resume_project, select_sessions
+from tacitd_handlers.continuity.session_document import STATUSES, Json, find_dangling, open_tasks
+from tacitd_handlers.continuity.session_folder import SessionFile, find_path, find_session, list_sessions
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text
 
 OWN_SESSION = "CLAUDE_CODE_SESSION_ID"
@@ -50,8 +49,9 @@ def sessions() -> None:
 )
 def list_(project: str | None, as_json: bool) -> None:
     """List all sessions, or those of a project; the newest first."""
-    found = open_store().list_sessions()
-    readable = [one for one in (_select(found, project) if project else found) if not one.fault]
+    with _open_rows() as rows:
+        found, faults = list_sessions(rows, SystemClock().now())
+    readable = _select(found, project) if project else found
     if as_json:
         echo_json([_row(one) for one in readable])
         return
@@ -59,9 +59,7 @@ def list_(project: str | None, as_json: bool) -> None:
         ("LAST ACTIVE", "ID", "OPEN TASKS", "SUMMARY"), map(_cells, readable), right=(2,)
     ):
         click.echo(line)
-    for one in found:
-        if one.fault:
-            echo_message(f"cannot read: {one.fault}")
+    _echo_faults(faults)
     if not readable:
         echo_message("there are no sessions yet")
 
@@ -93,13 +91,11 @@ def show(id: str | None, as_json: bool) -> None:
 @click.argument("project", metavar="[DIR]", required=False)
 def resume(project: str | None) -> None:
     """Print a text with which to start the next session of a project."""
-    store = open_store()
-    found = store.list_sessions()
-    here = _select(found, project)
-    said = resume_sessions(store, here)
-    for one in found:
-        if one.fault and one not in here[:1] and (one in here or not one.project):
-            echo_message(f"cannot read: {one.fault}")
+    with _open_rows() as rows:
+        found, faults = list_sessions(rows, SystemClock().now())
+        _select(found, project)
+        said = resume_project(rows, resolve_directory(project, missing_ok=project is not None))
+    _echo_faults(faults)
     if said:
         click.echo(said)
     else:
@@ -125,10 +121,11 @@ def task(
         raise UsageError("a title or an id is missing", "tacitd sessions task TITLE, or --id ID")
     if blocked_by is not None and status not in (None, "blocked"):
         raise UsageError(f"a task that is {status} cannot be blocked", "leave out --status or --blocked-by")
-    store, one = open_store(), _session(id)
+    one = _session(id)
     named = task or session_edits.new_id(title or "", one.document)
-    said = session_edits.TaskChange(named, title, status, blocked_by, notes, parent)
-    store.edit_session(one.id, lambda document: session_edits.with_task(document, said, store.clock.now()))
+    status = "blocked" if blocked_by is not None else status
+    given = {"title": title, "status": status, "notes": notes, "blockedBy": blocked_by}
+    _change(one, "task", task=named, given=given, parent=parent)
     click.echo(named)
 
 
@@ -141,11 +138,7 @@ def task(
 @SESSION
 def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None) -> None:
     """Record a decision."""
-
-    def change(document: Json, at: float) -> Json:
-        return session_edits.with_decision(document, decision, because, instead, at)
-
-    _edit_session(id, decision, change)
+    _record(id, "decide", decision, because=because, instead=list(instead))
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions note "Project uses PostgreSQL 15"')
@@ -153,7 +146,7 @@ def decide(decision: str, because: str, instead: tuple[str, ...], id: str | None
 @SESSION
 def note(text: str, id: str | None) -> None:
     """Record a note."""
-    _edit_session(id, text, lambda document, at: document | {"context": add_note(document["context"], text)})
+    _record(id, "note", text)
 
 
 @sessions.command(epilog='\b\nExample: tacitd sessions summary "The parser works; its tests are left."')
@@ -161,23 +154,33 @@ def note(text: str, id: str | None) -> None:
 @SESSION
 def summary(text: str, id: str | None) -> None:
     """Set the summary, which then stays: one of the model's does not replace it."""
-    _edit_session(id, text, lambda document, at: with_summary(document, text.strip()))
+    _record(id, "summary", text.strip())
 
 
-def open_store() -> SessionStore:
-    """Return the store of this process's environment."""
-    return SessionStore.from_environ(os.environ)
+def _open_rows() -> AbstractContextManager[Rows]:
+    return open_rows(make_plugin(), get_paths().state_dir)
 
 
-def _edit_session(id: str | None, text: str, change: Callable[[Json, float], Json]) -> None:
+def _record(id: str | None, do: str, text: str, **more: Any) -> None:
     if not text.strip():
         raise UsageError("there is nothing to record")
-    store, one = open_store(), _session(id)
-    store.edit_session(one.id, lambda document: change(document, store.clock.now()))
+    one = _session(id)
+    _change(one, do, text=text, **more)
     echo_message(f"recorded in {one.id}")
 
 
-def _select(found: list[SessionFile], given: str | None) -> list[SessionFile]:
+def _change(one: SessionFile, do: str, **data: Any) -> None:
+    """Have a session's file changed."""
+    with connect_or_run() as call:
+        call("task", plugin="continuity", key=str(uuid4()), data={"do": do, "session": one.id, **data})
+
+
+def _echo_faults(faults: Sequence[str]) -> None:
+    for fault in faults:
+        echo_message(f"cannot read: {fault}")
+
+
+def _select(found: Sequence[SessionFile], given: str | None) -> list[SessionFile]:
     """The sessions of the project of a directory. It may be gone; then UsageError is raised if there are none."""
     here = select_sessions(found, resolve_directory(given, missing_ok=given is not None))
     if not here:
@@ -190,25 +193,21 @@ def _session(id: str | None) -> SessionFile:
 
     Raises UsageError if there is none, or it cannot be read.
     """
-    store = open_store()
-    if id is not None:
-        return store.find_session(id)
-    if own := os.environ.get(OWN_SESSION, ""):
-        if not store.session_path(own).exists():
-            raise UsageError(
-                f"this session ({own}) has no file yet",
-                "the daemon writes it; `--session ID` names another one",
-            )
-        return store.find_session(own)
-    here = _select(store.list_sessions(), None)
+    now = SystemClock().now()
+    with _open_rows() as rows:
+        if id is not None:
+            return find_session(rows, id, now)
+        if own := os.environ.get(OWN_SESSION, ""):
+            if not find_path(own).exists():
+                raise UsageError(
+                    f"this session ({own}) has no file yet",
+                    "the daemon writes it; `--session ID` names another one",
+                )
+            return find_session(rows, own, now)
+        here = _select(list_sessions(rows, now).sessions, None)
     if not here:
         raise UsageError(
             "this project has no session yet", "find one with `tacitd sessions list`, and give --session ID"
-        )
-    if here[0].fault:
-        raise UsageError(
-            f"the newest session of this project cannot be read: {here[0].fault}",
-            "correct the file, or name another session (`tacitd sessions list`)",
         )
     return here[0]
 

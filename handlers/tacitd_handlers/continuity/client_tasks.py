@@ -8,23 +8,27 @@ Observed by running the client:
 - A refused call looks like an accepted one in the transcript. Only its answer differs.
 - The work of a sub-agent that is started while a task is in progress is a part of that task.
 
-Finding calls belongs to `session_fold`; answers are read by the source.
+Which record has a call or an answer belongs to `session_fold`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from tacitd.events import ToolAnswer
+from tacitd.events import ToolAnswer, ToolUse
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity.session_progress import AGENT, TASK, TODO, Items, Status, TaskItem, ToolCall
 from tacitd_handlers.continuity.text_end import clean_text
 
+Status = Literal["pending", "in_progress", "completed"]
+TODO, TASK, AGENT = "todo-", "task-", "agent-"
+"""The prefixes of the ids that tacitd gives to tasks, by the tool that made the task."""
+OURS = (TODO, TASK, AGENT)
 EDITS = {"Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "NotebookEdit": "notebook_path"}
 """The tools that edit a file, with the key of its path in their input."""
 TOOLS = frozenset({"TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "Task", "Agent", *EDITS})
@@ -39,22 +43,48 @@ _STATUSES: dict[str, Status] = {
 }  # fmt: skip
 
 
-def call_of(id: str, name: str, given: bytes, at: float, start: int) -> ToolCall | None:
-    """Given a tool's use, return the call; None if the tool is not a task tool or its input is not an object.
+class TaskItem(Struct, frozen=True):
+    """A task, as the client's tools describe it."""
 
-    `given`: the input as JSON. `at`: seconds since 1970, UTC. `start`: the byte offset of the record.
-    """
-    if name not in TOOLS:
+    id: str
+    title: str
+    status: Status
+    created: float
+    """Seconds since 1970, UTC."""
+    updated: float
+    """Seconds since 1970, UTC."""
+    blocked_by: tuple[str, ...] = ()
+    """Ids of tasks that must be done before."""
+    parent: str = ""
+    """The id of the task that it is a part of."""
+
+
+Items = tuple[TaskItem, ...]
+
+
+class ToolCall(Struct, frozen=True):
+    """A call of a tool."""
+
+    id: str
+    name: str
+    input: Mapping[str, Any]
+    at: float
+    """Seconds since 1970, UTC."""
+
+
+def read_call(use: ToolUse, at: float) -> ToolCall | None:
+    """The call of a tool; None if it is no task tool, or its input is not an object. `at`: its time, seconds since 1970, UTC."""
+    if use.name not in TOOLS:
         return None
     try:
-        found = json.loads(given)
+        found = json.loads(use.input)
     except (ValueError, RecursionError):
         return None
     if not isinstance(found, dict):
         return None
-    if name in EDITS:  # of an edit only the path is kept, not the text
-        found = {EDITS[name]: found.get(EDITS[name])}
-    return ToolCall(id, name, found, at, start)
+    if use.name in EDITS:  # of an edit only the path is kept, not the text
+        found = {EDITS[use.name]: found.get(EDITS[use.name])}
+    return ToolCall(use.id, use.name, found, at)
 
 
 def edited_file(call: ToolCall, result: ToolAnswer) -> str:
@@ -163,19 +193,8 @@ def _created(items: Items, call: ToolCall, result: ToolAnswer, data: Mapping[str
     title = clean_text(task.get("subject"), TITLE) or _title(dict(call.input))
     if not id or not title:
         return items
-    new = TaskItem(TASK + id, title, "pending", call.at, call.at, parent=_parent(call.input, items))
+    new = TaskItem(TASK + id, title, "pending", call.at, call.at)
     return (*(one for one in items if one.id != new.id), new)
-
-
-def _parent(given: Mapping[str, Any], items: Items) -> str:
-    metadata = given.get("metadata")
-    named = (
-        [metadata.get(key) for key in ("parent", "parentId", "parentTaskId")]
-        if isinstance(metadata, dict)
-        else []
-    )
-    ids = {one.id for one in items}
-    return next((TASK + str(one) for one in named if one is not None and TASK + str(one) in ids), "")
 
 
 def _updated(items: Items, call: ToolCall) -> Items:

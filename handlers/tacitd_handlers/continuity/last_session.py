@@ -1,53 +1,61 @@
 """The text about the project's last session: for the start of a new one, `tacitd sessions resume`, and agents (SPEC P-26).
 
-A session waits for it: no model, no second try at a file that is being written.
+A session waits for it: no model, and no second try at a file that is being written.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from tacitd.clock import SystemClock
+from tacitd.contract import Rows
 from tacitd.files import git
-from tacitd.session_context.context_request import ContextRequest
-from tacitd_handlers.continuity.resume_text import LINES, build_resume_text
-from tacitd_handlers.continuity.store import SessionFile, SessionStore
+from tacitd.session_context.context_request import ContextRequest, cut_text
+from tacitd.session_context.plugin_view import open_rows
+from tacitd.state.paths import state_dir
+from tacitd.text.plurals import count_noun
+from tacitd_handlers.continuity import make_plugin
+from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
+from tacitd_handlers.continuity.session_folder import SessionFile, list_sessions
+from tacitd_handlers.continuity.session_rows import list_last_prompts, load_state
+
+BUDGET = 2_500
+"""Characters of a new session's text."""
+PROMPTS = 2
 
 
-def build_section(request: ContextRequest) -> str:
+def make_text(request: ContextRequest) -> str:
     """Return the text for the directory's project; "" if there is no session to resume, other than the one that asks.
 
     A session that goes on, after a compaction or because it is resumed, needs no hand-off: then it is "" too.
     """
     if request.occasion != "start":
         return ""
-    store = SessionStore.from_environ(os.environ)
-    here = select_sessions(store.list_sessions(patient=False), request.cwd)
-    others = [one for one in here if one.id != request.session]
-    return resume_sessions(store, others, request.budget)
+    text = resume_project(request.rows, request.cwd, request.session)
+    return cut_text(text, min(request.budget, BUDGET))
 
 
 def read_last_session(cwd: Path, budget: int) -> str:
     """Return the text for a directory's project, at most `budget` characters; "" if there is no session."""
-    store = SessionStore.from_environ(os.environ)
-    return resume_sessions(store, select_sessions(store.list_sessions(), cwd), budget)
+    with open_rows(make_plugin(), state_dir(os.environ)) as rows:
+        return cut_text(resume_project(rows, cwd), budget)
 
 
-def resume_sessions(store: SessionStore, here: Sequence[SessionFile], budget: int = 100_000) -> str:
-    """Given the sessions of a project, the newest first, return the text to go on with; "" if there are none.
-
-    It has as many lines as fit into `budget` characters.
-    """
-    readable = [one for one in here if not one.fault]
-    state = store.load_progress(readable[0].id) if readable else None
-    fault = here[0].fault if here else ""
-    documents, now = [one.document for one in readable], store.clock.now()
-    texts = (
-        build_resume_text(documents, now, most, unreadable=fault, state=state) for most in range(LINES, 1, -1)
-    )
-    return next((text for text in texts if len(text) <= budget), "")
+def resume_project(rows: Rows, cwd: Path, without: str = "") -> str:
+    """Return the text to go on with in a directory's project; "" if there is no session but `without`."""
+    now = SystemClock().now()
+    here = [
+        one
+        for one in select_sessions(list_sessions(rows, now).sessions, cwd)
+        if not without or one.id != without
+    ]
+    state = load_state(rows, here[0].id) if here else None
+    end = SessionEnd(state, list_last_prompts(rows, state.id, PROMPTS)) if state is not None else None
+    return build_resume_text([one.document for one in here], now, end)
 
 
 def select_sessions(found: Sequence[SessionFile], cwd: Path) -> list[SessionFile]:
@@ -65,3 +73,18 @@ def _root(cwd: str) -> str:
     existing = next((path for path in (real, *real.parents) if path.is_dir()), real)
     found = git.find_repository(existing)
     return str(found.top if found is not None else real)
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """The number of `sessions`, and `open`: of those in which the client has unfinished tasks."""
+    ((count, left),) = rows(
+        "SELECT count(*), count(CASE WHEN EXISTS(SELECT 1 FROM json_each(tasks) "
+        "WHERE json_extract(value, '$.status') <> 'completed') THEN 1 END) FROM continuity_session"
+    )
+    if not count:
+        return {}
+    return {
+        "sessions": count,
+        "open": left,
+        "lines": [f"{count_noun(count, 'session')}, {left} with open tasks"],
+    }

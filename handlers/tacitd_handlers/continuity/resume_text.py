@@ -6,115 +6,103 @@ sessions belong to a project is decided in `last_session`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from tacitd.clock import parse_utc
-from tacitd.text.plurals import count_noun, format_age
-from tacitd_handlers.continuity.session_progress import Json, TranscriptProgress
+from tacitd.text.plurals import format_age
+from tacitd_handlers.continuity.session_document import Json
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 from tacitd_handlers.continuity.text_end import clean_lines, clean_text, take_end
 from tacitd_handlers.shared.decay import DAY
 
-LINES = 30
-"""Lines of the text at most."""
-EARLIER = 6
-"""Lines of an earlier session at most."""
-_LINE = 240
+_LINE, _PROMPT = 240, 300
+"""Characters of a line, and of a prompt's first line."""
 _SUMMARY = 2000
 """Characters of a summary: more than tacitd writes."""
-_DECISIONS, _NOTES, _DONE, _FILES = 5, 5, 8, 8
-"""How many are shown: the last decisions, notes and done tasks, the most edited files."""
+_TASKS, _EARLIER, _DECISIONS, _NOTES, _DONE, _FILES = 8, 5, 5, 5, 8, 8
+"""How many are shown: tasks, those of an earlier session, the last decisions, notes and done tasks, the most edited files."""
 
 
-def build_resume_text(
-    documents: Sequence[Json],
-    now: float,
-    most: int = LINES,
-    *,
-    unreadable: str = "",
-    state: TranscriptProgress | None = None,
-) -> str:
-    """Given the sessions of a project, the newest first, return the text of at most `most` lines; "" if there are none.
+class SessionEnd(Struct, frozen=True):
+    """What is known of a session from its transcript."""
 
-    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `unreadable`: why the file of a newer
-    session cannot be read. `state`: what is known from the first one's transcript. Without it the text has what the file has.
+    state: TranscriptState
+    prompts: Sequence[Turn] = ()
+    """The last ones, the newest last."""
+
+
+def build_resume_text(documents: Sequence[Json], now: float, end: SessionEnd | None = None) -> str:
+    """Given the sessions of a project, the newest first, return the text; "" if there are none.
+
+    `now` is seconds since 1970, UTC; the text says how long ago the sessions were. `end`: of the first one. Without it the text has
+    what the file has.
     """
-    heading, notice = "## The last session here", list[str]()
-    if unreadable:
-        notice, heading = (
-            [f"{heading} cannot be read", clean_text(unreadable, 2 * _LINE)],
-            "## The session before it",
-        )
-    room = most - len(notice)
-    if not documents or room < 2:
-        return "\n".join(notice)
-    earlier = _list_earlier(documents, now) if room >= 2 * EARLIER else []
-    last = _list_last(documents[0], now, room - len(earlier), heading, state)
-    return "\n".join([*notice, *last, *earlier])
+    if not documents:
+        return ""
+    return "\n".join([*_list_last(documents[0], now, end), *_list_earlier(documents, now)])
 
 
 def _list_earlier(documents: Sequence[Json], now: float) -> list[str]:
     """The lines of the newest earlier session with open tasks that the last one does not have."""
-    titles = {clean_text(task.get("title"), _LINE) for task in _list_parts(documents[0], "tasks")}
+    titles = {clean_text(task.get("title"), _LINE) for task in documents[0]["tasks"]}
     for document in documents[1:]:
-        tasks = [
-            one for one in _list_parts(document, "tasks") if clean_text(one.get("title"), _LINE) not in titles
-        ]
+        tasks = [one for one in document["tasks"] if clean_text(one.get("title"), _LINE) not in titles]
         left, blocked, _ = _sort_tasks(tasks)
         if left or blocked:
             heading = f"## An earlier session ({_tell_age(document, now)}, still open)"
-            return _fit([], [_list_under(heading, [*left, *blocked])], EARLIER)
+            return _list_under(heading, [*left, *blocked], _EARLIER)
     return []
 
 
-def _list_last(
-    document: Json, now: float, most: int, heading: str, state: TranscriptProgress | None
-) -> list[str]:
-    left, blocked, done = _sort_tasks(_list_parts(document, "tasks"))
-    notes = document.get("context")
-    notes = [clean_text(note, 3 * _LINE) for note in notes] if isinstance(notes, list) else []
-    shown = [note for note in notes[-_NOTES:] if note]
-    if len(notes) > _NOTES:
-        shown.append(f"… and {len(notes) - _NOTES} more: `tacitd sessions show`")
-    finished = "; ".join(done[-_DONE:]) + (f"; and {len(done) - _DONE} more" if len(done) > _DONE else "")
-    decisions = [_tell_decision(one) for one in _list_parts(document, "decisions")][-_DECISIONS:]
-    files, branch = (_list_files(state), clean_text(state.branch, 100)) if state is not None else ("", "")
-    parts = [
-        _list_summary(document, state),
-        _quote_end(state) if state is not None else [],
-        _list_under("Open:", left),
-        _list_under("Blocked:", blocked),
-        [f"Files edited: {files}"] if files else [],
-        [f"Done: {finished}"] if finished else [],
-        _list_under("Decided:", decisions),
-        _list_under("Noted:", shown),
+def _list_last(document: Json, now: float, end: SessionEnd | None) -> list[str]:
+    left, blocked, done = _sort_tasks(document["tasks"])
+    notes = [clean_text(note, 3 * _LINE) for note in document["context"][-_NOTES:]]
+    decisions = [_tell_decision(one) for one in document["decisions"][-_DECISIONS:]]
+    files = _list_files(end.state) if end is not None else ""
+    finished = clean_text("; ".join(done[-_DONE:]), 2 * _LINE)
+    where = f", on branch {end.state.branch}" if end is not None and end.state.branch else ""
+    return [
+        f"## The last session here ({_tell_age(document, now)}{where})",
+        *_list_summary(document, end),
+        *(_quote_end(end) if end is not None else []),
+        *_list_under("Open:", left, _TASKS),
+        *_list_under("Blocked:", blocked, _TASKS),
+        *([f"Files edited: {files}"] if files else []),
+        *([f"Done: {finished}"] if finished else []),
+        *_list_under("Decided:", decisions, _DECISIONS),
+        *_list_under("Noted:", notes, _NOTES),
     ]
-    where = f", on branch {branch}" if branch else ""
-    return _fit([f"{heading} ({_tell_age(document, now)}{where})"], parts, most)
 
 
-def _list_summary(document: Json, state: TranscriptProgress | None) -> list[str]:
+def _list_summary(document: Json, end: SessionEnd | None) -> list[str]:
     """The lines of the summary. A person's own is first, with a newer one of tacitd's below it."""
     lines = take_end(clean_lines(document.get("summary")), _SUMMARY).splitlines()
-    if state is None or not state.written.beside or document.get("summary") != state.written.beside:
+    if end is None or not end.state.kept_summary or document.get("summary") != end.state.kept_summary:
         return lines
-    return [*lines, *clean_lines(f"Since then: {state.summary}").splitlines()]
+    return [*lines, *clean_lines(f"Since then: {end.state.summary}").splitlines()]
 
 
-def _quote_end(state: TranscriptProgress) -> list[str]:
+def _quote_end(end: SessionEnd) -> list[str]:
     """The last words of the session, as a quotation."""
-    *earlier, prompt = state.typed or ("",)
-    if state.replied and (state.answered or state.replied not in state.said):
-        prompt = f'{prompt} (asked: "{state.replied}")'
-    yours, answer = [f"You: {prompt}"] if prompt else [], [f"Assistant: {state.said}"] if state.said else []
-    turns = [f"You: {line}" for line in earlier] + (
-        [*yours, *answer] if state.answered else [*answer, *yours]
-    )
+    state, turns = end.state, [f"You: {_tell_prompt(one)}" for one in end.prompts]
+    last = end.prompts[-1] if end.prompts else None
+    if last is not None and last.question and (state.answered or last.question not in state.said):
+        turns[-1] += f' (asked: "{last.question}")'
+    if state.said:
+        turns.insert(len(turns) if state.answered else max(0, len(turns) - 1), f"Assistant: {state.said}")
     lines = [line for turn in turns for line in clean_lines(turn).splitlines() if line]
     return ["It ended with:", *(f"> {line}" for line in lines)] if lines else []
 
 
-def _list_files(state: TranscriptProgress) -> str:
+def _tell_prompt(turn: Turn) -> str:
+    first = next((line for line in turn.words.splitlines() if line.strip()), "")
+    return clean_text(first, _PROMPT)
+
+
+def _list_files(state: TranscriptState) -> str:
     """The most edited files with the number of their edits, in one line."""
     files = sorted(state.edits.items(), key=lambda entry: -entry[1])[:_FILES]
     named = (f"{path} ({count})" if count > 1 else path for path, count in files)
@@ -144,33 +132,12 @@ def _tell_decision(decision: Mapping[str, Any]) -> str:
     return f"{said}, because: {why}" if said and why else said
 
 
-def _list_parts(document: Json, key: str) -> list[Mapping[str, Any]]:
-    found = document.get(key)
-    return [part for part in found if isinstance(part, Mapping)] if isinstance(found, list) else []
-
-
-def _list_under(heading: str, lines: Sequence[str]) -> list[str]:
-    shown = [line for line in lines if line]
-    return [heading, *(f"- {line}" for line in shown)] if shown else []
-
-
-def _fit(lines: list[str], parts: Sequence[list[str]], most: int) -> list[str]:
-    """As many lines of each part as fit; a part that is cut ends with the number of lines left out."""
-    for part in parts:
-        room = most - len(lines)
-        if len(part) <= room:
-            lines += part
-        elif room >= 3:  # a heading, one line and the count
-            lines += [*part[: room - 1], f"- … and {len(part) - room + 1} more"]
-    return lines
+def _list_under(heading: str, lines: Sequence[str], most: int) -> list[str]:
+    shown = [f"- {line}" for line in lines if line]
+    rest = [f"- … and {len(shown) - most} more"] if len(shown) > most else []
+    return [heading, *shown[:most], *rest] if shown else []
 
 
 def _tell_age(document: Json, now: float) -> str:
     last = parse_utc(document.get("lastActiveAt"))
     return "at an unknown time" if last is None or last > now + DAY else format_age(max(0.0, now - last))
-
-
-def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
-    """Given the handler's status, yield its line for `tacitd status`."""
-    if part.get("sessions"):
-        yield f"{count_noun(part['sessions'], 'session')}, {part.get('open', 0)} with open tasks"

@@ -1,30 +1,16 @@
 """A person's changes of a session: a task, a decision, a note. Pure; times are seconds since 1970, UTC.
 
-Changes that come from the transcript belong to `session_file`.
+Changes that come from the transcript belong to `session_document`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-
-from msgspec import Struct
 
 from tacitd.clock import utc_millis
 from tacitd.errors import UsageError
-from tacitd_handlers.continuity.session_file import add_decisions
-from tacitd_handlers.continuity.session_progress import Json
-
-
-class TaskChange(Struct, frozen=True):
-    """The new values of a task; None leaves a value as it is."""
-
-    id: str
-    title: str | None = None
-    status: str | None = None
-    blocked_by: str | None = None
-    notes: str | None = None
-    parent: str | None = None
+from tacitd_handlers.continuity.session_document import MAX_CONTEXT_NOTES, Json, add_decisions
 
 
 def new_id(title: str, document: Json) -> str:
@@ -34,26 +20,27 @@ def new_id(title: str, document: Json) -> str:
     return next(id for id in (base, *(f"{base}-{n}" for n in range(2, len(taken) + 3))) if id not in taken)
 
 
-def with_task(document: Json, said: TaskChange, at: float) -> Json:
+def with_task(
+    document: Json, id: str, given: Mapping[str, str | None], parent: str | None, at: float
+) -> Json:
     """Return the session with this task changed, or created if its id is new and it has a title (SPEC P-22, P-23).
 
-    Raises UsageError if the id is unknown and there is no title, or if the parent is not another task of the session.
+    `given`: the new values by key; None leaves one as it is. Raises UsageError if the id is unknown and there is no title, or if the
+    parent is not another task of the session.
     """
     stamp = utc_millis(at)
     tasks: list[Json] = [dict(task) for task in document["tasks"]]
-    task = next((one for one in tasks if one["id"] == said.id), None)
+    task = next((one for one in tasks if one["id"] == id), None)
     if task is None:
-        if said.title is None:
-            raise UsageError(f"there is no task {said.id!r}", "tacitd sessions show")
-        task = {"id": said.id, "title": said.title, "status": "pending", "createdAt": stamp}
+        if given.get("title") is None:
+            raise UsageError(f"there is no task {id!r}", "tacitd sessions show")
+        task = {"id": id, "title": "", "status": "pending", "createdAt": stamp, "updatedAt": stamp}
         tasks.append(task)
-    status = "blocked" if said.blocked_by is not None else said.status
-    given = {"title": said.title, "status": status, "updatedAt": stamp, "notes": said.notes, "blockedBy": said.blocked_by}  # fmt: skip
-    task |= {name: value for name, value in given.items() if value is not None}
+    task |= {"updatedAt": stamp} | {key: value for key, value in given.items() if value is not None}
     if task["status"] != "blocked":
         task.pop("blockedBy", None)
-    if said.parent is not None:
-        _set_parent(tasks, said.parent, said.id)
+    if parent is not None:
+        _set_parent(tasks, parent, id)
     return document | {"tasks": tasks}
 
 
@@ -76,3 +63,9 @@ def with_decision(document: Json, decision: str, rationale: str, others: Sequenc
     entry |= {"rationale": rationale} if rationale else {}
     entry |= {"alternatives": list(others)} if others else {}
     return document | {"decisions": add_decisions(document["decisions"], [entry])}
+
+
+def with_note(document: Json, note: str) -> Json:
+    """Return the session with one more note; the last twenty are kept (SPEC P-24). Each occurs once."""
+    have = document["context"]
+    return document | {"context": [*have, *([] if note in have else [note])][-MAX_CONTEXT_NOTES:]}

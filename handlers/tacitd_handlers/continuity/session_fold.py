@@ -1,22 +1,22 @@
-"""The state of a session, folded from its transcript record by record. Pure.
+"""The state of a session, folded from its transcript record by record, in the transaction that moves the position.
 
-Records may be delivered again (at least once; a rewritten file is read from its first byte), so folding a batch twice
-makes no difference. A tool call waits for its answer, which may be in the next batch. What a call changes belongs to
-`client_tasks`, what is written of it to `session_file`.
+What a call of a tool changes belongs to `client_tasks`, what is written of the state to `session_document`. Of a session in which
+nobody typed nothing is stored, and of one that belongs to no project no words.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Collection
+from copy import copy
 
-from msgspec.structs import replace
-
-from tacitd.events import CONTEXT_LIMIT, Prompt, Record, ToolAnswer
+from tacitd.contract import Batch, Tx
+from tacitd.events import CONTEXT_LIMIT, Prompt, Record
 from tacitd.text.lazy_pattern import compile_lazily
-from tacitd_handlers.continuity import client_tasks
-from tacitd_handlers.continuity.session_progress import ToolCall, TranscriptProgress
+from tacitd.work.messages import send_message
+from tacitd_handlers.continuity.client_tasks import edited_file, finish_call, read_call, start_call
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn, add_turns, load_state, store_state
 from tacitd_handlers.continuity.text_end import (
     clean_lines,
     clean_prose,
@@ -25,14 +25,13 @@ from tacitd_handlers.continuity.text_end import (
     take_end,
 )
 
-END = 600
-"""Characters of the end of a text of the assistant, and of a compaction's summary."""
-TYPED = 300
-"""Characters of a prompt's first line."""
+END, WORDS = 600, 600
+"""Characters of the end of a text of the assistant or of a compaction's summary, and of the beginning of a prompt."""
 SHORT = 40
 """Characters. A shorter prompt (`yes`, `go on`) says little without the question before it."""
-PROMPTS, FILES, IDS, OPEN = 2, 100, 200, 200
-"""How many are kept: last prompts, edited files (the most edited ones), ids of prompts, calls without an answer."""
+FILES, OPEN = 100, 200
+"""How many are kept: edited files (the most edited ones), calls without an answer."""
+PLAN = "(accepted a plan)"
 _CLIENT_END = compile_lazily(
     r"</summary>|^[ \t]*(?:If you need specific details from before compaction|The messages after this summary are the most recent"
     r"|(?:Please )?continue the conversation from where (?:it|we) left|Recent messages are preserved verbatim)",
@@ -52,91 +51,124 @@ _CONTROLS = frozenset((
 """Commands that only control the client. Those that ask the assistant for something (`/init`, `/review`) are not listed."""
 
 
-def fold_records(
-    before: TranscriptProgress,
-    records: Sequence[Record],
-    answers: Callable[[Sequence[ToolCall]], Mapping[str, ToolAnswer]],
-) -> TranscriptProgress:
-    """Return the state after more records.
-
-    `answers` returns the answers to tool calls by call id. It is called once, and only if calls are open.
-    """
-    now, said = before, ""
-    for record in records:
-        now, said = _fold_record(now, record), record.text or said
-    if said:  # cleaning is slow, so only the last text is cleaned
-        now = replace(now, said=end_of_text(said))
-    return _apply_answers(now, answers(now.open)) if now.open else now
-
-
-def _fold_record(now: TranscriptProgress, record: Record) -> TranscriptProgress:
-    at = record.time if record.time is not None else now.last
-    # One change for what most records have: thousands of them are folded when a long session is caught up.
-    known: dict[str, Any] = {"size": now.size + record.end - record.start}
-    if at is not None:
-        known["started"] = at if now.started is None else min(now.started, at)
-        known["last"] = at if now.last is None else max(now.last, at)
-    if record.cwd and (record.prompts or record.plan or not now.cwd):
-        known["cwd"] = record.cwd
-    if record.branch and record.branch != "HEAD":  # a detached head has no name
-        known["branch"] = clean_text(record.branch, 100)
-    if record.text:
-        known |= {"turns": now.turns + 1, "answered": True}
-    if record.summary:
-        known |= {"summary": end_of_compaction(record.summary), "compacted": True}
-    now = replace(now, **known)
-    if record.plan:
-        now = _add_prompt(now, record.uuid, _name_plan(record.plan))
-    for prompt in record.prompts:
-        if is_client_command(prompt, record.command):
+def observe(batch: Batch, tx: Tx) -> None:
+    """Fold records. When something changed that a session's file has, a task follows that writes it."""
+    if batch.passed in ("paused", "excluded"):
+        return
+    # One transcript may contain records of several sessions: the record's session counts, not the file's name.
+    by_session: dict[str, list[Record]] = {}
+    for record in batch.records:
+        by_session.setdefault(record.session or batch.session, []).append(record)
+    for session, records in by_session.items():
+        before = load_state(tx.rows, session)
+        if before is None and not any(one.prompts or one.plan or one.command for one in records):
             continue
-        line, is_command = first_line(prompt, record.command), prompt.kind in ("command", "bash")
-        is_reply = prompt.kind == "answers" or (len(line) < SHORT and not is_command)
-        now = _add_prompt(now, prompt.id, line, _last_question(prompt) if is_reply else "")
-    for use in record.tools:
-        call = client_tasks.call_of(use.id, use.name, use.input, at or 0.0, record.start)
-        if call is not None and all(call.id != other.id for other in now.open):
-            items = client_tasks.start_call(now.items, call)
-            now = replace(now, items=items, open=(*now.open, call)[-OPEN:])
-    return now
+        fold = Fold(
+            copy(before) if before is not None else TranscriptState(session),
+            frozenset(one.id for one in batch.prompts),
+            keeps_words=not batch.passed,
+        )
+        for record in records:
+            fold.add_record(record)
+        now = fold.finish()
+        if before is None and not fold.is_typed:
+            continue
+        store_state(tx, now)
+        add_turns(tx, session, fold.turns)
+        if before is None or fold.is_typed or _list_visible(before) != _list_visible(now):
+            data = {"do": "write", "session": session}
+            send_message(tx, "continuity", "continuity", f"write {session}", batch, data, batch.at)
 
 
-def _add_prompt(now: TranscriptProgress, id: str, line: str, replied: str = "") -> TranscriptProgress:
-    if id in now.ids:
+def _list_visible(state: TranscriptState) -> tuple[object, ...]:
+    return state.cwd, state.tasks, state.summary
+
+
+class Fold:
+    """Folds the records of one session. Give it all of a batch, then take what `finish` returns."""
+
+    def __init__(self, state: TranscriptState, new_prompts: Collection[str], *, keeps_words: bool) -> None:
+        """`new_prompts`: ids of the prompts that are not copies of earlier ones."""
+        self.turns: list[Turn] = []
+        """What was said, to be stored."""
+        self.is_typed = False
+        """Whether a person typed something that is no command to the client."""
+        self._now = state
+        self._new_prompts = new_prompts
+        self._keeps_words = keeps_words
+        # Cleaning is slow, so of these only what is kept in the end is cleaned.
+        self._text, self._branch, self._edited = "", "", list[str]()
+
+    def add_record(self, record: Record) -> None:
+        """Fold the next record."""
+        now = self._now
+        at = record.time if record.time is not None else now.last
+        now.started = min(at, now.started or at)
+        now.last = max(at, now.last)
+        now.size += record.end - record.start
+        if record.cwd and (record.prompts or record.plan or not now.cwd):
+            now.cwd = record.cwd
+        if record.branch and record.branch != "HEAD":  # a detached head has no name
+            self._branch = record.branch
+        if record.text:
+            now.turns += 1
+            self._text, now.said_at, now.answered = record.text, at, True
+        if record.summary and self._keeps_words:
+            now.summary, now.compacted = end_of_compaction(record.summary), True
+        if record.plan:
+            self._add_prompt(at, record.uuid, f"{PLAN} {record.plan.strip().lstrip('# ')}")
+        if record.command and not record.prompts and record.command not in _CONTROLS:
+            self._add_prompt(at, record.uuid, f"/{record.command}")
+        for prompt in record.prompts:
+            if not is_client_command(prompt, record.command):
+                mark = {"bash": "!", "command": f"/{record.command} " if record.command else ""}
+                words = mark.get(prompt.kind, "") + prompt.text.strip()
+                self._add_prompt(at, prompt.id, words, prompt)
+        self._fold_calls(record, at)
+
+    def _add_prompt(self, at: float, id: str, words: str, prompt: Prompt | None = None) -> None:
+        self.is_typed = True
+        if not self._keeps_words or (prompt is not None and id not in self._new_prompts):
+            return
+        self._clean_said()
+        if self._now.said and self._now.answered:
+            self.turns.append(Turn(self._now.said_at, "", self._now.said))
+        question = _last_question(prompt) if prompt is not None and _is_reply(prompt) else ""
+        self.turns.append(Turn(at, id, clean_lines(words[: 8 * WORDS])[:WORDS], question))
+        self._now.answered = False
+
+    def _fold_calls(self, record: Record, at: float) -> None:
+        now = self._now
+        for use in record.tools:
+            call = read_call(use, at)
+            if call is not None and all(call.id != other.id for other in now.calls):
+                now.tasks, now.calls = start_call(now.tasks, call), (*now.calls, call)[-OPEN:]
+        for answer in record.answers:
+            call = next((one for one in now.calls if one.id == answer.id), None)
+            if call is None:
+                continue
+            now.calls = tuple(one for one in now.calls if one is not call)
+            now.tasks = finish_call(now.tasks, call, answer)
+            if edited := edited_file(call, answer):
+                self._edited.append(edited.removeprefix(f"{now.cwd}/"))
+
+    def _clean_said(self) -> None:
+        if self._text and self._keeps_words:
+            self._now.said = end_of_text(self._text)
+        self._text = ""
+
+    def finish(self) -> TranscriptState:
+        """Return the state after all records."""
+        self._clean_said()
+        now = self._now
+        if self._branch:
+            now.branch = clean_text(self._branch, 100)
+        if self._edited:
+            edits = Counter(now.edits)
+            for path, count in Counter(self._edited).items():
+                edits[clean_text(path, 200)] += count
+            now.edits = dict(edits.most_common(FILES))
         return now
-    return replace(
-        now,
-        prompts=now.prompts + 1,
-        ids=(*now.ids, id)[-IDS:],
-        typed=(*now.typed, line)[-PROMPTS:] if line else now.typed,
-        replied=replied,
-        answered=False,
-    )
-
-
-def _apply_answers(now: TranscriptProgress, results: Mapping[str, ToolAnswer]) -> TranscriptProgress:
-    """Apply the answers in the order of the calls."""
-    items, waiting, edits = now.items, list[ToolCall](), dict(now.edits)
-    for call in now.open:
-        if call.id not in results:
-            waiting.append(call)
-            continue
-        items = client_tasks.finish_call(items, call, results[call.id])
-        if edited := client_tasks.edited_file(call, results[call.id]):
-            path = clean_text(edited.removeprefix(f"{now.cwd}/") if now.cwd else edited, 200)
-            edits[path] = edits.get(path, 0) + 1
-    if len(edits) > FILES:
-        edits = dict(sorted(edits.items(), key=lambda entry: -entry[1])[:FILES])
-    return replace(now, items=items, open=tuple(waiting), edits=edits)
-
-
-def end_session(now: TranscriptProgress) -> TranscriptProgress:
-    """Return the state at the session's end: an unanswered TodoWrite counts, other open calls are dropped."""
-    items = now.items
-    for call in now.open:
-        if call.name == "TodoWrite":
-            items = client_tasks.replace_todos(items, call)
-    return replace(now, items=items, open=())
 
 
 def is_client_command(prompt: Prompt, command: str) -> bool:
@@ -149,17 +181,10 @@ def is_client_command(prompt: Prompt, command: str) -> bool:
     return _BARE_COMMAND.fullmatch(prompt.text.strip()) is not None
 
 
-def first_line(prompt: Prompt, command: str = "") -> str:
-    """Return the first line of a prompt. `command`: the slash command it belongs to."""
-    text = next((line for line in prompt.text.splitlines() if line.strip()), "")
-    mark = {"bash": "!", "command": f"/{command} " if command else ""}.get(prompt.kind, "")
-    return clean_text(f"{mark}{text.strip()}", TYPED)
-
-
-def _name_plan(plan: str) -> str:
-    """The line for an accepted plan: its title."""
-    lines = (clean_text(line.lstrip("# "), TYPED) for line in plan.splitlines() if line.strip())
-    return f"(accepted a plan) {next(lines, '')}".rstrip()
+def _is_reply(prompt: Prompt) -> bool:
+    """Whether a prompt says little without the question before it. What was said in another directory stays there."""
+    is_short = len(prompt.text.strip()) < SHORT and prompt.kind not in ("command", "bash")
+    return not prompt.context_cwd and (prompt.kind == "answers" or is_short)
 
 
 def _last_question(prompt: Prompt) -> str:

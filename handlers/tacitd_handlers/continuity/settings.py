@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tacitd.config.types import Duration
-from tacitd.handler import Gather
 
 
 class ContinuitySettings(BaseModel):
@@ -16,14 +15,10 @@ class ContinuitySettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     removed_settings: ClassVar[Mapping[str, str]] = {
-        "min_prompts": "the length of a session counts now (`continuity.min_turns`), not its prompts"
+        "min_prompts": "the length of a session counts now (`continuity.min_turns`), not its prompts",
+        "settle": "a session's file is written when something in it changes",
     }
 
-    settle: Duration = Field(
-        default=20.0,
-        ge=0,
-        description="How long growth of a transcript is gathered before the session's file is written.",
-    )
     summaries: bool = Field(
         default=True,
         description="Ask the model for a summary and the decisions when a session ends, is compacted or pauses, in one call.",
@@ -39,9 +34,3 @@ class ContinuitySettings(BaseModel):
         description="Answers of the assistant since the last summary from which on a session counts as long. "
         "20 KB of what you, the assistant and its tool calls wrote count as long too.",
     )
-
-
-def choose_gather(settings: Mapping[str, Any]) -> Gather:
-    """Return how growth is gathered, given the plugin's section: a busy session's file is not written for each record."""
-    continuity: ContinuitySettings = settings["continuity"]
-    return Gather(delay=continuity.settle)

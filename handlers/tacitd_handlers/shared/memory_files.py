@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tacitd.files.json_document import LOCK
 from tacitd.handler import Footprint
 from tacitd_handlers.shared.user_memory import memory_dir
 
@@ -26,4 +25,4 @@ def sessions_footprint(environ: Mapping[str, str]) -> Footprint:
     """The files that the continuity handler writes."""
     place = memory_dir(environ)
     sessions = place / SESSIONS
-    return Footprint([place / LOCK], [sessions], [place, sessions], [sessions, place])
+    return Footprint([], [sessions], [place, sessions], [sessions, place])

@@ -224,3 +224,15 @@ def test_nothing_is_decided_while_a_removal_is_in_doubt(person: Person) -> None:
     assert person.look_twice().removed == {B}
     person.change({C: "Use uv"})
     assert person.lines() == ["Use pnpm", "Use uv"]
+
+
+def test_a_file_of_the_persons_is_private_whatever_project_it_was_changed_for(tmp_path: Path) -> None:
+    """P-33: 0600 in 0700 outside of the project, and as the directory has it inside."""
+    person = Person(tmp_path)
+    with person.store.write() as tx:
+        tx.execute("INSERT INTO project(number, root, first_seen) VALUES(1, ?, 0)", str(person.root))
+    for name, modes in (("app/AGENTS.md", (0o644, 0o755)), ("memory/notes.md", (0o600, 0o700))):
+        path = tmp_path / name
+        change = FileChange(path, LINES, lambda now, edits: {A: "Use pnpm"}, Cause(name, "prompt"))
+        person.files.change_now("toy", [change], 1)
+        assert (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) == modes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ import pytest
 import support_engine
 from support_engine import Scene, Scripted, prompts_of
 from tacitd.app import build_app
-from tacitd.events import Prompt, Record, SessionEnded, ToolAnswer, TranscriptGrew
+from tacitd.events import Prompt, Record, SessionEnded, TranscriptGrew
 from tacitd.handler import Done
 from tacitd.sources import lines
 from tacitd.sources.base import (
@@ -130,11 +130,6 @@ class Talks:
 
     def read_claims(self) -> Sequence[SessionClaim]:
         return self.claims
-
-    def read_tool_answers(
-        self, path: Path, ids: Sequence[str], start: int, end: int
-    ) -> Mapping[str, ToolAnswer]:
-        return {}
 
 
 class TalkScene:

@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import os, sys, threading
-from tacitd_handlers.continuity import session_progress
+from tacitd_handlers.continuity import session_document
 from tacitd_handlers.learning import state_snapshot
 from tacitd_handlers.profile import document_check
 from tacitd_handlers.tutor import session_log
@@ -22,7 +22,7 @@ CALLS = [
     lambda: state_snapshot.decode_state(state),
     lambda: document_check.check_document({"userId": "a", "custom": {}}, document_check.UserProfile, "p"),
     lambda: document_check.check_document({"preferences": [{"path": "a"}]}, document_check.ProfileMetadata, "m"),
-    lambda: session_progress.from_data({"turns": 1}),
+    lambda: session_document.find_fault({"sessionId": "a", "tasks": [{}]}),
     lambda: session_log.replay_session([plan]),
 ]
 

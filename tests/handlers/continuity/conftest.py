@@ -1,4 +1,4 @@
-"""Fixtures: an engine with the continuity handler for each test, see `support_continuity.World`."""
+"""Fixtures: a home with the plugin of sessions for each test, see `support_continuity.World`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,11 @@ import pytest
 from loguru import logger
 
 from support_continuity import World
-from tacitd.files import json_document
-
-
-@pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Do not read broken files again: no other program is writing them in these tests."""
-    monkeypatch.setattr(json_document, "PATIENCE", 0.0)
-    yield
-    logger.remove()
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.kill()
+    """The world of this test."""
+    with World(tmp_path) as made:
+        yield made
+    logger.remove()

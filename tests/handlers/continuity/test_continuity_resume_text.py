@@ -12,15 +12,14 @@ from pathlib import Path
 import pytest
 
 from support_continuity import FIXTURES, World
-from tacitd_handlers.continuity import resume_text
-from tacitd_handlers.continuity.last_session import select_sessions
-from tacitd_handlers.continuity.resume_text import format_status_lines
-from tacitd_handlers.continuity.session_progress import TranscriptProgress
+from tacitd_handlers.continuity.resume_text import SessionEnd, build_resume_text
+from tacitd_handlers.continuity.session_rows import TranscriptState, Turn
 
 WEEK = 7 * 86_400.0
 
 
 def edit(world: World, name: str, times: int = 1) -> None:
+    """The assistant edits a file so often."""
     for _ in range(times):
         given = {"file_path": str(world.project / name), "old_string": "a", "new_string": "b"}
         world.use("s1", "Edit", given, "The file has been updated.")
@@ -132,49 +131,73 @@ SESSIONS: list[Callable[[World], None]] = [
 
 @pytest.mark.parametrize("session", SESSIONS, ids=lambda one: one.__name__)
 def test_a_person_comes_back_after_a_week(tmp_path: Path, session: Callable[[World], None]) -> None:
-    """SPEC P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
-    world = World(tmp_path, summaries="false")
-    session(world)
-    world.end()
-    found = select_sessions(world.store.list_sessions(), world.project)
-    documents, state = [one.document for one in found], world.store.load_progress(found[0].id)
-    text = resume_text.build_resume_text(documents, found[0].last_active + WEEK, state=state) + "\n"
+    """P-26: when, branch, the last prompts, the end of the last turn, files, tasks, without a model."""
+    with World(tmp_path, continuity__summaries="false") as world:
+        session(world)
+        world.end()
+        world.clock.advance(WEEK)
+        text = world.run("resume").stdout
     golden = FIXTURES / "resume" / f"{session.__name__}.txt"
     if os.environ.get("TACITD_WRITE_GOLDEN"):
         golden.write_text(text, encoding="utf-8")
     assert text == golden.read_text(encoding="utf-8")
-    world.kill()
 
 
-def test_the_line_of_status(tmp_path: Path) -> None:
-    """`tacitd status` has a line for sessions, and none where there are none."""
-    world = World(tmp_path)
-    assert list(format_status_lines(world.status())) == []
-    is_interrupted_and_blocked(world)
-    world.end()
-    assert list(format_status_lines(world.status())) == ["2 sessions, 2 with open tasks"]
-    world.put("s0", world.file("s0") | {"tasks": []})
-    world.store.session_path("s1").write_text("{")
-    assert (world.status()["sessions"], world.status()["open"]) == (1, 0)
-    assert list(format_status_lines(world.status())) == ["1 session, 0 with open tasks"]
-    world.kill()
+def test_the_last_words_of_both(world: World) -> None:
+    """P-26: a short prompt with the question that it answers, also of the client's tool; what the person wrote last comes last. The file
+    has none of it."""
+    world.append("s1", world.record("user", "s1", "start", gitBranch="fix/login"))
+    world.say("s1", "Shall I use Postgres?")
+    world.append("s1", world.record("user", "s1", "yes", gitBranch="HEAD"))  # a detached head
+    world.say("s1", "I use Postgres. Is password: hunter2secret9! right?")
+    for name, error in (("a.py", False), ("b.py", False), ("a.py", False), ("no.py", True)):
+        world.use("s1", "Edit", {"file_path": str(world.project / name)}, error=error)
+    world.settle()
+    assert world.resume() == [
+        "## The last session here (just now, on branch fix/login)", "It ended with:", "> You: start",
+        '> You: yes (asked: "Shall I use Postgres?")', "> Assistant: I use Postgres. Is password: [secret] right?",
+        "Files edited: a.py (2), b.py",
+    ]  # fmt: skip
+    assert world.file("s1")["context"] == [] and "Postgres" not in str(world.file("s1"))
+    question = "Do you want the plan with this approach, " + "or the simpler one, " * 10 + "or none?"
+    world.use("s1", "AskUserQuestion", {}, "answered", data={"answers": {question: "The simpler one."}})
+    world.settle()
+    assert world.resume()[-2] == f'> You: The simpler one. (asked: "{question}")'
+    world.say("s1", "word " * 10_000 + "right?")
+    world.settle()
+    (end,) = [line for line in world.resume() if line.startswith("> Assistant: …word")]
+    assert end.endswith(" right?") and len(end) < 700
+
+
+def test_the_text_is_short() -> None:
+    """P-26: of each list a few, with the number of those that are left out; the most edited files."""
+    tasks = [{"id": str(n), "title": f"t{n}", "status": "blocked" if n % 2 else "pending"} for n in range(80)]
+    document = {"summary": "S.", "tasks": tasks, "decisions": [], "context": ["n"] * 20, "lastActiveAt": "?"}
+    lines = build_resume_text([document], 0.0).splitlines()
+    assert len(lines) <= 30 and lines[0] == "## The last session here (at an unknown time)"
+    assert lines[2:5] == ["Open:", "- t0", "- t2"] and lines.count("- … and 32 more") == 2
+    assert lines[-6:] == ["Noted:", *["- n"] * 5]
+    assert build_resume_text([], 0.0) == ""
+    end = SessionEnd(TranscriptState("s1", edits={f"f{n}.py": 1 + n % 3 for n in range(12)}))
+    empty: dict[str, list[str]] = {"tasks": [], "decisions": [], "context": []}
+    assert build_resume_text([empty], 0.0, end).splitlines()[1:] == [
+        "Files edited: f2.py (3), f5.py (3), f8.py (3), f11.py (3), f1.py (2), f4.py (2), f7.py (2), f10.py (2)"
+    ]
 
 
 def test_a_file_of_another_program_is_shown_in_short_and_quoted() -> None:
-    """SPEC P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
+    """P-26: a summary of any length leaves room for the rest; no line of a prompt stands outside the quotation."""
+    long = "word " * 3000 + "The key is missing."
     document = {
         "lastActiveAt": "2026-03-01T10:00:00.000Z",
-        "summary": "word " * 3000 + "The key is missing.",
+        "summary": long,
+        "tasks": [],
+        "decisions": [],
         "context": [],
     }
-    state = TranscriptProgress("s1", typed=("do it\nand this",), said="Done.\nShall I go on?", answered=True)
-    lines = resume_text.build_resume_text([document], 0.0, state=state).splitlines()
+    state = TranscriptState("s1", said="Done.\nShall I go on?", answered=True)
+    end = SessionEnd(state, [Turn(0.0, "u1", "do it\nand this")])
+    lines = build_resume_text([document], 0.0, end).splitlines()
     assert lines[1].startswith("…word ") and lines[1].endswith("The key is missing.")
-    assert lines[2:] == [
-        "It ended with:",
-        "> You: do it",
-        "> and this",
-        "> Assistant: Done.",
-        "> Shall I go on?",
-    ]
+    assert lines[2:] == ["It ended with:", "> You: do it", "> Assistant: Done.", "> Shall I go on?"]
     assert len("\n".join(lines)) < 2500

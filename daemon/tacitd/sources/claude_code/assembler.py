@@ -11,7 +11,7 @@ from collections import Counter
 from msgspec.structs import replace
 
 from tacitd.clock import parse_utc
-from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record
+from tacitd.events import CONTEXT_LIMIT, TEXT_LIMIT, Prompt, Record, ToolAnswer
 from tacitd.sources.base import JudgedLine, OwnCalls, PersonWords, PromptVerdict, Recognition
 from tacitd.sources.claude_code.assistant import RecentSpeech, SpokenContext, read_message
 from tacitd.sources.claude_code.prompt_text import PLAN_START, command_name
@@ -32,6 +32,7 @@ from tacitd.sources.claude_code.records import (
     parse_version,
     text_of,
 )
+from tacitd.sources.claude_code.tool_answers import read_answers
 from tacitd.sources.dedupe import SeenPrompts
 from tacitd.sources.record_buffer import RecordBuffer
 
@@ -207,6 +208,8 @@ class RecordAssembler:
             self.buffer.add_record(self._record(start, end, line, summary=_raw_text(line)[-TEXT_LIMIT:]))
         if verdict.rule == 13:
             self.buffer.add_record(self._record(start, end, line, plan=_plan(line)[:TEXT_LIMIT]))
+        if verdict.rule == 8 and (answers := read_answers(line, self.calls)):
+            self.buffer.add_record(self._record(start, end, line, answers=answers))
         self._judge(start, end, line, verdict, line.uuid or "")
 
     def _attachment(self, start: int, end: int, line: TranscriptLine) -> None:
@@ -389,6 +392,7 @@ class RecordAssembler:
         command: str = "",
         plan: str = "",
         time: float | None = None,
+        answers: tuple[ToolAnswer, ...] = (),
     ) -> Record:
         return Record(
             start=start,
@@ -403,6 +407,7 @@ class RecordAssembler:
             command=command,
             plan=plan,
             branch=line.git_branch or "",
+            answers=answers,
         )
 
 

@@ -98,10 +98,13 @@ class Origin(Struct, gc=False):
 
 
 class ToolResult(Struct, gc=False):
-    """The two fields that contain the answers to AskUserQuestion."""
+    """The fields that contain the answers to AskUserQuestion, and those of the task tools."""
 
     answers: Raw = NONE
     annotations: Raw = NONE
+    task: Raw = NONE
+    tasks: Raw = NONE
+    success: Raw = NONE
 
 
 class Attachment(Struct, gc=False, rename={"command_mode": "commandMode", "is_meta": "isMeta"}):

@@ -7,14 +7,13 @@ transcript; see rule 1 in prompts.py.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
 
-from tacitd.events import ToolAnswer
 from tacitd.sources.base import ClientUse, HookFormat, OwnCalls, SessionClaim
-from tacitd.sources.claude_code import session_files, tool_answers
+from tacitd.sources.claude_code import session_files
 from tacitd.sources.claude_code.client_versions import list_clients
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
 from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
@@ -77,12 +76,6 @@ class ClaudeCode(Struct, frozen=True):
     def read_claims(self) -> list[SessionClaim]:
         """What the files `sessions/<pid>.json` say."""
         return session_files.read_claims(self.home)
-
-    def read_tool_answers(
-        self, path: Path, ids: Sequence[str], start: int, end: int
-    ) -> Mapping[str, ToolAnswer]:
-        """The answers to these tool calls, as far as they are between two byte offsets of a transcript."""
-        return tool_answers.read_answers(path, ids, start, end)
 
 
 def _read_first_id(path: Path) -> bytes:

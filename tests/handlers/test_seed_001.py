@@ -1,4 +1,5 @@
-"""The examples of seed 001, made by the program as they are written there. SPEC P-18 to P-21 says where the seed disagrees with itself."""
+"""The examples of seed 001, made by the program as they are written there, byte for byte: profile.json, profile-meta.json,
+changelog.jsonl, a session, .processed_turns, the constants. SPEC P-18 to P-21 says where the seed disagrees with itself."""
 
 from __future__ import annotations
 
@@ -8,11 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from support_continuity import World
 from support_profile import DAY, GOLDEN, Box
 from tacitd.clock import parse_utc
 from tacitd.testing import FakeClock
+from tacitd_handlers.continuity import session_document
+from tacitd_handlers.continuity.session_folder import find_path
+from tacitd_handlers.profile import changelog
 from tacitd_handlers.profile.profile_files import LEAVES
 from tacitd_handlers.profile.turn_counts import format_counts, parse_counts
+from tacitd_handlers.shared import decay
 
 
 def read(name: str) -> str:
@@ -111,6 +117,50 @@ def test_decay_is_logged_byte_for_byte(january: Box) -> None:
     (line,) = [one for one in january.text("changelog.jsonl").splitlines() if '"decay"' in one]
     stamp = json.loads(line)["timestamp"]
     assert line == read("changelog.jsonl").splitlines()[2].replace("2025-01-16T08:00:00Z", stamp)
+
+
+def test_the_session_is_written_byte_for_byte(tmp_path: Path) -> None:
+    """P-22, P-23: order of the keys, times, a task that is done and one that is blocked, a decision, two notes, the summary."""
+    with World(tmp_path) as world:
+        real, world.project = world.project, Path("/home/user/my-project")
+
+        def run(time: str, *arguments: str) -> None:
+            world.clock.wall = parse_utc(f"2025-01-15T{time}:00Z") or 0.0
+            world.run(*arguments, session="abc123", cwd=real)
+
+        world.clock.wall = parse_utc("2025-01-15T10:00:00Z") or 0.0
+        world.type("abc123", "Let us build the login.")
+        world.settle(0)
+        run("10:00", "task", "Implement user authentication", "--id", "auth-1")
+        why = "Stateless, works well with our API gateway"
+        others = ("--instead", "Session cookies", "--instead", "OAuth only")
+        run("10:30", "decide", "Use JWT for auth tokens", "--because", why, *others)
+        run("11:30", "task", "--id", "auth-1", "--status", "completed")
+        run("11:30", "task", "Add users table migration", "--id", "db-migration")
+        run("12:00", "task", "--id", "db-migration", "--blocked-by", "Need DBA approval for schema change")
+        run("12:10", "note", "User prefers bcrypt over argon2 for password hashing")
+        run("12:10", "note", "Project uses PostgreSQL 15")
+        run("12:30", "summary", "Implemented user auth, blocked on database migration")
+        assert find_path("abc123").read_text() == read("session-abc123.json")
+
+
+def test_a_change_of_the_session_keeps_every_other_byte(tmp_path: Path) -> None:
+    """P-22, X-07: of the example, only the note that is added and `lastActiveAt` differ."""
+    with World(tmp_path) as world:
+        world.put("abc123", read("session-abc123.json"))
+        world.clock.wall = parse_utc("2025-01-15T13:00:00Z") or 0.0
+        world.run("note", "More", session="abc123")
+        last = '    "Project uses PostgreSQL 15"'
+        wanted = read("session-abc123.json").replace(last, f'{last},\n    "More"')
+        assert find_path("abc123").read_text() == wanted.replace("12:30:00.000Z", "13:00:00.000Z")
+
+
+def test_the_constants_are_the_seeds() -> None:
+    """P-32: of decay, the changelog and sessions."""
+    assert (decay.HALF_LIFE_DAYS, decay.MIN_CONFIDENCE, decay.REINFORCE_BOOST) == (30, 0.1, 0.3)
+    assert (changelog.MAX_ENTRIES, changelog.MAX_AGE_DAYS) == (1000, 90)
+    limits = session_document.MAX_AGE_DAYS, session_document.MAX_DECISIONS, session_document.MAX_CONTEXT_NOTES
+    assert limits == (30, 50, 20)
 
 
 def test_the_counts_are_the_seeds() -> None:

@@ -1,0 +1,231 @@
+"""The document of a session's file (seed 001, SPEC P-22 to P-24): its check, its limits, and a transcript's changes of it. Pure.
+
+Only what the client changed since the file was written last is applied. So what a person changes in the file stays until the client
+changes the same field, and tasks, notes, decisions and keys of their own stay for good (X-07).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from msgspec import Struct, ValidationError
+
+from tacitd.clock import parse_utc, utc_millis
+from tacitd.contract import Decide, Edits, Leaf
+from tacitd.files.formats import JsonLeaves
+from tacitd.text.converter import Converter, describe_mismatch
+from tacitd_handlers.continuity.client_tasks import OURS, Items
+from tacitd_handlers.continuity.session_rows import TranscriptState
+
+Json = dict[str, Any]
+MAX_AGE_DAYS, MAX_DECISIONS, MAX_CONTEXT_NOTES = 30, 50, 20
+"""The seed's SessionConfig."""
+KEYS = (
+    "sessionId", "projectPath", "startedAt", "lastActiveAt", "summary", "tasks", "decisions", "context",
+)  # fmt: skip
+"""In the seed's order."""
+LEAVES = JsonLeaves(KEYS)
+STATUSES = ("pending", "in_progress", "blocked", "completed")
+
+
+# --- the check
+
+
+class _Task(Struct, rename="camel"):
+    id: str
+    title: str
+    status: Literal["pending", "in_progress", "blocked", "completed"]
+    created_at: str
+    updated_at: str
+    notes: str | None = None
+    blocked_by: str | None = None
+    children: list[str] | None = None
+
+
+class _Decision(Struct):
+    timestamp: str
+    decision: str
+    rationale: str | None = None
+    alternatives: list[str] | None = None
+
+
+class _Session(Struct, rename="camel"):
+    """The seed's form. A key with a default may be absent or null; other keys are allowed."""
+
+    session_id: str
+    started_at: str
+    last_active_at: str
+    tasks: list[_Task]
+    decisions: list[_Decision]
+    context: list[str]
+    project_path: str | None = None
+    summary: str | None = None
+
+
+_SESSION = Converter(_Session)
+
+
+def find_fault(document: Json) -> str:
+    """Return the place and the reason why a document is no session; "" if it is one."""
+    try:
+        found: _Session = _SESSION.convert(document)
+    except ValidationError as error:
+        return describe_mismatch(error)
+    times = {"startedAt": found.started_at, "lastActiveAt": found.last_active_at}
+    for number, task in enumerate(found.tasks):
+        times |= {
+            f"tasks[{number}].createdAt": task.created_at,
+            f"tasks[{number}].updatedAt": task.updated_at,
+        }
+    times |= {f"decisions[{number}].timestamp": one.timestamp for number, one in enumerate(found.decisions)}
+    wrong = next((place for place, time in times.items() if parse_utc(time) is None), None)
+    if wrong is not None:
+        return f"{wrong}: not an ISO 8601 time"
+    ids = Counter(task.id for task in found.tasks)
+    twice = next((id for id, count in ids.items() if count > 1), None)
+    return f"tasks: the id {twice!r} occurs twice" if twice is not None else ""
+
+
+def find_dangling(document: Json) -> list[str]:
+    """Return children that are not tasks of the session. They deserve a warning, but the file is valid (SPEC P-22)."""
+    tasks = document.get("tasks", ())
+    ids = {str(task.get("id")) for task in tasks}
+    return [child for task in tasks for child in task.get("children") or () if child not in ids]
+
+
+# --- its leaves
+
+
+def list_leaves(document: Json) -> Mapping[Leaf, str]:
+    """The leaves of a document. Its tasks are one leaf, and so are its decisions; each note is one."""
+    return LEAVES.read_leaves(json.dumps(document).encode())
+
+
+def decide_document(change: Callable[[Json | None], Json]) -> Decide:
+    """The decision that makes the document of a file what `change` returns; it gets None if there is no file."""
+
+    def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+        after = list_leaves(change(_join_leaves(now) if now else None))
+        gone: dict[Leaf, str | None] = {leaf: None for leaf in now if leaf not in after and leaf != _NO_NOTES}
+        return gone | {leaf: value for leaf, value in after.items() if now.get(leaf) != value}
+
+    return decide
+
+
+_NO_NOTES = json.dumps(["context"])
+"""The leaf of an empty list, which a first note fills."""
+
+
+def _join_leaves(leaves: Mapping[Leaf, str]) -> Json:
+    made: Json = {}
+    for leaf, value in leaves.items():
+        *keys, last = json.loads(leaf)
+        if isinstance(last, list):
+            *keys, name = keys
+            _find_holder(made, keys).setdefault(name, []).append(json.loads(value))
+        else:
+            _find_holder(made, keys)[last] = json.loads(value)
+    return made
+
+
+def _find_holder(document: Json, keys: Iterable[str]) -> Json:
+    for key in keys:
+        document = document.setdefault(key, {})
+    return document
+
+
+# --- what the transcript changes
+
+
+def update_document(
+    document: Json | None, state: TranscriptState, decisions: Iterable[Mapping[str, Any]] = ()
+) -> Json:
+    """Given a session's document (None if there is no file), return it with what changed in the transcript since it was written, and
+    with the model's decisions."""
+    written, summary = state.written, state.file_summary
+    if document is None:  # or a person removed the file, and the session goes on
+        document, written, summary = new_document(state.id, state.cwd, state.started), (), ""
+    document = dict(document)
+    if state.cwd:
+        document["projectPath"] = state.cwd
+    first, last = parse_utc(document["startedAt"]), parse_utc(document["lastActiveAt"])
+    if first is None or first > state.started:
+        document["startedAt"] = utc_millis(state.started)
+    if last is None or last < state.last - 0.001:
+        document["lastActiveAt"] = utc_millis(state.last)
+    if state.summary != summary and str(document.get("summary") or "") in ("", summary):
+        document["summary"] = state.summary
+    document["tasks"] = _update_tasks(document["tasks"], written, state.tasks)
+    document["decisions"] = add_decisions(document["decisions"], decisions)
+    return document
+
+
+def _update_tasks(have: Sequence[Json], before: Items, now: Items) -> list[Json]:
+    """The tasks of a file after a change of the client's list, which come first, in its order. A task that a person removed comes back
+    when the client changes it; one that the client removed goes."""
+    old, new = _list_values(before), _list_values(now)
+    in_file = {str(task.get("id")): task for task in have}
+    kept = [item for item in now if item.id in in_file or old.get(item.id) != new[item.id]]
+    tasks: list[Json] = []
+    for item in kept:
+        values, known = new[item.id], in_file.get(item.id)
+        if known is None:
+            task: Json = {"id": item.id, "title": "", "status": "", "createdAt": utc_millis(item.created)}
+            changed = {name: value for name, value in values.items() if value}
+        else:
+            task = dict(known)
+            changed = {
+                name: value for name, value in values.items() if value != old.get(item.id, {}).get(name)
+            }
+        if changed:
+            task |= {"updatedAt": utc_millis(item.updated)} | changed
+            if task["status"] != "blocked":  # SPEC P-23
+                task.pop("blockedBy", None)
+        children = [other.id for other in kept if other.parent == item.id]
+        children += [child for child in task.get("children") or () if not child.startswith(OURS)]
+        if children:
+            task["children"] = children
+        else:
+            task.pop("children", None)
+        tasks.append(task)
+    return [*tasks, *(theirs for id, theirs in in_file.items() if id not in new and id not in old)]
+
+
+def _list_values(items: Items) -> dict[str, dict[str, str]]:
+    """The fields of each task by its id. A pending task is blocked by the titles of the unfinished tasks before it."""
+    values: dict[str, dict[str, str]] = {}
+    for item in items:
+        blockers = (one for one in items if one.id in item.blocked_by and one.status != "completed")
+        blocked = "; ".join(one.title for one in blockers) if item.status == "pending" else ""
+        status = "blocked" if blocked else item.status
+        values[item.id] = {"title": item.title, "status": status, "blockedBy": blocked}
+    return values
+
+
+# --- parts of a document
+
+
+def new_document(session: str, cwd: str, at: float) -> Json:
+    """Return a new session's document, keys in the seed's order. `at`: its start, seconds since 1970, UTC."""
+    document: Json = {"sessionId": session} | ({"projectPath": cwd} if cwd else {})
+    stamp = utc_millis(at)
+    return document | {"startedAt": stamp, "lastActiveAt": stamp, "tasks": [], "decisions": [], "context": []}
+
+
+def add_decisions(have: Sequence[Json], more: Iterable[Mapping[str, Any]]) -> list[Json]:
+    """Return the last fifty decisions (SPEC P-24). New ones are added at the end; each text occurs once."""
+    known = {_fold_decision(decision) for decision in have}
+    fresh = [dict(decision) for decision in more if _fold_decision(decision) not in known]
+    return [*have, *fresh][-MAX_DECISIONS:]
+
+
+def _fold_decision(decision: Mapping[str, Any]) -> str:
+    return " ".join(str(decision.get("decision")).split()).casefold().rstrip(".")
+
+
+def open_tasks(document: Json) -> list[Json]:
+    """Return the unfinished tasks."""
+    return [task for task in document.get("tasks", ()) if task.get("status") != "completed"]

@@ -1,0 +1,315 @@
+"""What a person or another program writes into a session's file, and files that are too old (SPEC P-22 to P-26, X-07)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from support_continuity import NOW, World
+from tacitd.clock import utc_millis
+from tacitd.testing import Crash
+from tacitd_handlers.continuity.session_document import KEYS, add_decisions, find_fault, list_leaves
+from tacitd_handlers.continuity.session_folder import find_path
+
+DAY = 86_400.0
+EXAMPLE = Path(__file__).parents[2] / "fixtures" / "profile" / "session-abc123.json"
+
+
+def edit_task(world: World, number: int, **values: Any) -> None:
+    """Change a task as a person does who thinks of no time; None removes a key."""
+    found = world.file("s1")
+    made = found["tasks"][number] | values
+    found["tasks"][number] = {key: value for key, value in made.items() if value is not None}
+    world.put("s1", found)
+
+
+def go_on(world: World) -> None:
+    """The session goes on, and its file is written."""
+    world.type("s1", "on")
+    world.settle()
+
+
+@pytest.fixture
+def begun(world: World) -> World:
+    """A session with four tasks of both kinds, of which the last one waits for the third."""
+    world.type("s1", "go")
+    world.todos("s1", ("Design", "in_progress"), ("Build", "pending"))
+    for id, title in (("1", "Migrate"), ("2", "Release")):
+        world.use("s1", "TaskCreate", {"subject": title}, f"Task #{id} created", data={"task": {"id": id}})
+    world.use("s1", "TaskUpdate", {"taskId": "2", "addBlockedBy": ["1"]}, data={"success": True})
+    world.settle()
+    assert world.file("s1")["tasks"][3]["blockedBy"] == "Migrate"
+    return world
+
+
+def test_a_status_stays_until_the_client_changes_it(begun: World) -> None:
+    """X-07: no record of the transcript undoes a status that a person set, but the client's next change of it."""
+    edit_task(begun, 0, status="completed")
+    for _ in range(2):
+        go_on(begun)
+        begun.restart()
+    assert begun.tasks("s1")[0] == ("Design", "completed")
+    # The client says the same of Design.
+    begun.todos("s1", ("Design", "in_progress"), ("Build", "in_progress"))
+    begun.settle()
+    assert begun.tasks("s1")[:2] == [("Design", "completed"), ("Build", "in_progress")]
+    begun.todos("s1", ("Design", "pending"), ("Build", "in_progress"))
+    begun.settle()
+    assert begun.tasks("s1")[0] == ("Design", "pending")
+
+
+def test_each_field_goes_its_own_way(begun: World) -> None:
+    """X-07: a title, notes and a key of the person's own stay when the client changes the status."""
+    edit_task(begun, 2, title="Migrate the users", notes="ask Ann", label="urgent")
+    begun.use("s1", "TaskUpdate", {"taskId": "1", "status": "completed"}, data={"success": True})
+    begun.settle()
+    kept = begun.file("s1")["tasks"][2]
+    assert (kept["title"], kept["status"], kept["notes"], kept["label"]) == (
+        "Migrate the users", "completed", "ask Ann", "urgent",
+    )  # fmt: skip
+    begun.use("s1", "TaskUpdate", {"taskId": "1", "subject": "Migrate all"}, data={"success": True})
+    begun.settle()
+    assert begun.tasks("s1")[2] == ("Migrate all", "completed")
+    assert begun.file("s1")["tasks"][2]["label"] == "urgent"
+
+
+def test_what_blocks_a_task_stays(begun: World) -> None:
+    """P-23: a reason by hand stays; it goes when the client changes the status."""
+    edit_task(begun, 3, blockedBy="the key of Ann")
+    edit_task(begun, 1, status="blocked", blockedBy="the weather")
+    go_on(begun)
+    tasks = begun.file("s1")["tasks"]
+    assert [(one["status"], one.get("blockedBy")) for one in tasks[1:]] == [
+        ("blocked", "the weather"), ("pending", None), ("blocked", "the key of Ann"),
+    ]  # fmt: skip
+    begun.todos("s1", ("Design", "completed"), ("Build", "in_progress"))
+    begun.settle()
+    assert begun.tasks("s1")[1] == ("Build", "in_progress")
+    assert "blockedBy" not in begun.file("s1")["tasks"][1]
+
+
+def test_a_removed_task_stays_removed(begun: World) -> None:
+    """X-07: until the client changes it. A task of the person's stays, with any id, and so does its place in `children`."""
+    found = begun.file("s1")
+    mine = found["tasks"][0] | {"id": "task-77", "title": "Mine"}
+    parent = found["tasks"][1] | {"children": ["task-77"]}
+    begun.put("s1", found | {"tasks": [parent, *found["tasks"][2:], mine]})
+    for _ in range(2):
+        go_on(begun)
+        begun.restart()
+    assert [title for title, _ in begun.tasks("s1")] == ["Build", "Migrate", "Release", "Mine"]
+    begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
+    begun.settle()
+    assert begun.tasks("s1")[0] == ("Design", "completed")
+    begun.todos("s1")
+    begun.settle()
+    assert [title for title, _ in begun.tasks("s1")] == ["Migrate", "Release", "Mine"]
+
+
+def test_all_else_stays(begun: World) -> None:
+    """X-07: notes, decisions, unknown keys and the bytes of what did not change, with the person's own way of writing."""
+    found = begun.file("s1")
+    path = begun.put(
+        "s1",
+        json.dumps(
+            found
+            | {"mood": {"good": True}, "context": ["a", "b"], "decisions": [{"timestamp": utc_millis(NOW), "decision": "x"}]}
+        ).replace('"title": "Build"', '"title":    "Build"'),
+    )  # fmt: skip
+    begun.todos("s1", ("Design", "completed"), ("Build", "pending"))
+    begun.settle()
+    text = path.read_text()
+    assert '"title":    "Build"' in text and "\n" not in text
+    after = json.loads(text)
+    assert [key for key in found if after[key] != found[key]] == [
+        "lastActiveAt",
+        "tasks",
+        "decisions",
+        "context",
+    ]
+    assert after["mood"] == {"good": True} and after["context"] == ["a", "b"] and len(after["decisions"]) == 1
+    path.unlink()
+    go_on(begun)
+    assert tuple(begun.file("s1")) == (*KEYS[:4], *KEYS[5:]) and len(begun.tasks("s1")) == 4
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_last_who_changed_a_field_has_it(world: World, seed: int) -> None:
+    """X-07: for any order of the client's calls, a person's edits and crashes around the write, each field has the value of whoever
+    changed it last. A person who edits a file that a crash left unwritten has what they saw, and the client's next change."""
+    random = Random(seed)
+    world.type("s1", "go")
+    for id in "123":
+        data = {"task": {"id": id}}
+        world.use("s1", "TaskCreate", {"subject": f"t{id}"}, f"Task #{id} created", data=data)
+    world.settle()
+    theirs = [{"title": f"t{id}", "status": "pending"} for id in "123"]  # the client's values
+    expected, crashes = [dict(one) for one in theirs], 0
+    for step in range(14):
+        number, field = random.randrange(3), random.choice(["title", "status"])
+        value = f"v{step}" if field == "title" else random.choice(["pending", "in_progress", "completed"])
+        if random.random() < 0.4:
+            edit_task(world, number, **{field: value})
+            expected[number][field] = value
+            go_on(world)
+        else:
+            given = {"taskId": str(number + 1), "subject" if field == "title" else "status": value}
+            world.use("s1", "TaskUpdate", given, data={"success": True})
+            if theirs[number][field] != value:  # a call that says the same changes nothing
+                theirs[number][field] = expected[number][field] = value
+            crashes += crash(world, random.choice(["", "before swap", "swapped"]))
+        shown = [{"title": one["title"], "status": one["status"]} for one in world.file("s1")["tasks"]]
+        assert shown == expected, step
+    assert crashes
+
+
+def crash(world: World, step: str) -> bool:
+    """Write the file; end as `kill -9` would at this step of it, and start again. Returns whether it came to that."""
+    reached_it = False
+
+    def stop(reached: str) -> None:
+        nonlocal reached_it
+        if reached == step:
+            reached_it = True
+            raise Crash(step)
+
+    world.bench._app.plugins._services.files._on_step = stop
+    with suppress(Crash):
+        world.settle()
+    world.restart()
+    world.settle()
+    return reached_it
+
+
+def test_a_summary_that_a_person_wrote_stays(world: World) -> None:
+    """P-26: one of a compaction replaces only tacitd's own; `resume` shows both. One that was removed comes back with the next."""
+    world.type("s1", "go")
+    world.compact("s1", "One.")
+    world.settle()
+    world.restart()
+    world.compact("s1", "Two.")
+    world.settle()
+    assert world.file("s1")["summary"] == "Two."
+    world.put("s1", world.file("s1") | {"summary": "Two. Ask Ann."})
+    world.compact("s1", "Three.")
+    world.settle()
+    assert world.file("s1")["summary"] == "Two. Ask Ann."
+    assert world.resume()[1:3] == ["Two. Ask Ann.", "Since then: Three."]
+    world.put("s1", {key: value for key, value in world.file("s1").items() if key != "summary"})
+    world.compact("s1", "Four.")
+    world.settle()
+    assert tuple(world.file("s1")) == KEYS and world.file("s1")["summary"] == "Four."
+
+
+def test_a_file_that_cannot_be_read_waits(world: World) -> None:
+    """A person may be editing it: it is a problem, nothing is written, and what changed is written when it is whole again."""
+    world.type("s1", "go")
+    world.settle()
+    whole = world.file("s1")
+    path = world.put("s1", json.dumps(whole)[:-9])
+    world.todos("s1", ("Design", "pending"))
+    world.settle()
+    assert path.read_text() == json.dumps(whole)[:-9]
+    (why,) = world.parked
+    assert "is not JSON" in why and world.bench.degraded[0] == why
+    world.put("s1", whole)
+    world.settle(600)
+    assert world.tasks("s1") == [("Design", "pending")]
+    assert world.parked == [] and world.bench.degraded == []
+
+
+WRONG: list[dict[str, Any]] = [
+    {"tasks": None}, {"tasks": [3]}, {"decisions": [None]}, {"context": [{}]}, {"startedAt": "yesterday"}, {"sessionId": 3},
+    {"tasks": [{"id": "a", "title": "t", "status": "odd", "createdAt": "2026-01-01", "updatedAt": "2026-01-01"}]},
+    {"tasks": [{"id": "a", "title": "t", "status": "pending", "createdAt": "2026-01-01", "updatedAt": "2026-01-01"}] * 2},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_what_is_no_session_is_not_written(world: World, wrong: dict[str, Any]) -> None:
+    """P-22: ids are unique, times are ISO 8601, lists are lists. The place is named."""
+    assert find_fault(json.loads(EXAMPLE.read_text())) == ""
+    document = json.loads(EXAMPLE.read_text()) | wrong
+    assert find_fault(document).startswith(next(iter(wrong)))
+    path = world.put("s1", document)
+    before = path.read_bytes()
+    world.type("s1", "go")
+    world.settle()
+    assert path.read_bytes() == before and len(world.parked) == 1
+
+
+def test_fifty_decisions_are_kept() -> None:
+    """P-24: the last ones; one that is there in other spelling is not added."""
+    many = add_decisions([], [{"decision": str(n)} for n in range(60)])
+    assert [many[0]["decision"], len(many)] == ["10", 50]
+    assert add_decisions(many, [{"decision": " 59. "}]) == many
+
+
+def test_a_document_is_its_leaves() -> None:
+    """Tasks and decisions are one leaf each, so that a change of one is a change of all, and each note is one."""
+    leaves = [json.loads(leaf) for leaf in list_leaves(json.loads(EXAMPLE.read_text()))]
+    assert leaves[:7] == [[key] for key in KEYS[:7]] and [leaf[0] for leaf in leaves[7:]] == ["context"] * 2
+
+
+def test_what_was_forgotten_is_blanked(world: World) -> None:
+    """`forget --purge`: also in the file, and in what is stored of the session."""
+    world.type("s1", "call it Rumpelstiltskin, please")
+    world.todos("s1", ("Rename it to Rumpelstiltskin", "pending"))
+    world.settle()
+    world.run("note", "Rumpelstiltskin is the name")
+    done = world.bench.purge("x", ["Rumpelstiltskin"])
+    assert [one.text for one in done.notices] == [str(find_path("s1"))]
+    assert "Rumpel" not in find_path("s1").read_text()
+
+
+# --- old files
+
+
+@pytest.mark.parametrize(("age", "stays"), [(30.0, True), (30.001, False), (10.0, True)])
+def test_old_sessions_go(world: World, age: float, stays: bool) -> None:
+    """P-24: sessions last active more than 30 days ago are removed; exactly 30 stays; unreadable files stay."""
+    world.type("now", "go")
+    world.settle()
+    stamp = utc_millis(world.clock.now() - age * DAY)
+    world.put("s1", world.file("now") | {"sessionId": "s1", "lastActiveAt": stamp, "startedAt": stamp})
+    far = "2100-01-01T00:00:00.000Z"
+    world.put("far", world.file("now") | {"sessionId": "far", "startedAt": far, "lastActiveAt": far})
+    other = world.put("broken", "{")
+    world.bench.run_job("sessions")
+    assert bool(world.file("s1")) is stays
+    assert other.exists() and world.file("now") and world.file("far")
+    assert "broken" in world.bench.degraded[0]
+
+
+def test_nothing_is_left_of_an_old_session(world: World) -> None:
+    """P-24: its rows go with its file, and no change of a file stays in the store without a line."""
+    world.type("s1", "go")
+    world.settle()
+    world.clock.advance(31 * DAY)
+    world.type("s2", "go")
+    world.settle()
+    world.bench.run_job("sessions")
+    assert not find_path("s1").exists() and world.file("s2")
+    for table, column in (
+        ("continuity_session", "id"),
+        ("continuity_turn", "session"),
+        ("shared_file", "path"),
+    ):
+        assert [Path(one).stem[-2:] for (one,) in world.bench.rows(f"SELECT {column} FROM {table}")] == ["s2"]
+    assert world.bench.rows("SELECT * FROM change") == []
+
+
+@pytest.mark.parametrize("jump", [-NOW, 80 * 365 * DAY])
+def test_a_clock_that_is_not_believed_removes_nothing(world: World, jump: float) -> None:
+    """A clock in 1970 or 2100; also a backup that nothing touched for 400 days waits for a session of today."""
+    world.type("s1", "go")
+    world.settle()
+    world.clock.jump(jump)
+    world.bench.run_job("sessions")
+    assert world.file("s1")
+    assert "clock" in world.bench.degraded[0]
