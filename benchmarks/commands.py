@@ -74,6 +74,7 @@ def list_cases(daemon: Daemon) -> list[CommandCase]:
         CommandCase("tacitd learned", [*TACITD, "learned"], ASKED_OF_MANY),
         CommandCase("tacitd why", [*TACITD, "why", "Prefers"], ASKED_OF_MANY),
         CommandCase("tacitd history", [*TACITD, "history"], ASKED),
+        CommandCase("tacitd learner due", [*TACITD, "learner", "due"], ASKED),
         CommandCase("tacitd spend", [*TACITD, "spend"], ASKED),
         CommandCase("tacitd prompts", [*TACITD, "prompts", str(daemon.transcript("s1"))], ASKED),
         CommandCase("tacitd status", [*TACITD, "status"], ASKED),

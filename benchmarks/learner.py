@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, encode_rows
+from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row
 from tacitd_handlers.learner.vocabulary import VERDICTS
 
 PATTERNS = [f"pattern_{n}" for n in range(20)]
@@ -65,7 +65,8 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         ledger = Path(folder, ".claude", "leetcode-teacher-ledger.md")
         ledger.parent.mkdir()
-        ledger.write_bytes(HEADER + encode_rows(make_rows(options.rows), b"\n"))
+        lines = "".join(f"{format_row(row)}\n" for row in make_rows(options.rows))
+        ledger.write_bytes(HEADER + lines.encode())
         environ = {"HOME": folder, "PATH": os.environ["PATH"]}
         tacitd = [os.fspath(Path(sys.executable).with_name("tacitd")), "learner"]
         commands = {

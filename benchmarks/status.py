@@ -30,7 +30,6 @@ from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.plugins import FoundPlugins, find_plugins
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.status import build_status
 
 LIMIT = 5.0
 """Milliseconds."""
@@ -110,7 +109,7 @@ def measure(home: Path, calls: int, plugins: tuple[Plugin, ...]) -> tuple[float,
 
 def _measure_running(app: App, socket: Path, calls: int) -> tuple[float, float, float]:
     call_daemon(socket, "status")  # the first one waits for handlers that hang
-    inside = _time_calls(calls, lambda: app.engine.call(lambda: build_status(app)))
+    inside = _time_calls(calls, lambda: app.engine.call(lambda: app.read_status()))
     outside = _time_calls(calls, lambda: call_daemon(socket, "status"))
     return inside[calls // 2], outside[calls // 2], outside[-1]
 

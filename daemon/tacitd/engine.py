@@ -6,6 +6,7 @@ do, in the workers. Nothing is kept here that the store does not have, but which
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
@@ -57,6 +58,8 @@ READ_AT_MOST = 200
 SYNC_JOB = "sources"
 """The engine's job that `sync` begins with: files that people edited are noticed."""
 T = TypeVar("T")
+NOTE_EVERY = 1.0
+"""Minimum seconds between two notes of the daemon's state while there is more to read."""
 AGAIN = (0.2, 1.0, 5.0, 10.0)
 """Seconds until a pass is tried again that the store refused; the last one is repeated."""
 MAX_SLEEP = 60.0
@@ -96,10 +99,12 @@ class Engine:
         post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
         on_read: Callable[[str, int], None] = lambda where, number: None,
         on_asked: Callable[[int], None] = lambda more: None,
+        note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
     ) -> None:
         """`post_job` queues a timed job of a plugin of the first contract. `on_read` gets a project's name and how many prompts of it
-        were read. `on_asked` gets +1 when a caller begins to wait for everything, and -1 when it waits no more."""
+        were read. `on_asked` gets +1 when a caller begins to wait for everything, and -1 when it waits no more.
+        `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -123,6 +128,8 @@ class Engine:
         self._post_job = post_job
         self._on_read = on_read
         self._on_asked = on_asked
+        self._note_state = note_state
+        self._noted = -math.inf
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
         self._hints = ClientHints(
@@ -142,8 +149,7 @@ class Engine:
         """Until when the store is not asked (monotonic seconds), and how often in a row it refused."""
         self.problem: UnwritableError | StoreLostError | None = None
         """Why the last pass could not be committed; None if it was."""
-        self.passed_at = clock.now()
-        """When the last pass ended: seconds since 1970, UTC."""
+        self.passed_at = clock.now()  # when the last pass ended: seconds since 1970, UTC
 
     # --- from other threads
 
@@ -237,7 +243,9 @@ class Engine:
         mono, now = self._clock.monotonic(), self._clock.now()
         if mono < self._refused[0]:
             return self._refused[0] - mono
-        due = next_due(self._store.rows, now)
+        due: float | None = now  # if the store refuses: the pass meets that too
+        with suppress(UnwritableError, StoreLostError):
+            due = next_due(self._store.rows, now)
         nearest = min(
             self.follower.next_in(),
             self.reader.next_in(),
@@ -272,6 +280,10 @@ class Engine:
             self.runner.asked = asked or bool(self._waiters)
             self._queue_due(asked=self.runner.asked)
             self._keep_house()
+            self._refused, self.problem = (0.0, 0), None
+            self.runner.start_ready()
+            self.passed_at = self._clock.now()
+            self._tell_state()
         except (UnwritableError, StoreLostError) as error:
             pause = AGAIN[min(self._refused[1], len(AGAIN) - 1)]
             self._refused = self._clock.monotonic() + pause, self._refused[1] + 1
@@ -281,10 +293,13 @@ class Engine:
             if self._refused[1] > 1:  # everything waits for the disk: who waits for work is told so
                 self._answer_waiters()
             return
-        self._refused, self.problem = (0.0, 0), None
-        self.runner.start_ready()
         self._resolve_waiters()
-        self.passed_at = self._clock.now()
+
+    def _tell_state(self) -> None:
+        """Store what `status` says of the daemon. While much is read, once a second."""
+        if not self.reader.has_unread or self._clock.monotonic() - self._noted >= NOTE_EVERY:
+            self._noted = self._clock.monotonic()
+            self._note_state()
 
     def _watch_clock(self) -> None:
         """Where the clock was set back, what waits goes on waiting for as long as before, or is tried again if it waits for a time of

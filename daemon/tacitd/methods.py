@@ -32,9 +32,10 @@ from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import ShownTexts
 from tacitd.state.paths import report_file
 from tacitd.state.person_choices import Scope
-from tacitd.status import build_status, make_status_line
+from tacitd.status import make_status_line
 from tacitd.work.activities import NO_LINE, STORED
 from tacitd.work.asked_tasks import AskedTasks
+from tacitd.work.engine_problems import find_refusal
 from tacitd.work.old_prompts import Scanner
 from tacitd.work.pauses import set_pause
 from tacitd.work.project_rows import store_project
@@ -55,8 +56,8 @@ RpcMethod = Callable[[Mapping[str, Any]], Any]
 def build_methods(app: App) -> dict[str, RpcMethod]:
     """The table of methods by name."""
     table: dict[str, RpcMethod] = {
-        "ping": lambda _: {"version": __version__, "pid": os.getpid()},
-        "status": lambda _: take_status(app),
+        "ping": lambda _: answer_ping(find_refusal(app.engine)),
+        "status": lambda _: app.read_status(),
         "sync": lambda params: _sync(app, params),
         "pause": lambda params: _set_pause(app, params, held=True),
         "resume": lambda params: _set_pause(app, params, held=False),
@@ -67,7 +68,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
         "retry": lambda params: _retry(app, params),
         "drop": lambda params: {"dropped": _drop(app, params)},
         "hint": lambda params: _take_hint(app, params),
-        "statusline": lambda _: {"line": make_status_line(app)},
+        "statusline": lambda _: {"line": make_status_line(app.read_status())},
         "session_text": partial(_make_session_text, app, make_session_texts(app)),
         "undo": lambda params: _undo(app, params),
         "decide": lambda params: _decide(app, params),
@@ -114,9 +115,10 @@ def _wedge(app: App) -> dict[str, Any]:
     return {"wedged": True}
 
 
-def take_status(app: App) -> dict[str, Any]:
-    """The whole status document. Any thread."""
-    return build_status(app)
+def answer_ping(problem: Degradation | None) -> dict[str, Any]:
+    """That the daemon answers, and what no row of the store can say: why it cannot be written."""
+    told = None if problem is None else asdict(problem)
+    return {"version": __version__, "pid": os.getpid(), "problem": told}
 
 
 def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,12 +137,12 @@ def _sync(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     mark, waited, jobs = app.activities.get_mark(), list[dict[str, Any]](), list[dict[str, Any]]()
     done = _wait_until_handled(app, deadline)
     if done and (params.get("write") or params.get("due")):
-        document = build_status(app)
+        document = app.read_status()
         waited = document["waits"]
         asked = [*params.get("due", ()), *(one for one in waited if params.get("write") and one["job"])]
         jobs = [_run_job(app, {"job": one["job"], "project": one["project"]}) for one in asked]
         done = _wait_until_handled(app, deadline) and done
-    document = build_status(app)
+    document = app.read_status()
     said = {key: document[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")}
     rows = [one.describe() for one in app.activities.list_since(mark)]
     made = {"made": [row for row in rows if row["did"] == STORED]}

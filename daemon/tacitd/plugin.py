@@ -87,6 +87,8 @@ class PluginSpec(Struct, frozen=True):
     session_text: Hook = ""
     """`(request: ContextRequest) -> str`: what a starting session or sub-agent gets (`request.occasion`), or lines for a failed
     call (`failure`), of which a session gets each once. It reads `request.rows` and files and writes nothing. The same rows give the same text."""
+    session_budget: int = 3_000
+    """Characters that `session_text` gets at most, if there is room for them."""
     status: Hook = ""
     """`(rows: Rows, now: float) -> Mapping[str, JSON]`: the plugin's part of `status`; empty: it has no data and no row there.
     `lines` is a list of lines for a person."""

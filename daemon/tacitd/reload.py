@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.errors import ConfigError
 from tacitd.handler import Degradation
+from tacitd.state.settings_in_force import replace_settings
 from tacitd.work.handler_tools import list_directives
 from tacitd.work.tries import Pauses
 
@@ -22,6 +23,7 @@ REFUSED = "config.refused"
 
 if TYPE_CHECKING:
     from tacitd.app import App
+    from tacitd.store import Store
 
 
 def reload_config(app: App) -> list[str]:
@@ -97,8 +99,15 @@ def apply_config(app: App, new: Config, changed: list[str]) -> None:
     _tools(app, new)
     app.plugins.set_config(new)
     app.set_log_level(new.log.level)
+    store_settings(app.store, new)
     if any(key.split(".")[0] in ("claude", "budget") for key in changed):
         _retry_parked(app)
+
+
+def store_settings(store: Store, config: Config) -> None:
+    """Store the configuration in force, which commands read. Raises UnwritableError, StoreLostError."""
+    with store.write() as tx:
+        replace_settings(tx, list_settings(config))
 
 
 def _tools(app: App, new: Config) -> None:

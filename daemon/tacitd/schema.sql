@@ -284,20 +284,21 @@ CREATE TABLE activity(
   place TEXT NOT NULL DEFAULT '',
   about TEXT NOT NULL DEFAULT '',
   item TEXT NOT NULL DEFAULT '',
-  project INTEGER REFERENCES project
+  root TEXT NOT NULL DEFAULT '',        -- of the project whose line it is
+  gone INTEGER NOT NULL DEFAULT 0       -- whether what was learned was forgotten, undone or replaced since
 );
 CREATE INDEX activity_at ON activity(at);
 
 CREATE TABLE degradation(
-  owner TEXT NOT NULL,                  -- 'engine' or a plugin's name
+  owner TEXT NOT NULL,                  -- 'engine', 'daemon' (while the daemon says so) or a plugin's name
   id TEXT NOT NULL,
   what TEXT NOT NULL,
   hint TEXT NOT NULL DEFAULT '',
   since REAL NOT NULL,
-  PRIMARY KEY(owner, id)
+  PRIMARY KEY(owner, id, what)
 ) WITHOUT ROWID;
 
-CREATE TABLE setting(                   -- the configuration in force, for commands
+CREATE TABLE setting(                   -- the configuration in force, for commands; and what the engine keeps by a key
   key TEXT PRIMARY KEY,
   value TEXT NOT NULL                   -- JSON
 ) WITHOUT ROWID;

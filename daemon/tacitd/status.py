@@ -1,204 +1,242 @@
-"""The status document: the daemon's state as data, its degradations, and the snapshot on disk. Its form on a terminal
-belongs in `cli/status_command.py`.
+"""The status document: what tacitd does, waits for, learned and spent, and what is wrong, as data. Its form on a terminal belongs in
+`cli/status_lines.py`.
 
-The document is a contract, described in docs/socket.md: `schema` is increased if a field changes its meaning. Times are
-ISO 8601, UTC. Any thread: it waits for no pass of the loop and for no write.
+It is made of SELECTs, by whoever asks: the command, with and without a daemon, and the daemon itself. What only the daemon knows is a
+row that its loop writes (`state/daemon_note.py`). The document is a contract, described in docs/socket.md: `schema` is increased if a
+field changes its meaning. Times are ISO 8601, UTC.
 """
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from loguru import logger
 from msgspec.structs import asdict
 
 from tacitd import __version__
 from tacitd.clock import utc_seconds
 from tacitd.errors import TacitdError
-from tacitd.files.replaced import replace_file
-from tacitd.handler import Degradation
+from tacitd.handler import Degradation, load_hook
+from tacitd.model.budget import list_running, read_spending
+from tacitd.model.call_caps import check_caps
 from tacitd.model.health import ModelHealth
-from tacitd.state.first_design import list_left
-from tacitd.state.paths import SNAPSHOT
+from tacitd.state.settings_in_force import SettingsInForce
+from tacitd.store import open_readonly
 from tacitd.work import work_status
-from tacitd.work.breaker import list_degradations as list_closed
-from tacitd.work.status_parts import StatusPart
+from tacitd.work.activities import summarise_learned
+from tacitd.work.daemon_note import DaemonNote, Rows, read_note
+from tacitd.work.project_rows import Choices, read_choices
+from tacitd.work.stored_problems import list_stored_problems
+from tacitd.work.task_rows import ASKED
+from tacitd.work.waiting_rows import list_endings, list_sessions, list_waits
 
 if TYPE_CHECKING:
     from tacitd.app import App
+    from tacitd.handler import Plugin
 
 SCHEMA = 1
 
 
-def build_status(app: App) -> dict[str, Any]:
-    """The whole document. Handlers have a moment to report; one that does not has its last part, with its time."""
-    parts, rows, now = app.parts.ask(), app.store.rows, app.clock.now()
-    engine = app.engine
-    paused = [{"scope": scope, "name": name} for scope, name in work_status.list_pauses(rows)]
-    slices = {name: {**one.part, "as_of": _format_time(one.as_of)} for name, one in parts.items()}
-    waits = list(_waits(app, slices))
-    describe_model = getattr(app.model, "describe", dict)
+def read_status(
+    rows: Rows,
+    plugins: Iterable[Plugin],
+    now: float,
+    *,
+    pid: int | None = None,
+    problem: Degradation | None = None,
+    parts: Mapping[str, Any] | None = None,
+    note: DaemonNote | None = None,
+) -> dict[str, Any]:
+    """The whole document at `now`, seconds since 1970, UTC.
+
+    `pid`: the process of the daemon, if it answers. `problem`: why it cannot write the store, so that no row says it. `parts`: what
+    its handlers of the first contract say now. `note`: what the daemon says of itself if the store is new and has no note yet.
+    """
+    note = read_note(rows) or note
+    if note is None:
+        return _describe_unknown(pid, problem)
+    runs, settings = pid is not None, SettingsInForce(rows)
+    choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
+    slices, silent = _read_parts(rows, plugins, note, now, note.parts if parts is None else parts)
+    endings = list_endings(rows, note, settings, now)
+    waits = list(list_waits(slices, endings))
     rescued = work_status.count_rescued(rows)
+    paused = [{"scope": scope, "name": name} for scope, name in work_status.list_pauses(rows)]
+    problems = [*([problem] if problem is not None else ()), *list_stored_problems(rows, note.plugins, now)]
+    is_paused = any(pause["scope"] == "all" for pause in paused)
+    calls = list_running(rows, now)
     return {
         "schema": SCHEMA,
-        "running": True,
-        "version": __version__,
-        "pid": os.getpid(),
-        "since": utc_seconds(engine.started_at),
-        "as_of": utc_seconds(now),
-        "state": "paused" if any(pause["scope"] == "all" for pause in paused) else "running",
+        "running": runs,
+        "version": note.version,
+        "pid": pid,
+        "since": utc_seconds(note.since),
+        "as_of": utc_seconds(now if runs else note.passed),
+        "state": "stopped" if not runs else "paused" if is_paused else "running",
         "paused": paused,
-        "watching": _watching(app) | {"excluded": _count_excluded(app)},
-        "model": dict(describe_model()),
-        "budget": _budget(app),
+        "watching": _watching(rows, note, len(settings.get("projects", "exclude", []))),
+        "model": {"program": note.program or None, "children": len(calls)},
+        "budget": _budget(rows, settings, now),
         "calls": [
-            {"purpose": one.purpose, "project": one.project, "since": utc_seconds(one.since)}
-            for one in app.budget.list_running()
+            {"purpose": one.purpose, "project": one.project, "since": utc_seconds(one.since)} for one in calls
         ],
-        "learned": app.activities.summarise_learned(),
-        "handlers": {name: _handler(app, name) for name in app.queues},
+        "learned": summarise_learned(rows, now),
+        "handlers": {name: _handler(rows, note, name, now) for name in note.plugins},
         "waits": waits,
-        "parked": [*_parked_rows(app), *_unreadable(app)],
+        "parked": [*_stopped(note, problem), *_parked(rows, note, choices, now)],
         "dead_letters": sum(n for _, _, n in rescued) + work_status.count_rejected_events(rows),
         "rescued": sum(n for _, _, n in rescued),
         "rescued_by_reason": [{"handler": name, "reason": why, "texts": n} for name, why, n in rescued],
-        "degraded": [asdict(d) for d in [*app.list_degradations(), *_silent(parts)]],
+        "degraded": [asdict(one) for one in [*problems, *silent]],
         "slices": slices,
-        "sessions": list_session_rows(app, waits),
+        "sessions": list_sessions(rows, note.payers, endings, waits, choices),
     }
 
 
-def make_status_line(app: App) -> str:
+def read_stored_status(
+    state_dir: Path,
+    plugins: Iterable[Plugin],
+    now: float,
+    pid: int | None = None,
+    problem: Degradation | None = None,
+) -> dict[str, Any]:
+    """The same from a state directory, for a process without a store of its own. A store that cannot be read is a problem of the
+    document."""
+    try:
+        store = open_readonly(state_dir)
+        if store is None:
+            return read_status(lambda *_: [], plugins, now, pid=pid, problem=problem)
+        with closing(store):
+            return read_status(store.rows, plugins, now, pid=pid, problem=problem)
+    except TacitdError as error:
+        return _describe_unknown(pid, problem or Degradation("state.unreadable", error.what, error.hint))
+
+
+def _describe_unknown(pid: int | None, problem: Degradation | None) -> dict[str, Any]:
+    """The document where no daemon has run, or where nothing can be read."""
+    told = {"running": pid is not None, "pid": pid, "state": "stopped" if pid is None else "running"}
+    return {"schema": SCHEMA, **told, "degraded": [asdict(problem)] if problem is not None else []}
+
+
+def make_status_line(document: Mapping[str, Any]) -> str:
     """One short line: what was learned today, what waits, what was spent today, and whether something is wrong."""
-    rows = app.store.rows
-    parts = [f"{app.activities.summarise_learned()['today']} learned today"]
+    if "version" not in document:
+        return "tacitd: has not run here yet"
+    parts = [f"{document['learned']['today']} learned today"]
     waiting = Counter[str]()
-    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.queues]
-    for name in paying:
-        waiting["prompts"] = max(waiting["prompts"], work_status.count_waiting(rows, name))
-    for row in list_waits(app):
+    waiting["prompts"] = max((one["waiting"] for one in document["handlers"].values()), default=0)
+    for row in document["waits"]:
         number, _, noun = row["what"].partition(" ")
         if number.isdecimal():
             waiting[noun if noun.endswith("s") else f"{noun}s"] += int(number)
     named = [f"{n} {noun[:-1] if n == 1 else noun}" for noun, n in waiting.items() if n]
     parts += [f"{', '.join(named)} waiting"] if named else []
-    parts.append(f"${app.budget.get_spending().usd_today:.2f} of ${app.config.budget.usd_per_day:.2f} today")
-    if any(scope == "all" for scope, _ in work_status.list_pauses(rows)):
+    budget = document["budget"]
+    parts.append(f"${budget['usd_today']:.2f} of ${budget['usd_per_day']:.2f} today")
+    if any(one["scope"] == "all" for one in document["paused"]):
         parts.append("paused")
-    if problems := len(app.list_degradations()):
+    if problems := len(document["degraded"]):
         parts.append("1 problem: tacitd status" if problems == 1 else f"{problems} problems: tacitd status")
     return f"tacitd: {' · '.join(parts)}"
 
 
-def list_session_rows(app: App, waits: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Given the rows of `waits`, return those of `sessions`: open sessions whose lines are not written yet, soonest first.
-
-    Paused and parked work is left out: the session's end alone brings no line of it.
-    """
-    gathered = {(str(row["handler"]), str(row["project"])) for row in waits}
-    paying = [one.name for one in app.found.plugins if one.uses_model and one.name in app.queues]
-    found, choices = list[dict[str, Any]](), app.engine.choices
-    for ending in app.engine.sessions.list_endings():
-        known = work_status.find_session(app.store.rows, ending.session)
-        if known is None:
-            continue
-        root, waiting, parked = known
-        if choices.is_paused(root, ending.session) or choices.modes.get(root, choices.default_mode) == "off":
-            continue
-        if any(name not in parked and (waiting.get(name) or (name, root) in gathered) for name in paying):
-            about = utc_seconds(ending.at)
-            found.append({"session": ending.session, "project": root, "lines_about": about})
-    return found
+def describe_shortly(document: Mapping[str, Any]) -> str:
+    """The same for a service manager: what is watched, what waits, and the first problem."""
+    if "version" not in document:
+        return "starts"
+    parts = [f"watches {document['watching']['transcripts']} transcripts"]
+    busy = sum(one["busy"] for one in document["handlers"].values())
+    if document["state"] == "paused":
+        parts.append("paused")
+    parts += [f"{n} {what}" for n, what in ((busy, "busy"), (len(document["parked"]), "parked")) if n]
+    parts += [one["what"].replace("\n", " ") for one in document["degraded"][:1]]
+    return "; ".join(parts)
 
 
-def write_snapshot(app: App) -> None:
-    """Write the document that `tacitd status` shows without a running daemon. A failure is logged: no work depends on it."""
+class _Reading:
+    """What has rows, for who asks for an object with this method."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+
+def _read_parts(
+    rows: Rows, plugins: Iterable[Plugin], note: DaemonNote, now: float, told: Mapping[str, Any]
+) -> tuple[dict[str, Any], list[Degradation]]:
+    """Each plugin's own part, and a problem for each that fails."""
+    found, silent = dict[str, Any](), list[Degradation]()
+    specs = {one.name: one.spec for one in plugins if one.spec is not None}
+    for name in note.plugins:
+        spec = specs.get(name)
+        if name in told:
+            found[name] = {"as_of": utc_seconds(note.passed)} | told[name]
+        elif spec is not None and spec.status:
+            part, fault = read_part(name, lambda spec=spec: load_hook(spec.status)(rows, now))  # type: ignore[misc]
+            found[name] = part | {"as_of": utc_seconds(now)}
+            silent += [fault] if fault is not None else []
+    return found, silent
+
+
+def read_part(name: str, ask: Callable[[], Mapping[str, Any]]) -> tuple[dict[str, Any], Degradation | None]:
+    """A plugin's part as JSON, with its `lines` as `says`; an empty one, and the problem, if the plugin fails."""
     try:
-        replace_file(app.paths.state_dir / SNAPSHOT, json.dumps(build_status(app)).encode(), mode=0o600)
-    except (OSError, TacitdError) as error:
-        logger.warning("the status snapshot cannot be written: {}", error)
+        part: dict[str, Any] = work_status.make_json(dict(ask()))
+    except BaseException as error:  # noqa: BLE001  a third-party plugin may raise anything, also SystemExit
+        what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
+        return {}, Degradation("handler.status", what, "the rest of the status is valid")
+    if "lines" in part:
+        part["says"] = [str(line) for line in part.pop("lines")]
+    return part, None
 
 
-def _silent(parts: Mapping[str, StatusPart]) -> list[Degradation]:
-    return [one.fault for one in parts.values() if one.fault is not None]
+def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
+    projects = [
+        root
+        for (root,) in rows(
+            "SELECT root FROM project WHERE number IN (SELECT project FROM session WHERE last >= ? "
+            "UNION SELECT project FROM prompt WHERE ingested >= ?) ORDER BY root",
+            note.since,
+            note.since,
+        )
+    ]
+    counts = {"root": note.root, "transcripts": note.transcripts, "lines": dict(note.lines)}
+    ((excluded,),) = rows("SELECT count(*) FROM choice WHERE scope = 'project' AND what = 'exclude'")
+    return counts | {"projects": projects, "excluded": excluded + patterns}
 
 
-def list_waits(app: App) -> list[dict[str, Any]]:
-    """The rows of `waits`, from what handlers reported last."""
-    return list(_waits(app, {name: app.parts.get_part(name).part for name in app.queues}))
-
-
-def _waits(app: App, slices: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What handlers have gathered for a later job, and when that job is due because the project's sessions are idle."""
-    quiet = _quiet_times(app)
-    for name, said in slices.items():
-        waits = said.get("waits")
-        for one in waits if isinstance(waits, list) else ():
-            if not isinstance(one, Mapping):
-                continue
-            root = str(one.get("project", ""))
-            rest = {key: str(one.get(key, "")) for key in ("what", "until", "job")}
-            yield {"handler": name, "project": root, **rest, "at": _format_time(quiet.get(root))}
-
-
-def _quiet_times(app: App) -> dict[str, float]:
-    """By the root of a project, when the last live session in it ends if nothing more happens."""
-    found: dict[str, float] = {}
-    for ending in app.engine.sessions.list_endings():
-        known = work_status.find_session(app.store.rows, ending.session)
-        if known is not None:
-            found[known[0]] = max(ending.at, found.get(known[0], 0.0))
-    return found
-
-
-def _watching(app: App) -> dict[str, Any]:
-    engine = app.engine
-    counts = {
-        "transcripts": len(engine.follower.list_own()),
-        "lines": work_status.count_odd_lines(engine.reader.odd_lines),
-    }
-    projects = sorted(str(root) for root in list(app.services.watched))
-    return {"root": str(engine.source.home), **counts, "projects": projects}
-
-
-def _handler(app: App, name: str) -> dict[str, Any]:
-    """A handler's lag and counts."""
-    rows, now = app.store.rows, app.clock.now()
-    reads = any(one.name == name and one.reads_records for one in app.found.plugins)
-    transcripts, size = work_status.measure_lag(rows, name, app.engine.find_unread()) if reads else (0, 0)
-    gathering, parked, goes_out = work_status.count_tasks(rows, name, now)
+def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:
+    """A plugin's lag and counts."""
+    reads = name in note.readers
+    transcripts, size = work_status.measure_lag(rows, name, note.unread) if reads else (0, 0)
+    gathering, busy, parked, goes_out = work_status.count_tasks(rows, name, now)
     return {
         "lag": {"transcripts": transcripts, "bytes": size},
         "gathering": gathering,
-        "busy": sum(plugin == name for plugin, _ in app.engine.runner.running),
+        "busy": busy,
         "parked": parked,
-        "waiting": work_status.count_waiting(rows, name),
+        "waiting": work_status.count_waiting(rows, name) if name in note.payers else 0,
         "goes_out": _format_time(goes_out),
-        "first_start": _format_time(app.engine.first_start.at),
+        "first_start": utc_seconds(note.first_start),
     }
 
 
-def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
-    """Work that waits for something, and work that a person paused."""
-    problem = app.engine.problem
+def _stopped(note: DaemonNote, problem: Degradation | None) -> Iterator[dict[str, Any]]:
+    """Everything waits while the store cannot be written."""
     if problem is not None:
-        stopped = {"handler": ", ".join(app.queues), "what": "everything that was typed since"}
-        since = utc_seconds(app.engine.passed_at)
-        yield stopped | {
-            "reason": problem.what,
-            "hint": problem.hint,
-            "since": since,
-            "attempts": 1,
-            "not_before": None,
-        }
-    for one in work_status.list_parked(
-        app.store.rows, app.engine.is_held, app.engine.choices, app.clock.now()
-    ):
-        if one.plugin not in app.queues:
+        stopped = {"handler": ", ".join(note.plugins), "what": "everything that was typed since"}
+        since = utc_seconds(note.passed)
+        more = {"since": since, "attempts": 1, "not_before": None}
+        yield stopped | {"reason": problem.what, "hint": problem.hint} | more
+
+
+def _parked(rows: Rows, note: DaemonNote, choices: Choices, now: float) -> Iterator[dict[str, Any]]:
+    """Work that waits for something, and work that a person paused."""
+    for one in work_status.list_parked(rows, lambda task: task.kind not in ASKED, choices, now):
+        if one.plugin not in note.plugins:
             continue
         about: dict[str, Any] = {"handler": one.plugin, "what": one.what}
         about |= {"project": one.root} if one.root else {}
@@ -211,121 +249,100 @@ def _parked_rows(app: App) -> Iterator[dict[str, Any]]:
         }
 
 
-def _unreadable(app: App) -> list[dict[str, Any]]:
-    """Rows of `parked` for transcripts that cannot be read now."""
-    reading = ", ".join(one.name for one in app.found.plugins if one.reads_records and one.name in app.queues)
-    return [
-        {
-            "handler": reading,
-            "what": str(path),
-            "reason": why.what,
-            "hint": why.hint,
-            "since": utc_seconds(app.clock.now()),
-            "attempts": 0,
-            "not_before": None,
-        }
-        for path, why in list(app.engine.reader.refused.items())
-    ]
-
-
 def _format_time(at: float | None) -> str | None:
-    """ISO 8601; None if there is no time, or one that cannot be expressed: third-party handlers name times too."""
+    """ISO 8601; None if there is no time, or one that cannot be expressed: third-party plugins name times too."""
     try:
         return utc_seconds(at) if at is not None else None
     except (ValueError, OverflowError, OSError):
         return None
 
 
-def _budget(app: App) -> dict[str, Any]:
+def _budget(rows: Rows, settings: SettingsInForce, now: float) -> dict[str, Any]:
     """What was spent today and this month, in calls and dollars, and the limits."""
-    caps = app.config.budget
+    caps = settings.caps
+    refused = check_caps(_Reading(rows), caps, now)
     limits = {
         "calls_per_day": caps.calls_per_day,
         "usd_per_day": caps.usd_per_day,
         "usd_per_month": caps.usd_per_month,
     }
-    refused = app.budget.check_caps()
     reached = {
         "reached": refused.detail if refused is not None else "",
         "until": _format_time(refused.retry_at) if refused is not None else None,
     }
-    return asdict(app.budget.get_spending()) | limits | reached
+    return asdict(read_spending(rows, now)) | limits | reached
 
 
-def _count_excluded(app: App) -> int:
-    """What a person excluded: projects by command, and patterns of the configuration."""
-    return app.write_modes.count_excluded() + len(app.config.projects.exclude)
+# --- what only the running daemon knows: nothing here touches a disk
 
 
-def list_app_degradations(app: App) -> list[Degradation]:
-    """The degradations of the parts that the engine does not know."""
+def make_note(app: App) -> DaemonNote:
+    """What the daemon says of itself now. Loop's thread."""
+    engine, running = app.engine, [one for one in app.found.plugins if one.name in app.queues]
+    unread = engine.find_unread() if engine.reader.has_unread else {}
+    model = app.model.describe() if isinstance(app.model, ModelHealth) else {}
+    return DaemonNote(
+        __version__,
+        os.getpid(),
+        engine.started_at,
+        engine.passed_at,
+        str(engine.source.home),
+        len(engine.follower.list_own()),
+        work_status.count_odd_lines(engine.reader.odd_lines),
+        (len(unread), sum(unread.values())),
+        str(model.get("program") or ""),
+        engine.first_start.at,
+        [one.name for one in running],
+        [one.name for one in running if one.reads_records],
+        [one.name for one in running if one.uses_model],
+        {one.session: round(one.at, -1) for one in engine.sessions.list_endings() if one.is_early},
+        app.parts.last(),
+    )
+
+
+def list_own_problems(app: App) -> list[Degradation]:
+    """What is wrong and no row says. Any thread."""
     return [
-        *list_closed(app.store.rows, app.clock.now()),
+        *app.engine.list_degradations(),
         *app.found.failed,
         *app.degraded.values(),
-        *app.plugins.list_degradations(),
-        *_model_degradations(app),
-        *_unfinished_degradations(app),
-        *_busy_degradations(app),
-        *_recovered_degradations(app),
-        *_earlier_degradations(app),
+        *_list_model_faults(app),
+        *_list_files(app),
+        *_list_left(app),
         *app.outdated,
     ]
 
 
-def _model_degradations(app: App) -> list[Degradation]:
+def _list_model_faults(app: App) -> Iterator[Degradation]:
     wrong = app.model.get_fault() if isinstance(app.model, ModelHealth) else None
-    return [Degradation(*wrong)] if wrong is not None else []
+    if wrong is not None:
+        yield Degradation(*wrong)
 
 
-def _unfinished_degradations(app: App) -> list[Degradation]:
-    """Transactions that were begun and cannot be finished now."""
-    waits = [each for each in app.history.known_pending if not each.busy]
-    return [
-        Degradation("files.unfinished", f"{p.root}: {p.reason}", p.hint or "tacitd tries again")
-        for p in waits
-    ]
+def _list_files(app: App) -> Iterator[Degradation]:
+    """Changes that cannot be finished now, files that an editor has open, and copies of what was saved while a file was swapped."""
+    for waiting in app.history.known_pending:
+        if not waiting.busy:
+            what = f"{waiting.root}: {waiting.reason}"
+            yield Degradation("files.unfinished", what, waiting.hint or "tacitd tries again")
+    for one in app.guards.busy_files.list_waiting() if app.guards.busy_files is not None else ():
+        what = f"{one.path} is open in an editor ({one.mark.name}); tacitd's change to it waits"
+        hint = "save and close it; a mark that is older than ten minutes does not count"
+        yield Degradation("files.busy", what, hint)
+    for copy in app.late_writes.recovered:
+        what = f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there"
+        hint = "compare the two, copy what is missing into the file, then remove the copy"
+        yield Degradation("files.recovered", what, hint)
 
 
-def _busy_degradations(app: App) -> list[Degradation]:
-    """Files whose change waits because an editor has them open."""
-    return (
-        [
-            Degradation(
-                "files.busy",
-                f"{one.path} is open in an editor ({one.mark.name}); tacitd's change to it waits",
-                "save and close it; a mark that is older than ten minutes does not count",
-            )
-            for one in app.guards.busy_files.list_waiting()
-        ]
-        if app.guards.busy_files is not None
-        else []
-    )
-
-
-def _recovered_degradations(app: App) -> list[Degradation]:
-    """Copies of what was saved while a file was swapped, and that is in no file."""
-    return [
-        Degradation(
-            "files.recovered",
-            f"{copy.path} contains what was saved in {copy.target or 'a file beside it'} while tacitd wrote there",
-            "compare the two, copy what is missing into the file, then remove the copy",
-        )
-        for copy in app.late_writes.recovered
-    ]
-
-
-def _earlier_degradations(app: App) -> list[Degradation]:
+def _list_left(app: App) -> Iterator[Degradation]:
     """Files of the first design in the state directory."""
-    left = [str(path.relative_to(app.paths.state_dir)) for path in list_left(app.paths.state_dir)]
-    if not left:
-        return []
-    named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
-    what = (
-        f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
-        "paused there counts; what waited there is not learned"
-    )
-    hint = (
-        "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
-    )
-    return [Degradation("state.earlier", what, hint)]
+    left = [str(path.relative_to(app.paths.state_dir)) for path in app.left_files]
+    if left:
+        named = ", ".join(left[:3]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+        what = (
+            f"{app.paths.state_dir} has files of an earlier version, which are not read: {named}. What you excluded, shared and "
+            "paused there counts; what waited there is not learned"
+        )
+        hint = "`tacitd scan --since 30d` reads the transcripts again, after naming the cost; then remove the files"
+        yield Degradation("state.earlier", what, hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import stat
+import os
 import threading
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -17,18 +17,18 @@ from support_editor_marks import open_in_editor
 from support_engine import Scene, Scripted, words_of
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
-from tacitd.cli.status_command import read_last_status
 from tacitd.clock import utc_seconds
-from tacitd.errors import FileBusyError, FileRefusedError, UnavailableError, UsageError
+from tacitd.errors import FileBusyError, FileRefusedError, StoreLostError, UnavailableError, UsageError
 from tacitd.events import Event, Project
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.operations import PutLine
 from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
+from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
 from tacitd.plugins import FoundPlugins
 from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
-from tacitd.status import build_status
+from tacitd.status import read_stored_status
 from tacitd.testing import ScriptedModel
 
 
@@ -176,7 +176,7 @@ def test_status_is_given_where_a_slice_cannot(tmp_path: Path) -> None:
     scene = Scene(tmp_path, Scripted(says=broken), Scripted(says=lambda: odd))
     scene.type("s", "one")
     scene.settle()
-    said = json.loads(json.dumps(build_status(scene.app), allow_nan=False))
+    said = json.loads(json.dumps(scene.app.read_status(), allow_nan=False))
     assert list(said["slices"]["a"]) == ["as_of"] and said["slices"]["b"]["path"] == "/x"
     assert "oops" in next(d["what"] for d in said["degraded"] if d["id"] == "handler.status")
     assert said["handlers"]["a"]["lag"] == {"transcripts": 0, "bytes": 0}
@@ -194,7 +194,8 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
         scene.type(f"s{when}", "one", cwd=scene.project(f"p{when}"))
         scene.settle()
     scene.app.degraded["x"] = Degradation("x", "something")
-    said = build_status(scene.app)
+    scene.engine.run_pass()
+    said = scene.app.read_status()
     assert {one["not_before"] for one in said["parked"]} == {None, "2096-10-02T07:06:40Z"}
     assert {one["reason"] for one in said["parked"]} == {"no model"} and said["parked"][0][
         "hint"
@@ -203,36 +204,61 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
     assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
 
 
-def test_the_status_is_written_down(tmp_path: Path) -> None:
-    """Issue "Command line": where no daemon runs, `status` says what the files say; 0600, every minute and at the end."""
+def test_the_status_is_the_same_without_the_daemon(tmp_path: Path) -> None:
+    """DESIGN "Commands": it is read from the store, from the first start on, and by a process that has no store open."""
     scene = Scene(tmp_path)
-    path = tmp_path / "state" / "status.json"
-    # From the start on: also a daemon that is killed at once was here.
-    assert read_last_status(path)["watching"]["transcripts"] == 0
+    state = tmp_path / "state"
+
+    def read() -> dict[str, Any]:
+        return read_stored_status(state, scene.app.found.plugins, scene.clock.now())
+
+    assert read()["watching"]["transcripts"] == 0
     scene.type("s", "one")
     scene.settle()
-    scene.settle(61)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    written = read_last_status(path)
-    assert (
-        written["running"] is False
-        and written["state"] == "stopped"
-        and written["watching"]["transcripts"] == 1
-    )
+    inside, outside = scene.app.read_status(), read()
+    told = {"running": True, "state": "running", "pid": os.getpid()}
+    assert {key for key in inside if inside[key] != outside[key]} == set(told)
+    assert outside["watching"]["transcripts"] == 1
+    assert {key: inside[key] for key in told} == told
     scene.type("t", "two")
     scene.settle()
     scene.app.close()
-    assert read_last_status(path)["watching"]["transcripts"] == 2
+    assert (read()["running"], read()["state"], read()["watching"]["transcripts"]) == (False, "stopped", 2)
 
 
-def test_a_status_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
-    """Losing it loses nothing."""
+def test_a_problem_of_the_daemon_is_a_row_while_it_lasts(tmp_path: Path) -> None:
+    """DESIGN "Control": degradations are state. One that goes on keeps its time."""
     scene = Scene(tmp_path)
-    (tmp_path / "state" / "status.json").unlink()
-    (tmp_path / "state" / "status.json").mkdir()
-    scene.settle(61)
-    scene.app.close()
-    assert scene.engine.fault is None
+
+    def list_problems() -> list[tuple[str, str, float]]:
+        return [
+            (id, what, since)
+            for id, what, since in scene.app.store.rows("SELECT id, what, since FROM degradation")
+        ]
+
+    scene.app.degraded |= {name: Degradation("x", name) for name in ("one", "two")}
+    scene.engine.run_pass()
+    began = scene.clock.now()
+    assert list_problems() == [("x", "one", began), ("x", "two", began)]
+    scene.clock.advance(5)
+    del scene.app.degraded["one"]
+    scene.engine.run_pass()
+    assert list_problems() == [("x", "two", began)]
+
+
+def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DESIGN "Faults": the next pass meets the new store. How long the loop may sleep is asked of the store too."""
+    scene = Scene(tmp_path)
+
+    def lose(*_: object) -> None:
+        raise StoreLostError("the store was damaged")
+
+    scene.settle()
+    with monkeypatch.context() as patch:
+        patch.setattr("tacitd.engine.next_due", lose)
+        assert 0.0 < scene.engine.sleep_seconds() <= 1.0
 
 
 # what can be asked
@@ -346,12 +372,12 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
     assert scene.handler.commits == []
 
 
-def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Issue "`sync` … waits until every byte that existed at the call is handled or parked, and says what is parked"."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
-    assert build_status(scene.app)["parked"] == []
+    assert scene.app.read_status()["degraded"] == []
 
     def closed(path: Path) -> int:
         raise FileRefusedError(f"{path} cannot be opened", "give yourself the right to read it")
@@ -360,11 +386,12 @@ def test_what_cannot_be_read_is_parked(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(lines, "open_transcript", closed)
         scene.type("s", "two")
         scene.settle()
-        (row,) = build_status(scene.app)["parked"]
-        assert row["what"] == str(scene.path("s")) and "cannot be opened" in row["reason"] and row["hint"]
+        (row,) = scene.app.read_status()["degraded"]
+        assert row["id"] == "transcript.unreadable" and "cannot be opened" in row["what"] and row["hint"]
+        assert row["what"].startswith(str(scene.path("s")))
     scene.type("s", "three")
     scene.settle()
-    assert build_status(scene.app)["parked"] == [] and scene.handler.words == [["one"], ["two", "three"]]
+    assert scene.app.read_status()["degraded"] == [] and scene.handler.words == [["one"], ["two", "three"]]
 
 
 def test_a_kept_file_and_a_waiting_transaction_wake_their_thread(
@@ -407,6 +434,7 @@ def test_files_of_the_first_design_are_named_and_left_alone(tmp_path: Path) -> N
     assert (home / "log.jsonl").read_text() == f"{record}\n"
     for path in (tmp_path / "state" / "projects.jsonl", home / "log.jsonl"):
         path.unlink()
+    keep_house(scene.app)
     assert not [one for one in scene.app.list_degradations() if one.id == "state.earlier"]
     assert scene.app.write_modes.get_mode(Project(excluded, git=True)) == "off"
     scene.app.close()

@@ -13,7 +13,6 @@ from support_engine import Scene, Scripted, done, grew, ids, words_of
 from tacitd.events import Due, Event, Project, SessionEnded
 from tacitd.handler import Degradation, Done, Later, Outcome, Tools
 from tacitd.model.port import ModelRequest, NoAnswer, Why
-from tacitd.status import build_status
 from tacitd.work.breaker import LIMIT
 from tacitd.work.pauses import set_pause
 
@@ -53,7 +52,7 @@ def test_a_loop_waits_with_one_line_and_goes_on_when_it_stops(tmp_path: Path) ->
     made = loop(scene, LIMIT + 20)
     assert ids(scene, PAYS) == made[:LIMIT]
     assert ids(scene, FREE) == made, "what costs nothing goes on"
-    parked = build_status(scene.app)["parked"]
+    parked = scene.app.read_status()["parked"]
     assert len(parked) == 20
     assert len({(one["reason"], one["hint"]) for one in parked}) == 1 and "tacitd resume" in parked[0]["hint"]
     assert len(breakers(scene)) == 1 and scene.sync().done()

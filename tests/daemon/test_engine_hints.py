@@ -9,7 +9,6 @@ import pytest
 from support_engine import Scene, Scripted
 from tacitd.handler import Done, Gather
 from tacitd.sources.follow import HINT_EVERY
-from tacitd.status import build_status
 
 
 def say(scene: Scene, event: str, session: str = "s") -> None:
@@ -29,7 +28,7 @@ def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     scene.type("s", "hello")
     scene.settle()
     scene.settle(7200)
-    before = build_status(scene.app)["handlers"]["a"]["waiting"]
+    before = scene.app.read_status()["handlers"]["a"]["waiting"]
     say(scene, "UserPromptSubmit")
     scene.engine.run_pass()
     scene.type("s", "no, use pnpm")
@@ -37,7 +36,7 @@ def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     scene.clock.advance(HINT_EVERY)
     for _ in range(3):
         scene.engine.run_pass()
-    assert build_status(scene.app)["handlers"]["a"]["waiting"] == before + 1
+    assert scene.app.read_status()["handlers"]["a"]["waiting"] == before + 1
 
 
 @pytest.mark.parametrize("last", ["PreCompact", "SessionEnd"])
@@ -70,4 +69,4 @@ def test_garbage_has_no_effect(tmp_path: Path) -> None:
         [{"hook_event_name": "Stop", "session_id": "s", "transcript_path": f"{scene.path('s')}\ud800.jsonl"}]
     )
     scene.settle(0)
-    assert build_status(scene.app)["degraded"] == []
+    assert scene.app.read_status()["degraded"] == []

@@ -13,7 +13,6 @@ from support_engine import Scene
 from tacitd.events import NoProject, Project
 from tacitd.methods import build_methods
 from tacitd.sources.projects import ProjectFinder
-from tacitd.status import build_status
 from tacitd.work.task_runner import InlineExecutor
 
 
@@ -49,7 +48,7 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
             free.wait(0.02)  # the loop has a real thread here
         assert scene.handler.did == ["u2"]
         begun = time.monotonic()
-        said: dict[str, Any] = build_status(scene.app)
+        said: dict[str, Any] = scene.app.read_status()
         assert time.monotonic() - begun < 1.0
         assert "projects.stuck" in {one["id"] for one in said["degraded"]}
         begun = time.monotonic()

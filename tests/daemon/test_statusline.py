@@ -155,9 +155,10 @@ def test_what_the_line_contains(tmp_path: Path) -> None:
     """What waits, what was spent, what is wrong; nothing that is not there."""
     scene = Scene(tmp_path, Scripted(lambda e: Later("no model") if hasattr(e, "records") else Done()))
     scene.settle()
-    assert make_status_line(scene.app) == "tacitd: 0 learned today · $0.00 of $1.00 today"
+    assert make_status_line(scene.app.read_status()) == "tacitd: 0 learned today · $0.00 of $1.00 today"
     scene.type("s", "one", "two")
     scene.settle()
     scene.app.degraded["x"] = Degradation("x", "something")
-    line = make_status_line(scene.app)
+    scene.engine.run_pass()
+    line = make_status_line(scene.app.read_status())
     assert "2 prompts waiting" in line and line.endswith("1 problem: tacitd status")

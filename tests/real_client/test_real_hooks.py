@@ -19,7 +19,7 @@ from real_world import Machine
 from support_daemon import EXTRACTION, SYNTHESIS
 from support_heard import say_fact, say_lines
 from tacitd.state.hook_files import SCRIPT
-from tacitd.state.paths import SNAPSHOT
+from tacitd.state.store_files import STORE
 
 pytestmark = [pytest.mark.real_client, pytest.mark.timeout(300)]
 VERSIONS = ["2.1.110", "2.1.197", "2.1.331"]
@@ -75,7 +75,7 @@ def test_a_session_without_a_daemon_knows_since_when(machine: Machine) -> None:
     machine.add_plugin()
     machine.stop()
     last = time.time() - 3 * 86_400.0
-    os.utime(machine.state / SNAPSHOT, (last, last))
+    os.utime(machine.state / STORE, (last, last))
     done = machine.run_client("hello")
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK from the fake API.", "")
     day = time.strftime("%Y-%m-%d", time.localtime(last))

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.scenario
 
 JOBS = (
     "continuity.sessions",
-    "learner.retests",
     "lessons.tidy",
     "profile.changelog",
     "profile.fade",

@@ -137,7 +137,7 @@ def test_purged_words_are_in_no_file_that_tacitd_writes(make: MakeDaemon) -> Non
     daemon.restart()
     lines = {"cobalt": "cobalt-77 lamps", "ox": "Prefers ox"}
     before = list_files_with(daemon, *lines.values())
-    for name in ("report.html", "history.jsonl", "status.json", "lessons.jsonl", "index.json", "LEARNED.md"):
+    for name in ("report.html", "history.jsonl", "lessons.jsonl", "index.json", "LEARNED.md"):
         assert any(path.endswith(name) for path in before), (name, before)
     lesson = next(one["id"] for one in json.loads(daemon.cli("why", "lighting rooms", "--json").stdout))
     short = ids(daemon)["Prefers ox"]

@@ -15,7 +15,7 @@ import pytest
 
 from support_daemon import Daemon, MakeDaemon, append, line
 from support_sources import ROOT
-from tacitd.state.paths import SNAPSHOT
+from tacitd.state.store_files import STORE
 
 pytestmark = pytest.mark.scenario
 PLUGIN = ROOT / "plugin"
@@ -166,7 +166,7 @@ def test_a_session_that_starts_long_after_the_daemon_ended_says_so(make: MakeDae
     daemon.stop()
     assert run_hooks(daemon, "SessionStart", "s1", source="startup") == ""
     long_ago = 86_400.0 * 365
-    os.utime(daemon.state / SNAPSHOT, (long_ago, long_ago))
+    os.utime(daemon.state / STORE, (long_ago, long_ago))
     printed = run_hooks(daemon, "SessionStart", "s1", source="startup")
     assert printed.startswith("tacitd has not run since 197") and "`tacitd start`" in printed
     assert run_hooks(daemon, "UserPromptSubmit", "s1") == ""

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support_daemon import Daemon, MakeDaemon, bullets, until
+from support_store import build_shim
 from support_waiting import PATIENCE
 
 pytestmark = pytest.mark.scenario
@@ -110,3 +111,21 @@ def test_a_project_whose_disk_hangs_stops_nobody(make: MakeDaemon, tmp_path: Pat
     assert max(took) < LIMIT, sorted(took)[-5:]
     stalled.write_text("")
     ask_until(daemon, lambda: has_line(mount, "Prefers spaces here"))
+
+
+def test_a_disk_whose_syncs_are_slow_delays_no_answer(make: MakeDaemon, tmp_path: Path) -> None:
+    """RELIABILITY 20b, DESIGN "The store": while each fsync takes three seconds, `status` answers within one, and a prompt of
+    another project is handled."""
+    fault = tmp_path / "fault"
+    fault.touch()
+    daemon = make(EXTRACTION__SETTLE="1s")
+    other = daemon.new_project("other")
+    daemon.environ |= {"LD_PRELOAD": str(build_shim(tmp_path)), "FAULT": str(fault)}
+    daemon.start()
+    daemon.type_("s1", "Prefers pnpm over npm")
+    ask_until(daemon, lambda: has_line(daemon.project, "Prefers pnpm over npm"))
+    fault.write_text("slow 3000000")
+    daemon.type_("s2", "Prefers tabs here", other)
+    took = ask_until(daemon, lambda: has_line(other, "Prefers tabs here"))
+    fault.write_text("")
+    assert max(took) < LIMIT, sorted(took)[-5:]

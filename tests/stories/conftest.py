@@ -1,7 +1,7 @@
 """Stories of persons: each begins a world, and its final files are compared with the recorded ones.
 
-`pytest --record tests/stories -n 0` records them. Each story is run again with crashes (support_crashes.py):
-`pytest --crashes 0.1 --crash-seed 7 tests/stories` does so at a tenth of all durable steps; `--crash-at 17` at one.
+`pytest --record tests/stories -n 0` records them. Stories are run again with crashes (support_crashes.py): `pytest --crashes 1
+--crash-seed 7 tests/stories` does so at each way to a durable step, `--crash-each` at each step; `--crash-at 17` at one.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
-from support_crashes import SHARE, STEPS, CrashPlan, check_crashes
+from support_crash_plan import CrashPlan
+from support_crashes import STEPS, check_crashes
 from support_recording import Recording, compare_files, record_files
 from support_world import Begin, make_world
 from tacitd.testing import World
 
+SHARE = 0.1
 HERE = Path(__file__).parent
 WORLD = pytest.StashKey[World]()
 
@@ -50,7 +52,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     differences = compare_files(recorded, files)
     assert not differences, f"--record records other final files:\n{differences}"
     plan = CrashPlan(
-        float(option("--crashes") or 0), int(option("--crash-seed") or 0), option("--crash-at") or ()
+        float(option("--crashes") or 0),
+        int(option("--crash-seed") or 0),
+        option("--crash-at") or (),
+        each=bool(option("--crash-each")),
     )
     names = [*pyfuncitem._fixtureinfo.argnames]
     given = {name: pyfuncitem.funcargs[name] for name in names if name != "begin"}
@@ -62,7 +67,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """A story with many crashes takes hours."""
-    if float(config.getoption("--crashes") or 0) > SHARE:
+    if float(config.getoption("--crashes") or 0) > SHARE or config.getoption("--crash-each"):
         for item in items:
             if item.path.parent == HERE:
                 item.add_marker(pytest.mark.timeout(0))

@@ -1,11 +1,11 @@
 """`tacitd status`: the status document as lines for a person (`status_lines.py`), or as JSON.
 
-The document is made in the engine. `status` must feel instant, so nothing heavy is imported here.
+The document is read from the store; the daemon is only asked whether it answers. `status` must feel instant, so nothing heavy is
+imported here.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -21,8 +21,11 @@ from tacitd.cli.common import echo_json, echo_message, echo_text, get_paths, mea
 from tacitd.cli.status_lines import StatusLine, list_status_lines
 from tacitd.cli.terminal_text import layout_lines, wants_colour
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import UNAVAILABLE, TacitdError, UnavailableError, UsageError
-from tacitd.state.paths import SNAPSHOT, find_file_in_the_way
+from tacitd.errors import UNAVAILABLE, UnavailableError, UsageError
+from tacitd.handler import Degradation
+from tacitd.plugins import find_declarations
+from tacitd.state.paths import Paths, find_file_in_the_way
+from tacitd.status import read_stored_status
 
 PING = 0.3
 """Seconds within which a daemon that is well answers."""
@@ -45,21 +48,13 @@ ERASE_SCREEN, TOP, ERASE_LINE, ERASE_REST = "\x1b[2J", "\x1b[H", "\x1b[K", "\x1b
 def status(verbose: bool, as_json: bool, watch: bool) -> int:
     """Show what is wrong, what tacitd does and waits for, what it learned today, and what that cost, on one screen.
 
-    If no daemon runs, or it does not answer, it shows the last status that was saved, and ends with 69.
+    It is read from the store, so it is the same if no daemon runs or it does not answer; then it ends with 69.
     """
-    places = get_paths()
     if watch:
-        _watch_status(places.socket, as_json=as_json, verbose=verbose)
+        _watch_status(as_json=as_json, verbose=verbose)
         return 0
-    silent: BusyError | None = None
-    try:
-        call_daemon(places.socket, "ping", timeout=PING)
-        document: dict[str, Any] = call_daemon(places.socket, "status")
-    except BusyError as error:
-        silent, pid = error, read_lock_owner(places.state_dir / "lock")
-        document = read_last_status(places.state_dir / SNAPSHOT) | {"state": "no answer", "pid": pid}
-    except UnavailableError:
-        document = read_last_status(places.state_dir / SNAPSHOT)
+    places = get_paths()
+    document, silent = _read_status(places)
     in_the_way = None if document["running"] else find_file_in_the_way(places.state_dir)
     if as_json:
         echo_json(document)
@@ -71,7 +66,7 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
         return UNAVAILABLE
     if silent is not None:
         process = f" (process {document['pid']})" if document["pid"] else ""
-        echo_message(f"{silent.what}{process}; this is its last status")
+        echo_message(f"{silent.what}{process}; this is what the store says")
         echo_message(f"hint: {silent.hint}")
         return UNAVAILABLE
     if not document["running"]:
@@ -80,16 +75,21 @@ def status(verbose: bool, as_json: bool, watch: bool) -> int:
     return 0
 
 
-def read_last_status(path: Path) -> dict[str, Any]:
-    """The saved status of the last daemon, with `running` false; a document without `version` if there is none."""
-    never: dict[str, Any] = {"schema": 1}
-    gone = {"running": False, "pid": None, "state": "stopped"}
+def _read_status(places: Paths) -> tuple[dict[str, Any], BusyError | None]:
+    """The document, and the error if a daemon runs that does not answer."""
+    pid, problem, silent = None, None, None
     try:
-        document: dict[str, Any] = {**json.loads(path.read_bytes()), **gone}
-        list_status_lines(document, 0.0, verbose=True)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return never | gone  # missing, damaged, or of another version
-    return document
+        answer = call_daemon(places.socket, "ping", timeout=PING)
+        pid, problem = answer["pid"], answer.get("problem")
+    except BusyError as error:
+        silent = error
+    except UnavailableError:
+        pass
+    plugins, told = find_declarations().plugins, Degradation(**problem) if problem else None
+    document = read_stored_status(places.state_dir, plugins, time.time(), pid, told)
+    if silent is not None:
+        document |= {"state": "no answer", "pid": read_lock_owner(places.state_dir / "lock")}
+    return document, silent
 
 
 def read_lock_owner(lock: Path) -> int | None:
@@ -105,29 +105,21 @@ def _layout_status(lines: Iterable[StatusLine]) -> Iterator[str]:
     return layout_lines(lines, columns, colours=columns is not None and wants_colour(os.environ))
 
 
-def _watch_status(socket: Path, *, as_json: bool, verbose: bool) -> None:
-    """Print the status once a second until Ctrl-C. Raises UnavailableError if no daemon runs at the beginning, and UsageError
-    without a terminal, where it would print without end."""
+def _watch_status(*, as_json: bool, verbose: bool) -> None:
+    """Print the status once a second until Ctrl-C. Raises UsageError without a terminal, where it would print without end."""
     if as_json or not sys.stdout.isatty():
         raise UsageError(
             "--watch needs a terminal", "`tacitd log -f --json` prints what happens, for programs"
         )
-    call_daemon(socket, "ping")
-    shown: list[StatusLine] = []
+    places = get_paths()
     with suppress(KeyboardInterrupt):
         echo_text(ERASE_SCREEN, nl=False)
         while True:
-            problem = []
-            try:
-                shown = list_status_lines(call_daemon(socket, "status"), time.time(), verbose=verbose)
-            except TacitdError:  # gone, or stopping: then it refuses to answer
-                problem = [StatusLine("!", "no daemon runs; waiting for one", "problem")]
-            except (KeyError, TypeError, AttributeError):
-                problem = [
-                    StatusLine("!", "the daemon is of another version: run `tacitd restart`", "problem")
-                ]
-            rows = get_terminal_size().lines - 1
-            texts = list(_layout_status([*problem, *shown]))[:rows]
+            document, silent = _read_status(places)
+            problem = silent.what if silent is not None else "no daemon runs; waiting for one"
+            shown = [] if document["running"] else [StatusLine("!", problem, "problem")]
+            shown += list_status_lines(document, time.time(), verbose=verbose)
+            texts = list(_layout_status(shown))[: get_terminal_size().lines - 1]
             echo_text("".join([TOP, *(text + ERASE_LINE + "\n" for text in texts), ERASE_REST]), nl=False)
             time.sleep(EVERY)
 

@@ -49,7 +49,11 @@ def list_status_lines(document: Mapping[str, Any], now: float, *, verbose: bool 
     Raises KeyError, TypeError or AttributeError for a document of another form.
     """
     if "version" not in document:
-        return [StatusLine("tacitd", "has not run here yet", "head")]
+        what = "has not run here yet" if not document["degraded"] else "is not known"
+        return [
+            StatusLine("tacitd", "starts" if document["running"] else what, "head"),
+            *_problem_lines(document, None),
+        ]
     if verbose:
         return [*_list_own_lines(document, now, None), *_plugin_lines(document)]
     rows, shown = ROWS, _list_own_lines(document, now, ROWS)
@@ -133,10 +137,13 @@ def _problem_lines(document: Mapping[str, Any], rows: int | None) -> list[Status
     for one in document["degraded"]:
         hint = [StatusLine("", f"hint: {one['hint']}", "hint")] if one["hint"] else []
         found.append([StatusLine("!", str(one["what"]), "problem"), *hint])
-    for part in document["slices"].values():
+    for part in document.get("slices", {}).values():
         marked = (str(text) for text in part.get("says", ()) if str(text).startswith("!"))
         found += [[StatusLine("!", text.removeprefix("!").strip(), "problem")] for text in marked]
-    found += [[StatusLine("!", text, "problem")] for text in _damage_texts(document["watching"]["lines"])]
+    found += [
+        [StatusLine("!", text, "problem")]
+        for text in _damage_texts(document.get("watching", {}).get("lines", {}))
+    ]
     shown = found[:rows]
     lines = [line for lines in shown for line in lines]
     if len(found) > len(shown):
@@ -214,9 +221,7 @@ def _count_paused(paused: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _learned_lines(document: Mapping[str, Any], now: float, rows: int | None) -> Iterator[StatusLine]:
-    learned = document.get("learned")  # the snapshot of an older daemon has none
-    if not learned:
-        return
+    learned = document["learned"]
     yield StatusLine(
         "learned", f"{learned['today'] or 'nothing'} today", "good" if learned["today"] else "plain"
     )
@@ -243,8 +248,7 @@ def _rejected_lines(document: Mapping[str, Any], rows: int | None) -> Iterator[S
         yield StatusLine(
             "rejected", f"{count_noun(letters, 'dead letter')}; {count_noun(texts, 'text')} kept"
         )
-        # The snapshot of an older daemon has no such field.
-        for one in document.get("rescued_by_reason", ())[:2]:
+        for one in document["rescued_by_reason"][:2]:
             yield StatusLine("", f"{one['texts']} of {one['handler']}: {one['reason']}")
         yield StatusLine(
             "", "hint: `tacitd rescue` lists them, `tacitd rescue retry --all` tries them again", "hint"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
@@ -309,7 +310,12 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines()
 
 
 def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
-    """The format of this name, as a plan stores it. Raises KeyError."""
+    """The format of this name, as a plan stores it: one of FORMATS, or the hook of a plugin's own, `module:name`. Raises KeyError, and
+    what the import raises."""
+    if name not in formats and ":" in name.partition(" ")[0]:
+        module, _, attribute = name.partition(":")
+        found: Format = getattr(import_module(module), attribute)
+        return found
     kind, _, options = name.partition(" ")
     makers: Mapping[str, Callable[..., Format]] = {"bullets": Bullets, "json-leaves": JsonLeaves}
     return makers[kind](**json.loads(options)) if options and kind in makers else formats[kind]

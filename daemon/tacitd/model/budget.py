@@ -32,16 +32,14 @@ from tacitd.model.call_caps import (
     MinuteFull,
     NewCall,
     assume_cost,
-    check_caps,
     digest_part,
     find_refusal,
 )
 from tacitd.model.port import Answer, NoAnswer, Why
-from tacitd.model.process import is_alive
 
 if TYPE_CHECKING:
     from tacitd.config.model_settings import BudgetSettings
-    from tacitd.contract import Part, Tx, Value
+    from tacitd.contract import Part, Row, Tx, Value
     from tacitd.store import Store
 
 LONGEST = 3600.0
@@ -190,28 +188,11 @@ class Budget:
 
     def get_spending(self) -> Spending:
         """What was spent today, this month and in total."""
-        now = self._clock.now()
-        sql = "SELECT count(*), total(usd) FROM call WHERE day>=?"
-        days = local_date(now), local_date(now)[:7], ""
-        today, month, total = (self._store.rows(sql, day)[0] for day in days)
-        return Spending(today[0], today[1], month[1], total[0], total[1])
-
-    def check_caps(self) -> NoAnswer | None:
-        """None if the caps of the day and the month allow another call; otherwise the reason, and when to try again."""
-        return check_caps(self._store, self._caps, self._clock.now())
+        return read_spending(self._store.rows, self._clock.now())
 
     def list_running(self) -> list[RunningCall]:
         """The calls of every process that have not ended, oldest first."""
-        found = self._store.rows(
-            "SELECT c.number, c.process, c.purpose, coalesce(p.root, ''), c.begun FROM call c"
-            " LEFT JOIN project p ON p.number=c.project WHERE c.outcome IS NULL ORDER BY c.number"
-        )
-        now = self._clock.now()
-        return [
-            RunningCall(purpose, root, begun)
-            for number, process, purpose, root, begun in found
-            if self._goes_on(number, process, begun, now)
-        ]
+        return list_running(self._store.rows, self._clock.now())
 
     def list_sessions(self) -> set[str]:
         """The client's sessions of the newest calls."""
@@ -245,6 +226,36 @@ class Budget:
         for number in saved:
             self._unsaved.pop(number, None)
             self._running.pop(number, None)
+
+
+def read_spending(rows: Callable[..., list[Row]], now: float) -> Spending:
+    """What was spent today, this month and in total. `now`: seconds since 1970, UTC."""
+    sql = "SELECT count(*), total(usd) FROM call WHERE day>=?"
+    days = local_date(now), local_date(now)[:7], ""
+    today, month, total = (rows(sql, day)[0] for day in days)
+    return Spending(today[0], today[1], month[1], total[0], total[1])
+
+
+def list_running(rows: Callable[..., list[Row]], now: float) -> list[RunningCall]:
+    """The calls of every process that have not ended, oldest first."""
+    found = rows(
+        "SELECT c.process, c.purpose, coalesce(p.root, ''), c.begun FROM call c"
+        " LEFT JOIN project p ON p.number=c.project WHERE c.outcome IS NULL ORDER BY c.number"
+    )
+    return [
+        RunningCall(purpose, root, begun)
+        for process, purpose, root, begun in found
+        if now - LONGEST < begun < now + LONGEST and is_alive(process)
+    ]
+
+
+def is_alive(process: int) -> bool:
+    """Whether a process of this user has this id."""
+    try:
+        os.kill(process, 0)
+    except OSError:  # it has ended, or the id belongs to another user's process now
+        return False
+    return True
 
 
 def mark_used(tx: Tx, numbers: Iterable[int], *, used: bool = True) -> None:

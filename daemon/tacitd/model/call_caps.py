@@ -21,6 +21,7 @@ from tacitd.text.hashes import blake2b
 if TYPE_CHECKING:
     from tacitd.config.model_settings import BudgetSettings
     from tacitd.contract import Priority, Row, Value
+    from tacitd.state.settings_in_force import CapsInForce
 
 HINT = "raise [budget] in the configuration, or wait; `tacitd status` shows the cost so far"
 ASSUMED_USD = {"fast": 0.01, "smart": 0.05, "accurate": 0.25}
@@ -121,7 +122,9 @@ def _was_paid_twice(tx: CallRows, call: NewCall, part: Part) -> bool:
     return lost >= 1 and lost + returned >= 2
 
 
-def check_caps(tx: CallRows, caps: BudgetSettings, now: float, share: float = 1.0) -> NoAnswer | None:
+def check_caps(
+    tx: CallRows, caps: BudgetSettings | CapsInForce, now: float, share: float = 1.0
+) -> NoAnswer | None:
     """None if this share of the caps of the day and the month has room; otherwise the reason, and when to try again."""
     # The month first: a call that waits for tomorrow would only be refused again.
     today, month = local_date(now), local_date(now)[:7]

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from tacitd.model.budget import is_alive
 from tacitd.model.environment import MARK
-from tacitd.model.process import is_alive
 
 _LSOF = ("lsof", "-a", "-d", "cwd", "-FpRn", "-u")
 """Prints `p` and the id, `R` and the parent's, `n` and the directory, each on a line of its own, for the processes of a user."""

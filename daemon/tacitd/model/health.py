@@ -42,16 +42,23 @@ class ModelHealth:
         self._running = running
         self._lock = threading.Lock()
         self._fault: NoAnswer | None = None
+        self._found: Path | None = None
+        self._has_looked = False
 
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Pass the request on and record its outcome."""
         answer = self._model.ask(ask)
+        self.look()
         with self._lock:
             if isinstance(answer, Answer):
                 self._fault = None
             elif answer.why in LASTING:
                 self._fault = answer
         return answer
+
+    def look(self) -> None:
+        """Look whether the program is there. Not in the loop's thread: a directory of PATH may not answer."""
+        self._found, self._has_looked = self._program(), True
 
     def reconfigure(self, settings: object) -> None:
         """Pass new settings to a model that accepts them. Forget the recorded failure, because they may have solved it."""
@@ -62,20 +69,19 @@ class ModelHealth:
             self._fault = None
 
     def describe(self) -> dict[str, Any]:
-        """The model's part of `status`: the program's path and the number of children."""
-        program = self._program()
-        return {"program": str(program) if program else None, "children": self._running()}
+        """The program's path and the number of children."""
+        return {"program": str(self._found) if self._found else None, "children": self._running()}
 
     def get_fault(self) -> tuple[str, str, str] | None:
         """The model's present failure as (degradation id, what, hint); None if none is known."""
         with self._lock:
             wrong = self._fault
-        if wrong is not None and not (wrong.why is Why.ABSENT and self._program() is not None):
+        if wrong is not None and not (wrong.why is Why.ABSENT and self._found is not None):
             hint = (
                 wrong.hint or "run `claude -p hi` by hand to see its output; `tacitd doctor` runs more checks"
             )
             return LASTING[wrong.why], f"the model does not answer: {wrong.why}: {wrong.detail}", hint
-        if self._program() is None:
+        if self._has_looked and self._found is None:
             hint = (
                 "install Claude Code, or set claude.command to its path; work that needs no model continues"
             )

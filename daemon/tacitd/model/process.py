@@ -103,15 +103,6 @@ def run_process(
         )
 
 
-def is_alive(process: int) -> bool:
-    """Whether a process of this user has this id."""
-    try:
-        os.kill(process, 0)
-    except OSError:  # it has ended, or the id belongs to another user's process now
-        return False
-    return True
-
-
 def _open_file() -> IO[bytes]:
     """A file without a name: in memory where the system has such, so that a full disk stops no call."""
     if sys.platform == "linux":

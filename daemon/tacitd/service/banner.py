@@ -12,7 +12,6 @@ from tacitd.config.durations import format_duration
 from tacitd.contract import Task
 from tacitd.events import NoProject
 from tacitd.handler import load_hook
-from tacitd.status import list_session_rows, list_waits
 from tacitd.work.waiting_lines import describe_waiting
 
 NO_TASK = Task(0, "job", "", NoProject("", "it is for no project"), None)
@@ -35,15 +34,14 @@ def banner_lines(app: App) -> Iterator[str]:
         f"its client has ended"
     )
     yield from _list_plugin_lines(app)
-    app.parts.ask()
-    waits = list_waits(app)
-    for text in describe_waiting(waits, list_session_rows(app, waits)):
+    document = app.read_status()
+    for text in describe_waiting(document["waits"], document["sessions"]):
         yield f"waits: {text}"
     yield f"state: {app.paths.state_dir}; socket: {app.paths.socket}"
-    for one in app.list_degradations():
-        yield f"missing: {one.what}"
-        if one.hint:
-            yield f"  hint: {one.hint}"
+    for one in document["degraded"]:
+        yield f"missing: {one['what']}"
+        if one["hint"]:
+            yield f"  hint: {one['hint']}"
     yield "Press Ctrl-C to stop; no work is lost"
 
 

@@ -6,7 +6,6 @@ ends again and again; this one stays, and goes on by itself.
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Mapping
@@ -14,18 +13,18 @@ from contextlib import closing
 from typing import Any
 
 from loguru import logger
-from msgspec.structs import asdict
 
-from tacitd import __version__
 from tacitd.app import App
 from tacitd.clock import Clock, SystemClock, utc_seconds
 from tacitd.control.server import Method, Server
 from tacitd.errors import UnavailableError, UnwritableError
 from tacitd.files.locks import acquire_lock
 from tacitd.handler import Degradation
+from tacitd.methods import answer_ping
+from tacitd.plugins import find_declarations
 from tacitd.service.supervision import Notifier
-from tacitd.state.paths import SNAPSHOT, Paths
-from tacitd.status import SCHEMA
+from tacitd.state.paths import Paths
+from tacitd.status import read_stored_status
 
 AGAIN = 10.0
 """Seconds between two tries to open the store."""
@@ -94,7 +93,7 @@ class _Methods(dict[str, Method]):
         self, places: Paths, error: UnwritableError, since: str, stop: threading.Event, clock: Clock
     ) -> None:
         super().__init__(
-            ping=lambda _: {"version": __version__, "pid": os.getpid()},
+            ping=lambda _: answer_ping(self._problem()),
             status=lambda _: self._status(),
             sync=lambda _: self._sync(),
             stop=lambda _: stop.set(),
@@ -108,54 +107,16 @@ class _Methods(dict[str, Method]):
     def _refuse(self, params: Mapping[str, Any]) -> Any:
         raise UnavailableError(self._error.what, self._error.hint)
 
-    def _problem(self) -> dict[str, Any]:
-        return asdict(Degradation("state.unwritable", self._error.what, self._error.hint))
-
-    def _parked(self) -> dict[str, Any]:
-        return {
-            "handler": "all",
-            "what": "everything that was typed since",
-            "reason": self._error.what,
-            "hint": self._error.hint,
-            "since": self._since,
-            "attempts": 1,
-            "not_before": None,
-        }
+    def _problem(self) -> Degradation:
+        return Degradation("state.unwritable", self._error.what, self._error.hint)
 
     def _status(self) -> dict[str, Any]:
         """What was known last, and the problem."""
-        try:
-            document: dict[str, Any] = json.loads((self._places.state_dir / SNAPSHOT).read_bytes())
-        except (OSError, ValueError):
-            document = {}
-        now = utc_seconds(self._clock.now())
-        return {
-            "schema": SCHEMA,
-            "paused": [],
-            "watching": {},
-            "model": {},
-            "budget": {},
-            "handlers": {},
-            "waits": [],
-            "dead_letters": 0,
-            "rescued": 0,
-            "rescued_by_reason": [],
-            "slices": {},
-            **document,
-            "running": True,
-            "state": "running",
-            "version": __version__,
-            "pid": os.getpid(),
-            "since": self._since,
-            "as_of": now,
-            "calls": [],
-            "sessions": [],
-            "parked": [self._parked()],
-            "degraded": [self._problem()],
-        }
+        now, plugins = self._clock.now(), find_declarations().plugins
+        return read_stored_status(self._places.state_dir, plugins, now, os.getpid(), self._problem())
 
     def _sync(self) -> dict[str, Any]:
-        said = {
-            key: self._status()[key] for key in ("parked", "degraded", "waits", "dead_letters", "rescued")
-        }
+        document = self._status()
+        keys = {"parked": [], "degraded": [], "waits": [], "dead_letters": 0, "rescued": 0}
+        said = {key: document.get(key, default) for key, default in keys.items()}
         return {"done": True, **said, "waited": [], "jobs": [], "made": [], "unmade": []}

@@ -23,6 +23,7 @@ from tacitd.app import App
 from tacitd.engine import MAX_SLEEP
 from tacitd.errors import TacitdError
 from tacitd.reload import reload_config
+from tacitd.status import describe_shortly
 
 STUCK_AFTER = 1800.0
 """Seconds after which a worker that is still busy with one work item counts as stuck."""
@@ -155,16 +156,8 @@ def find_fault(app: App, now: float) -> str:
 
 
 def describe_state(app: App) -> str:
-    """The status in one line, for the service manager. Engine thread, or before the engine runs."""
-    engine = app.engine
-    parts = [f"watches {len(engine.follower.stamps)} transcripts"]
-    busy = len(engine.runner.running)
-    ((parked,),) = app.store.rows("SELECT count(*) FROM task WHERE reason <> ''")
-    if engine.choices.paused_all:
-        parts.append("paused")
-    parts += [f"{n} {what}" for n, what in ((busy, "busy"), (parked, "parked")) if n]
-    parts += [one.what.replace("\n", " ") for one in app.list_degradations()[:1]]
-    return "; ".join(parts)
+    """The status in one line, for the service manager. Any thread."""
+    return describe_shortly(app.read_status())
 
 
 def limit_heap() -> None:

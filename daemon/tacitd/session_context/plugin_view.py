@@ -27,8 +27,6 @@ __all__ = ["open_rows"]
 
 PARTS = ("context-files", "doctor", "person-rules", "banner", "history")
 """What a plugin adds to parts of the engine."""
-TEXT_BUDGET = 3_000
-"""Characters that a plugin's text for a session may have, if there is room for them."""
 
 
 def view_plugin(spec: PluginSpec) -> Plugin:
@@ -48,7 +46,7 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         commands=spec.commands,
         context=bind(spec.session_text, _make_session_text),
         context_order=spec.order,
-        context_budget=TEXT_BUDGET,
+        context_budget=spec.session_budget,
         context_for_agents=True,
         failure_advice=bind(spec.session_text, _give_advice),
         explain=bind(spec.why, _explain),

@@ -55,6 +55,8 @@ class SessionEnding(Struct, frozen=True):
     cwd: str
     at: float
     """Seconds since 1970, UTC."""
+    is_early: bool = False
+    """Whether its client has ended, so that it does not go on until it is idle."""
 
 
 class _Client(Struct):
@@ -156,11 +158,12 @@ class Sessions:
     def list_endings(self) -> list[SessionEnding]:
         """When each live session with a transcript will have ended, soonest first."""
         wall, monotonic = self._clock.now(), self._clock.monotonic()
-        found = [
-            SessionEnding(name, one.path, one.cwd, wall + max(0.0, self._ends_at(one) - monotonic))
-            for name, one in list(self._sessions.items())
-            if one.path is not None and not one.ended
-        ]
+        found = list[SessionEnding]()
+        for name, one in list(self._sessions.items()):
+            if one.path is not None and not one.ended:
+                ends = self._ends_at(one)
+                at, is_early = wall + max(0.0, ends - monotonic), ends < one.grown + self.idle
+                found.append(SessionEnding(name, one.path, one.cwd, at, is_early))
         return sorted(found, key=lambda ending: ending.at)
 
     def take_ended(self) -> list[EndedSession]:

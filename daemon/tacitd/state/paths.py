@@ -16,10 +16,8 @@ from typing import NamedTuple
 
 from tacitd.errors import ConfigError
 
-__all__ = ["SNAPSHOT", "Paths", "config_dir", "config_file", "data_dir", "find_home", "state_dir"]
+__all__ = ["Paths", "config_dir", "config_file", "data_dir", "find_home", "state_dir"]
 
-SNAPSHOT = "status.json"
-"""File in the state directory: the last status document, for `tacitd status` without a running daemon."""
 SOCKET_FILE = "socket"
 """File in the state directory: the path of the running daemon's socket."""
 LONGEST = 100

@@ -20,7 +20,6 @@ from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.registry import append_sample_record
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
-from tacitd.status import build_status
 from tacitd.testing.counted_model import CountedModel
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 from tacitd.work.asked_tasks import AskedTasks
@@ -223,7 +222,7 @@ class HandlerBench:
     @property
     def status(self) -> dict[str, Any]:
         """The plugin's part of `tacitd status --json`."""
-        part: dict[str, Any] = build_status(self._app)["slices"][self.plugin.name]
+        part: dict[str, Any] = self._app.read_status()["slices"][self.plugin.name]
         return part
 
     @property
@@ -234,7 +233,7 @@ class HandlerBench:
     @property
     def degraded(self) -> list[str]:
         """What `tacitd status` reports as not in order."""
-        return [one["what"] for one in build_status(self._app)["degraded"]]
+        return [one["what"] for one in self._app.read_status()["degraded"]]
 
     def context(self, budget: int = 9000, cwd: Path | None = None) -> str:
         """The plugin's section of `tacitd context`; its hook reads this process's environment, see the class."""

@@ -1,31 +1,32 @@
 """What happened, one line each: for the log, the terminal of `run`, `tacitd log`, `status` and callers of `sync`.
 
-Handlers contribute what they made through `Tools.announce`; the engine contributes what was read, asked, changed and
-parked. Nothing is stored here: the newest are in memory, and `stored_activities.py` finds older ones in the logs. Their texts
-are made here, live and from the logs.
+Plugins contribute what they made, which is stored with what they did; the engine contributes what was read, asked, changed and
+parked. The newest are in memory too, and `stored_activities.py` finds older ones in the store and in the logs. Their texts are
+made here, live and from the logs.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any
 
-from loguru import logger
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from tacitd.clock import local_date, utc_seconds
-from tacitd.contract import Row
+from tacitd.contract import Row, Tx
+from tacitd.errors import StoreLostError, UnwritableError
 from tacitd.files.change_view import summarise_transaction
-from tacitd.files.log import BLANK
 from tacitd.files.purge import blank_value
 from tacitd.files.row_history import summarise_row
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Commit, Notice, Plugin, load_hook
 from tacitd.model.budget import EndedCall
+from tacitd.store import Store
 from tacitd.text.dollars import format_dollars
 
 STORED = "learned"
@@ -36,8 +37,8 @@ KEPT = 500
 """Activities that are kept: more than one `sync` usually brings."""
 SHOWN = 3
 """Learned texts that the status names."""
-COUNTED = 2_000
-"""Learned texts that are counted: more than a day brings."""
+LONGEST_DAY = 25 * 3600.0
+"""Seconds: a day on which the clock is set back."""
 LONGEST = 400
 """Maximum characters of an activity's text."""
 
@@ -77,23 +78,14 @@ def activity_line(one: Activity) -> str:
     return "".join(char if char.isprintable() else " " for char in whole)
 
 
-class _LearnedText(Struct):
-    activity: Activity
-    day: str
-    """Its local date."""
-    is_gone: bool = False
-    """Whether it was forgotten, undone, or replaced since."""
-
-
 class Activities:
-    """The newest activities, numbered from 1. Thread-safe."""
+    """The newest activities, numbered from 1, and what was learned, in the store. Thread-safe."""
 
-    def __init__(self, now: Callable[[], float]) -> None:
+    def __init__(self, store: Store, now: Callable[[], float]) -> None:
+        self._store = store
         self._now = now
         self._lock = threading.Lock()
         self._newest: deque[tuple[int, Activity]] = deque(maxlen=KEPT)
-        self._learned: dict[tuple[str, str], _LearnedText] = {}
-        """By place and text, oldest first; see `_identify_text`."""
         self._last_number = 0
         self.load_mark = 0
         """The number of the newest activity from before the end of `load`."""
@@ -101,8 +93,15 @@ class Activities:
         """When `load` ended, in seconds since 1970: everything that happened later is numbered, if not all is kept."""
 
     def announce(self, handler: str, notice: Notice) -> None:
-        """A handler made something: log it at INFO and keep it."""
+        """A plugin made something, which its commit has stored: log it at INFO and keep it."""
         self._add(_make_activity(self._now(), handler, notice))
+
+    def announce_unstored(self, handler: str, notice: Notice) -> None:
+        """A handler of the first contract made something: store it too. If the store refuses, it is only logged."""
+        one = _make_activity(self._now(), handler, notice)
+        with suppress(UnwritableError, StoreLostError), self._store.write() as tx:
+            store_activity(tx, one)
+        self._add(one)
 
     def add(self, did: str, text: str, where: str = "", about: str = "", handler: str = "") -> None:
         """Log what happened at INFO, and keep it."""
@@ -111,68 +110,62 @@ class Activities:
     def _add(self, one: Activity) -> None:
         with self._lock:
             self._keep(one)
+        from loguru import logger  # not for a command that only reads what happened
+
         logger.info("{}", activity_line(one))
 
-    def load(self, earlier: Iterable[Activity], changes: Iterable[Transaction] = ()) -> None:
-        """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it.
-
-        `changes`: the finished transactions of the same time.
-        """
-        # A transaction comes before the commit that announces its lines, also in the same millisecond.
-        both: list[Activity | Transaction] = [*changes, *earlier]
-        ordered = sorted(both, key=lambda one: one.at)
+    def load(self, earlier: Iterable[Activity]) -> None:
+        """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it."""
+        ordered = sorted(earlier, key=lambda one: one.at)
         with self._lock:
             for one in ordered:
-                if isinstance(one, Activity):
-                    self._keep(one)
-                else:
-                    self._follow_lines(one)
+                self._keep(one)
             self.load_mark, self.load_time = self._last_number, self._now()
 
     def _keep(self, one: Activity) -> None:
         self._last_number += 1
         self._newest.append((self._last_number, one))
-        if one.did == STORED:
-            key = _identify_text(one)
-            self._learned.pop(key, None)
-            self._learned[key] = _LearnedText(one, local_date(one.at))
-            if len(self._learned) > COUNTED:
-                del self._learned[next(iter(self._learned))]
 
     def follow_transaction(self, done: Transaction) -> None:
-        """Files were changed: what was removed from them is not among what was learned any more, unless it is put back."""
-        with self._lock:
-            self._follow_lines(done)
-
-    def _follow_lines(self, done: Transaction) -> None:
+        """Files were changed by the first contract: what was removed from them is not among what was learned any more, unless it is
+        put back."""
         changed = [
             each.find_changed_lines(effect)
             for each, effect in zip(done.operations, done.effects, strict=True)
         ]
-        # A line that was moved is removed and put in one transaction, in any order.
-        for texts, is_gone in ([one.taken for one in changed], True), ([one.put for one in changed], False):
-            for text in texts:
-                found = self._learned.get((str(done.root), text)) if text is not None else None
-                if found is not None:
-                    found.is_gone = is_gone
+        taken = [one.taken for one in changed if one.taken is not None]
+        put = [one.put for one in changed if one.put is not None]
+        self._follow_lines(str(done.root), taken, put)
 
     def follow_change(self, change: Mapping[str, Any]) -> None:
         """A plugin changed files: add that, and follow what was removed and put. `change`: as `row_history` describes it."""
-        root = str(change["root"])
-        with self._lock:
-            for name, is_gone in (("removed", True), ("added", False)):
-                for line in change["lines"]:
-                    found = self._learned.get((root, line[name]))
-                    if found is not None:
-                        found.is_gone = is_gone
+        taken = [line["removed"] for line in change["lines"] if line["removed"]]
+        put = [line["added"] for line in change["lines"] if line["added"]]
+        self._follow_lines(str(change["root"]), taken, put)
         self.add("changed", *describe_row(change))
+
+    def _follow_lines(self, root: str, taken: Collection[str], put: Collection[str]) -> None:
+        """A line that was moved is removed and put in one change, in any order."""
+        lines = dict.fromkeys(taken, 1) | dict.fromkeys(put, 0)
+        wanted = "SELECT number FROM activity WHERE did = ? AND text = ? AND gone <> ? AND root = ?"
+        found = [
+            (gone, number)
+            for text, gone in lines.items()
+            for (number,) in self._store.rows(wanted, STORED, text, gone, root)
+        ]
+        self._mark(found)
 
     def follow_decision(self, handler: str, item: str, *, is_gone: bool) -> None:
         """A person forgot this item of a plugin, or restored it (`is_gone` is False)."""
-        with self._lock:
-            for one in self._learned.values():
-                if item and (one.activity.handler, one.activity.item) == (handler, item):
-                    one.is_gone = is_gone
+        if item:
+            wanted = "SELECT number FROM activity WHERE did = ? AND plugin = ? AND item = ?"
+            found = self._store.rows(wanted, STORED, handler, item)
+            self._mark([(int(is_gone), number) for (number,) in found])
+
+    def _mark(self, rows: Sequence[tuple[int, int]]) -> None:
+        if rows:
+            with suppress(UnwritableError, StoreLostError), self._store.write() as tx:
+                tx.executemany("UPDATE activity SET gone = ? WHERE number = ?", rows)
 
     def get_mark(self) -> int:
         """The number of the newest activity, for `list_since`."""
@@ -190,36 +183,39 @@ class Activities:
                 return []
             return [(number, one) for number, one in self._newest if number > mark]
 
-    def summarise_learned(self) -> dict[str, Any]:
-        """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three, newest
-        first."""
-        with self._lock:
-            today = local_date(self._now())
-            there = [one for one in self._learned.values() if not one.is_gone]
-            last = [one.activity.describe() for one in there[: -SHOWN - 1 : -1]]
-            return {"today": sum(one.day == today for one in there), "last": last}
-
     def blank_texts(self, texts: Sequence[str]) -> None:
-        """Blank these texts in what is kept, so that the next status document does not contain purged words."""
+        """Blank these texts in what is kept."""
         with self._lock:
             for numbered, (number, one) in enumerate(self._newest):
                 self._newest[numbered] = number, _blank_activity(one, texts)
-            for learned in self._learned.values():
-                learned.activity = _blank_activity(learned.activity, texts)
-            self._learned = {
-                _identify_text(learned.activity): learned
-                for learned in self._learned.values()
-                if learned.activity.text != BLANK
-            }
+
+
+def store_activity(tx: Tx, one: Activity) -> None:
+    """Store what a plugin made."""
+    tx.execute(
+        "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+        one.at, one.handler, one.did, one.text, one.where, one.about, one.item, one.root,
+    )  # fmt: skip
+
+
+def summarise_learned(rows: Callable[..., list[Row]], now: float) -> dict[str, Any]:
+    """What was learned and not taken back since, as JSON: `today` (local), how many, and `last`, the newest three of a day, newest
+    first. A line that was learned again counts once."""
+    found = rows(
+        "SELECT max(number), at, text, place, about, plugin, item, root FROM activity WHERE did = ? AND gone = 0 AND at >= ? "
+        "GROUP BY CASE root WHEN '' THEN place ELSE root END, text ORDER BY max(number) DESC",
+        STORED,
+        now - LONGEST_DAY,
+    )
+    last = [
+        Activity(at, STORED, text, place, about, plugin, item, root).describe()
+        for _, at, text, place, about, plugin, item, root in found[:SHOWN]
+    ]
+    return {"today": sum(local_date(at) == local_date(now) for _, at, *_ in found), "last": last}
 
 
 def _make_activity(at: float, handler: str, one: Notice) -> Activity:
     return Activity(at, one.did, one.text, one.where, one.about, handler, one.item, one.root)
-
-
-def _identify_text(one: Activity) -> tuple[str, str]:
-    """What a line keeps when it is moved to another file of its project."""
-    return one.root or one.where, one.text
 
 
 def _blank_activity(one: Activity, texts: Sequence[str]) -> Activity:
@@ -243,11 +239,10 @@ def describe_change(done: Transaction) -> tuple[str, str, str]:
 def read_activities(rows: Callable[..., list[Row]], since: float) -> Iterator[Activity]:
     """What plugins made at `since` (seconds since 1970, UTC) or later, the oldest first."""
     for at, plugin, did, text, place, about, item, root in rows(
-        "SELECT a.at, a.plugin, a.did, a.text, a.place, a.about, a.item, r.root FROM activity a "
-        "LEFT JOIN project r ON r.number = a.project WHERE a.at >= ? ORDER BY a.number",
+        "SELECT at, plugin, did, text, place, about, item, root FROM activity WHERE at >= ? ORDER BY number",
         since,
     ):
-        yield Activity(at, did, text, place, about, plugin, item, root or "")
+        yield Activity(at, did, text, place, about, plugin, item, root)
 
 
 def describe_row(change: Mapping[str, Any]) -> tuple[str, str, str]:
@@ -262,6 +257,8 @@ def describe_commit(plugin: Plugin, commit: Commit) -> Iterator[Activity]:
     try:
         notices: list[Notice] = list(load_hook(plugin.activity)(commit))
     except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
+        from loguru import logger
+
         logger.warning("what {} did cannot be described: {}", plugin.name, type(error).__name__)
         return
     for one in notices:

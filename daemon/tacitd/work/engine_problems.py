@@ -26,15 +26,18 @@ def list_problems(engine: Engine, stuck: Sequence[str]) -> list[Degradation]:
     if len(refused) > LISTED:
         what = f"{len(refused) - LISTED} more transcripts cannot be read"
         found.append(Degradation("transcript.unreadable", what, refused[LISTED][1].hint))
-    problem = engine.problem or engine.runner.refused
-    if problem is not None:
-        found.append(Degradation("state.unwritable", problem.what, problem.hint))
     if engine.fault is not None:
         found.append(engine.fault)
     if stuck:
         what = f"the file system of {', '.join(stuck[:3])} does not answer; what was typed there waits"
         found.append(Degradation("projects.stuck", what, "check the mount; everything else goes on"))
     return found
+
+
+def find_refusal(engine: Engine) -> Degradation | None:
+    """Why the store cannot be written, which is no row of it; None if it can."""
+    problem = engine.problem or engine.runner.refused
+    return Degradation("state.unwritable", problem.what, problem.hint) if problem is not None else None
 
 
 def find_fault(error: BaseException) -> tuple[str, str]:

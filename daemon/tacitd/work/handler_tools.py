@@ -67,7 +67,7 @@ def make_tools(adapted: AdaptedHandler, app: App, layout: StateLayout) -> Tools:
         list_sessions=app.engine.source.list_sessions,
         list_positions=adapted.list_positions,
         read_records=reader.read_unpaused,
-        announce=partial(app.activities.announce, one.name),
+        announce=partial(app.activities.announce_unstored, one.name),
         prompt_extensions=app.found.collect_prompt_extensions(),
         person_rules=app.found.collect_person_rules(),
         client_home=app.paths.config_dir,

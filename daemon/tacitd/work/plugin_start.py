@@ -25,9 +25,6 @@ from tacitd.work.running_plugin import RunningPlugin, make_waiting_observer
 from tacitd.work.shared_edits import list_changed
 from tacitd.work.task_rows import NewTask
 
-UNFINISHED = 60.0
-"""Seconds after which a change of a file that is planned and not written is a problem."""
-
 
 class JobPlan(Protocol):
     """Where timed jobs are planned."""
@@ -123,35 +120,3 @@ class RunningPlugins:
         """Write what is planned and not written, also what a crash left. In a worker."""
         for path in self._services.files.finish_all():
             logger.warning("{} cannot be changed now; tacitd tries again", path)
-
-    # --- status
-
-    def list_degradations(self) -> list[Degradation]:
-        """What plugins reported, records that they could not fold, and files that cannot be written. Any thread."""
-        rows = self._services.store.rows
-        found = [
-            Degradation(id, what, hint)
-            for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
-            if owner == "engine" or owner in self.by_name
-        ]
-        for plugin, count, reason in rows("SELECT plugin, count(*), max(reason) FROM behind GROUP BY plugin"):
-            where = "a transcript" if count == 1 else f"{count} transcripts"
-            what = f"the plugin {plugin} failed with records of {where}: {reason}"
-            found.append(
-                Degradation(
-                    "handler.behind", what, "it gets them again; the log says more; everything else goes on"
-                )
-            )
-        planned = rows(
-            "SELECT DISTINCT p.path FROM plan p JOIN change c ON c.number = p.change WHERE c.at < ?",
-            self._services.clock.now() - UNFINISHED,
-        )
-        found += [
-            Degradation(
-                "files.unfinished",
-                f"{path}: a change of it is decided and cannot be written",
-                "tacitd tries again",
-            )
-            for (path,) in planned
-        ]
-        return found

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.clock import Clock
-from tacitd.contract import Format, Part, Row, Task, Value, View, WriteMode
+from tacitd.contract import Format, Part, Row, Task, Tx, Value, View, WriteMode
 from tacitd.errors import UnwritableError
 from tacitd.events import NoProject, Project
 from tacitd.files.shared_files import SharedFiles
@@ -116,20 +116,29 @@ class PluginTools:
 
     def degrade(self, degradation: Degradation) -> None:
         """See `Tools`."""
-        self._write(
-            "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?) "
-            "ON CONFLICT(owner, id) DO UPDATE SET what = excluded.what, hint = excluded.hint",
-            self._plugin,
-            degradation.id,
-            degradation.what,
-            degradation.hint,
-            self.clock.now(),
-        )
+        now = self.clock.now()
+
+        def store(tx: Tx) -> None:
+            of = "FROM degradation WHERE owner = ? AND id = ?"
+            ((since,),) = tx.rows(f"SELECT coalesce(min(since), ?) {of}", now, self._plugin, degradation.id)
+            tx.execute(f"DELETE {of}", self._plugin, degradation.id)
+            tx.execute(
+                "INSERT INTO degradation(owner, id, what, hint, since) VALUES(?, ?, ?, ?, ?)",
+                self._plugin,
+                degradation.id,
+                degradation.what,
+                degradation.hint,
+                since,
+            )
+
+        self._write(store)
 
     def clear(self, id: str) -> None:
         """See `Tools`."""
         if self.rows("SELECT 1 FROM degradation WHERE owner = ? AND id = ?", self._plugin, id):
-            self._write("DELETE FROM degradation WHERE owner = ? AND id = ?", self._plugin, id)
+            self._write(
+                lambda tx: tx.execute("DELETE FROM degradation WHERE owner = ? AND id = ?", self._plugin, id)
+            )
 
     def list_prompt_parts(self, prompt: str) -> Sequence[Any]:
         """See `Tools`. One that cannot be imported is logged and left out."""
@@ -141,9 +150,9 @@ class PluginTools:
                 logger.warning("a part of the prompt {} is left out: {} of {}", prompt, error, hook)
         return found
 
-    def _write(self, sql: str, *values: Value) -> None:
+    def _write(self, change: Callable[[Tx], object]) -> None:
         try:
             with self._services.store.write() as tx:
-                tx.execute(sql, *values)
+                change(tx)
         except UnwritableError as error:  # the loop reports it; the next task says it again
             logger.warning("a problem of {} cannot be stored: {}", self._plugin, error.what)

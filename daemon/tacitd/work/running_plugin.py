@@ -18,7 +18,6 @@ from tacitd.contract import (
     Decide,
     Done,
     FileChange,
-    Format,
     Later,
     Leaf,
     Outcome,
@@ -102,15 +101,6 @@ class RunningPlugin:
     def make_tools(self, task: Task) -> PluginTools:
         """The tools of a task."""
         return PluginTools(self.name, task, self.settings, self._services, self._budget)
-
-    def report_status(self) -> Mapping[str, Any]:
-        """Its part of the status document; empty without the hook. Any thread."""
-        if not self.spec.status:
-            return {}
-        part: Mapping[str, Any] = load_hook(self.spec.status)(
-            self._services.store.rows, self._services.clock.now()
-        )
-        return part
 
     # --- in a worker
 
@@ -281,14 +271,8 @@ def make_waiting_observer(spec: PluginSpec, why: str) -> Observer:
     return make_observer(spec, wait if spec.observe else None)
 
 
-def load_format(name: str) -> Format:
-    """The format of this name, or of this hook. Raises KeyError, and what the import raises."""
-    found: Format = load_hook(name) if ":" in name else find_format(name)
-    return found
-
-
 def _load_kind(kind: SharedFileKind) -> FileKind:
-    return FileKind(kind.name, load_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
+    return FileKind(kind.name, find_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
 
 
 def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:

@@ -1,35 +1,22 @@
-"""What each handler reports of itself for the status document.
+"""What the handlers of the first contract report of themselves. They go with the last of them.
 
-`Handler.status` may read files of a project, whose file system may hang. So each is asked in a thread of its own, which ends
-with the answer; a caller waits a moment, and otherwise gets what the handler reported before.
+`Handler.status` may read files of a project, whose file system may hang. So each is asked in a thread of its own, which ends with the
+answer; a caller waits a moment, and otherwise gets what the handler reported before.
 """
 
 from __future__ import annotations
 
-import math
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec import Struct, field
-
-from tacitd.clock import Clock
+from tacitd.clock import Clock, utc_seconds
 from tacitd.handler import Degradation, load_hook
 from tacitd.work.handler_adapter import AdaptedHandler
-from tacitd.work.running_plugin import RunningPlugin
 
 PATIENCE = 0.7
 """Seconds for which a caller waits."""
-
-
-class StatusPart(Struct, frozen=True):
-    """A handler's part of the status document."""
-
-    part: Mapping[str, Any] = field(default_factory=dict)
-    """JSON. Empty if the handler failed, or was not asked yet."""
-    as_of: float | None = None
-    """When it was asked, seconds since 1970; None: not yet."""
-    fault: Degradation | None = None
+ReadPart = Callable[[str, Callable[[], Mapping[str, Any]]], tuple[dict[str, Any], Degradation | None]]
 
 
 class StatusParts:
@@ -37,85 +24,67 @@ class StatusParts:
 
     def __init__(
         self,
-        handlers: Mapping[str, AdaptedHandler | RunningPlugin],
+        handlers: Mapping[str, AdaptedHandler],
         clock: Clock,
+        read_part: ReadPart,
+        degraded: dict[str, Degradation],
+        on_answer: Callable[[], None],
         *,
         threads: bool = True,
     ) -> None:
-        """`threads=False`: handlers are asked in the caller's thread, for tests without threads."""
+        """`on_answer` is called in the thread that asked. `threads=False`: handlers are asked in the caller's thread, for tests without threads."""
         self._handlers = handlers
         self._clock = clock
+        self._read_part = read_part
+        self._degraded = degraded
+        self._on_answer = on_answer
         self._threads = threads
-        self._parts: dict[str, StatusPart] = {}
-        self._asking: dict[str, tuple[float, threading.Event]] = {}
+        self._parts: dict[str, Any] = {}
+        self._asking: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
-    def ask(self, patience: float = PATIENCE) -> dict[str, StatusPart]:
-        """Ask all handlers, and return what each reported last. A degradation names one that does not answer."""
+    def ask(self, patience: float = PATIENCE) -> dict[str, Any]:
+        """Ask all handlers, and return what each reported last, with the time. A degradation names one that does not answer."""
         waits = list[tuple[str, threading.Event]]()
         for name, one in list(self._handlers.items()):
             with self._lock:
-                asked = self._asking.get(name)
-                if asked is None:
-                    asked = self._asking[name] = self._clock.monotonic(), threading.Event()
-                    begin = True
-                else:
-                    begin = False
-            if begin and self._threads:
+                answered, begins = self._asking.get(name), name not in self._asking
+                answered = self._asking[name] = answered or threading.Event()
+            if begins and self._threads:
                 threading.Thread(
                     target=self._ask_one, args=(name, one), name=f"status of {name}", daemon=True
                 ).start()
-            elif begin:
+            elif begins:
                 self._ask_one(name, one)
-            waits.append((name, asked[1]))
+            waits.append((name, answered))
         end = self._clock.monotonic() + patience
-        for _, answered in waits:
-            answered.wait(max(0.0, end - self._clock.monotonic()))
-        return {name: self.get_part(name) for name, _ in waits}
+        for name, answered in waits:
+            if not answered.wait(max(0.0, end - self._clock.monotonic())) and patience:
+                what = f"the handler {name} does not answer when it is asked for its status; what is shown of it is old"
+                hint = "`tacitd restart` starts it again; the rest of the status is valid"
+                self._degraded[f"handler.status:{name}"] = Degradation("handler.status", what, hint)
+        return dict(self._parts)
 
-    def get_part(self, name: str) -> StatusPart:
-        """What this handler reported last, with a degradation if it does not answer."""
-        part = self._parts.get(name, StatusPart())
-        asked = self._asking.get(name)
-        if asked is None or self._clock.monotonic() - asked[0] < PATIENCE:
+    def last(self) -> dict[str, Any]:
+        """What each reported last, without the time: a note that differs in nothing else is not written again."""
+        return {
+            name: {key: value for key, value in part.items() if key != "as_of"}
+            for name, part in list(self._parts.items())
+        }
+
+    def _ask_one(self, name: str, one: AdaptedHandler) -> None:
+        def report() -> Mapping[str, Any]:
+            part = dict(one.handler.status())
+            if one.plugin.status_lines:
+                part["lines"] = list(load_hook(one.plugin.status_lines)(part))
             return part
-        what = (
-            f"the handler {name} does not answer when it is asked for its status; what is shown of it is old"
-        )
-        hint = "`tacitd restart` starts it again; the rest of the status is valid"
-        fault = Degradation("handler.status", what, hint)
-        return StatusPart(part.part, part.as_of, fault)
 
-    def _ask_one(self, name: str, one: AdaptedHandler | RunningPlugin) -> None:
-        at, fault, part = self._clock.now(), None, dict[str, Any]()
-        try:
-            if isinstance(one, RunningPlugin):
-                part = make_json(dict(one.report_status()))
-                if "lines" in part:
-                    part["says"] = [str(line) for line in part.pop("lines")]
-            else:
-                part = make_json(dict(one.handler.status()))
-            if isinstance(one, AdaptedHandler) and one.plugin.status_lines:
-                part["says"] = [str(line) for line in load_hook(one.plugin.status_lines)(part)]
-        except BaseException as error:  # noqa: BLE001  a third-party handler may raise anything, also SystemExit
-            part = {}
-            what = f"the handler {name} cannot report its status: {type(error).__name__}: {error}"
-            fault = Degradation("handler.status", what, "the rest of the status is valid")
-        self._parts[name] = StatusPart(part, at, fault)
-        _, answered = self._asking.pop(name)
-        answered.set()
-
-
-def make_json(value: Any) -> Any:
-    """The value with text in place of everything that JSON cannot express; null for infinity and NaN."""
-    match value:
-        case Mapping():
-            return {str(key): make_json(each) for key, each in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [make_json(each) for each in value]
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if math.isfinite(value) else None
-        case _:
-            return str(value)
+        at = self._clock.now()
+        part, fault = self._read_part(name, report)
+        self._parts[name] = part | {"as_of": utc_seconds(at)}
+        if fault is None:
+            self._degraded.pop(f"handler.status:{name}", None)
+        else:
+            self._degraded[f"handler.status:{name}"] = fault
+        self._asking.pop(name).set()
+        self._on_answer()

@@ -213,6 +213,7 @@ def store_outcome(
     numbers = [prompt.number for prompt in task.prompts]
     match outcome:
         case Done():
+            root = str(task.project.root) if isinstance(task.project, Project) else ""
             # First: `apply` may queue a task of the same kind and key.
             tx.execute("DELETE FROM task WHERE number = ?", task.number)
             outcome.apply(tx)
@@ -226,9 +227,9 @@ def store_outcome(
                     now,
                 )
             tx.executemany(
-                "INSERT INTO activity(at, plugin, did, text, place, about, item, project) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO activity(at, plugin, did, text, place, about, item, root) VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (now, plugin, one.did, one.text, one.where, one.about, one.item, task.project_number)
+                    (now, plugin, one.did, one.text, one.where, one.about, one.item, one.root or root)
                     for one in outcome.notices
                 ],
             )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -121,56 +123,31 @@ def count_rejected_events(rows: Rows) -> int:
     return int(count)
 
 
-def count_tasks(rows: Rows, plugin: str, now: float) -> tuple[int, int, float | None]:
-    """How many transcripts are gathered for a plugin, how many of its tasks are parked, and when the first gathered one is due."""
-    ((gathering, parked, due),) = rows(
+def count_tasks(rows: Rows, plugin: str, now: float) -> tuple[int, int, int, float | None]:
+    """How many transcripts are gathered for a plugin, how many of its tasks are due or being done, how many are parked, and when the first
+    gathered one is due."""
+    ((gathering, busy, parked, due),) = rows(
         "SELECT count(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN 1 END), "
+        "count(CASE WHEN reason = '' AND due <= ? THEN 1 END), "
         "count(CASE WHEN reason <> '' AND kind <> 'session-started' THEN 1 END), "
         "min(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN due END) FROM task WHERE plugin = ?",
         now,
         now,
+        now,
         plugin,
     )
-    return gathering, parked, due
+    return gathering, busy, parked, due
 
 
-def measure_lag(rows: Rows, plugin: str, unread: Mapping[str, int]) -> tuple[int, int]:
-    """How many transcripts a plugin has not handled to their end, and how many bytes of them. `unread`: by path, the bytes that were
-    not ingested."""
-    behind: dict[str, int] = dict(
-        rows(
-            "SELECT t.path, t.offset - a.offset FROM adapter_position a JOIN transcript t ON t.path = a.transcript "
-            "WHERE a.plugin = ? AND t.offset > a.offset",
-            plugin,
-        )
+def measure_lag(rows: Rows, plugin: str, unread: tuple[int, int]) -> tuple[int, int]:
+    """How many transcripts a plugin has not handled to their end, and how many bytes of them. `unread`: of how many the end was not
+    ingested, and how many bytes."""
+    ((count, size),) = rows(
+        "SELECT count(*), coalesce(sum(t.offset - a.offset), 0) FROM adapter_position a JOIN transcript t "
+        "ON t.path = a.transcript WHERE a.plugin = ? AND t.offset > a.offset",
+        plugin,
     )
-    total = Counter(behind) + Counter(unread)
-    return len(total), sum(total.values())
-
-
-def find_session(rows: Rows, session: str) -> tuple[str, dict[str, int], set[str]] | None:
-    """The root of a session's project, how many of its prompts wait by plugin, and the plugins with parked work about it or its
-    project; None if it belongs to no project."""
-    found = rows(
-        "SELECT r.root, r.number FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?",
-        session,
-    )
-    if not found:
-        return None
-    root, number = found[0]
-    waiting: dict[str, int] = dict(
-        rows(
-            "SELECT t.plugin, count(*) FROM prompt p JOIN prompt_task t ON t.prompt = p.number "
-            "WHERE p.session = ? AND t.state = 'waiting' GROUP BY t.plugin",
-            session,
-        )
-    )
-    parked = rows(
-        "SELECT DISTINCT plugin FROM task WHERE reason <> '' AND kind <> 'session-started' AND (session = ? OR project = ?)",
-        session,
-        number,
-    )
-    return root, waiting, {plugin for (plugin,) in parked}
+    return count + unread[0], size + unread[1]
 
 
 def count_odd_lines(by_path: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:
@@ -179,3 +156,18 @@ def count_odd_lines(by_path: Mapping[Path, Mapping[str, int]]) -> dict[str, int]
     for counts in list(by_path.values()):
         total.update(counts)
     return dict(total)
+
+
+def make_json(value: Any) -> Any:
+    """The value with text in place of everything that JSON cannot express; null for infinity and NaN."""
+    match value:
+        case Mapping():
+            return {str(key): make_json(each) for key, each in value.items()}
+        case list() | tuple() | set() | frozenset():
+            return [make_json(each) for each in value]
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case _:
+            return str(value)

@@ -2,42 +2,42 @@
 
 This module only declares the plugin, because a session start waits for `tacitd learner context`. The files' formats are
 `ledger_file`, `profile_text`, `weakness_text` and `history_text`. `ledger_replay` says what follows from the ledger,
-`practice_sync` what that changes in a profile, `learner_store` reads and writes, and `practice_record` is what is done.
+`practice_sync` what that changes in a profile, `practice_tasks` reads the files and plans what the engine writes, and
+`learner_commands` is the command line.
 """
 
 from __future__ import annotations
 
 TYPE_CHECKING = False  # not imported from typing, which would slow down `tacitd learner context`
 if TYPE_CHECKING:
-    from tacitd.handler import Plugin
+    from tacitd.plugin import PluginSpec
 
-__all__ = ["make_plugin"]
+__all__ = ["SCHEMA", "make_plugin"]
+
+SCHEMA = ("tacitd_handlers.learner:schema.sql",)
+"""The steps of its tables; the number of steps is their version."""
 
 
-def make_plugin() -> Plugin:
-    """Return the plugin's declaration, for the entry point."""
-    from tacitd.handler import COMPACTION, Job, Plugin
+def make_plugin() -> PluginSpec:
+    """Return the plugin; the entry point `tacitd.handlers` calls it."""
+    from tacitd.plugin import PluginSpec, TimedJob
 
     here = "tacitd_handlers.learner"
-    return Plugin(
+    about = "Show what you practised and when to review it."
+    return PluginSpec(
         "learner",
-        f"{here}.handler:LearnerHandler",
+        order=80,  # after those with short texts for a session, which are the same in every session
         settings={"learner": f"{here}.settings:LearnerSettings"},
-        jobs=(Job("check", 60.0, at_start=True), Job("retests", 86400.0, at_start=True), Job(COMPACTION)),
-        uses_model=False,
-        single_store=True,
-        footprint=f"{here}.learner_paths:learner_footprint",
-        order=20,
-        commands={
-            "learner": (
-                f"{here}.learner_commands:learner",
-                "Show what you practised and when to review it.",
-                "More",
-            )
-        },
-        context=f"{here}.context_section:build_section",
-        context_order=80,  # after the short sections, whose texts are the same in every session
-        context_budget=5_000,
-        status_lines=f"{here}.notices:format_status_lines",
+        schema=SCHEMA,
+        one_lane=True,
+        observe=f"{here}.practice_tasks:observe",
+        run=f"{here}.practice_tasks:run",
+        events=frozenset({"compaction"}),
+        jobs=(TimedJob("check", 60.0),),
+        commands={"learner": (f"{here}.learner_commands:learner", about, "More")},
+        session_text=f"{here}.session_start:make_text",
+        session_budget=5_000,
+        status=f"{here}.notices:report_status",
         mcp=f"{here}.mcp_tools:LEARNER",
+        footprint=f"{here}.learner_paths:learner_footprint",
     )

@@ -6,19 +6,18 @@ Options and output only; most imports are inside the commands, because a session
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tacitd.cli.common import echo_json, echo_message
-from tacitd.errors import FAILED, PARKED, UsageError
+from tacitd.cli.common import CallMethod, connect_or_run, echo_json, echo_message
+from tacitd.errors import FAILED, PARKED, TacitdError, UsageError
 
 if TYPE_CHECKING:
-    from tacitd_handlers.learner.learner_store import LearnerStore
     from tacitd_handlers.learner.ledger_file import LedgerRow
-    from tacitd_handlers.learner.practice_record import RecordedProblem
+    from tacitd_handlers.learner.profile_text import LearnerProfile
 
 SESSION = "CLAUDE_CODE_SESSION_ID"
 """The variable in which Claude Code passes the session id to its children."""
@@ -62,20 +61,40 @@ def record(ctx: click.Context, /, as_json: bool, describe: tuple[str, ...], **gi
 
     The same problem recorded twice in one session counts once.
     """
-    from tacitd_handlers.learner.practice_record import record_problem
     from tacitd_handlers.learner.practice_report import parse_report
     from tacitd_handlers.learner.settings import load_settings
 
-    report = parse_report({**given, "descriptions": _parse_descriptions(describe)})
-    store, settings = _open_store(), load_settings(os.environ)
-    with store.locked():
-        at = store.stamp_session(report.session or os.environ.get(SESSION, ""), report.stamp, _now())
-        made = record_problem(store, report, at, settings.plan)
+    report = {name: value for name, value in given.items() if value not in ("", None)}
+    report["descriptions"] = _parse_descriptions(describe)
+    parse_report(report)  # refused before anything is started
+    load_settings(os.environ)
+    report.setdefault("session", os.environ.get(SESSION, ""))
+    moves, trouble = [], None
+    with connect_or_run() as call:
+        (made,) = _call_task(call, {"do": "record", "report": report})
+        try:
+            moves = _call_task(call, {"do": "follow", "name": made["item"]})
+        except TacitdError as error:
+            trouble = error
     if as_json:
-        echo_json(_as_data(made))
+        echo_json(_as_data(made, moves, trouble))
     else:
-        _echo_recorded(made)
-    ctx.exit(PARKED if made.result is None else 0)
+        _echo_recorded(made, moves, trouble)
+    ctx.exit(PARKED if trouble else 0)
+
+
+def _call_task(call: CallMethod, data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Have the learner do something, in the daemon or in this process; return what it did."""
+    from uuid import uuid4
+
+    made: list[dict[str, Any]] = call("task", plugin="learner", key=str(uuid4()), data=dict(data))["made"]
+    return made
+
+
+def _change(do: str, name: str = "", tag: str = "") -> list[str]:
+    """Have both files changed; return the names that the learner says."""
+    with connect_or_run() as call:
+        return [one["text"] for one in _call_task(call, {"do": do, "name": name, "tag": tag})]
 
 
 def _parse_descriptions(texts: Iterable[str]) -> dict[str, str]:
@@ -88,36 +107,41 @@ def _parse_descriptions(texts: Iterable[str]) -> dict[str, str]:
     return descriptions
 
 
-def _as_data(made: RecordedProblem) -> dict[str, Any]:
-    result = made.result
+def _as_data(
+    made: Mapping[str, Any], moves: list[dict[str, Any]], trouble: TacitdError | None
+) -> dict[str, Any]:
     return {
-        "row": made.row._asdict(),
-        "again": made.again,
-        "in_profile": result is not None,
-        "moves": [{"tag": move.tag, "what": move.what} for move in result.moves] if result else [],
-        "vague": result.vague if result else [],
-        "trouble": made.trouble,
+        "row": _read_row(made)._asdict(),
+        "again": made["did"] == "again",
+        "in_profile": trouble is None,
+        "moves": [{"tag": one["text"], "what": one["did"]} for one in moves if one["did"] != "vague"],
+        "vague": [one["text"] for one in moves if one["did"] == "vague"],
+        "trouble": trouble.what if trouble else "",
     }
 
 
-def _echo_recorded(made: RecordedProblem) -> None:
-    row = made.row
-    was = "was already recorded" if made.again else "recorded"
-    click.echo(f"{row.problem} ({row.mode}, {row.verdict}) {was}; review on {row.review}")
-    if made.result is None:
-        echo_message(f"the profile will be updated later: {made.trouble}")
-        if made.hint:
-            echo_message(f"hint: {made.hint}")
-        return
-    for tag in made.result.vague:
-        echo_message(
-            f"{tag}: its description names no input class or code pattern, so the entry refers to the session"
-        )
-    for move in made.result.moves:
-        if move.what == "waits":
-            echo_message(f"{move.tag} waits for room: Known Weaknesses is full")
-        elif move.what == "promoted":
-            echo_message(f"{move.tag} is resolved (long-term)")
+def _read_row(made: Mapping[str, Any]) -> LedgerRow:
+    from tacitd_handlers.learner.ledger_file import parse_ledger
+
+    (row,) = parse_ledger(made["item"].encode()).rows
+    return row
+
+
+def _echo_recorded(made: Mapping[str, Any], moves: list[dict[str, Any]], trouble: TacitdError | None) -> None:
+    was = "was already recorded" if made["did"] == "again" else "recorded"
+    click.echo(f"{made['text']} {was}; review on {_read_row(made).review}")
+    if trouble is not None:
+        echo_message(f"the profile will be updated later: {trouble.what}")
+        if trouble.hint:
+            echo_message(f"hint: {trouble.hint}")
+    texts = {
+        "vague": "{}: its description names no input class or code pattern, so the entry refers to the session",
+        "waits": "{} waits for room: Known Weaknesses is full",
+        "promoted": "{} is resolved (long-term)",
+    }
+    for one in moves:
+        if one["did"] in texts:
+            echo_message(texts[one["did"]].format(one["text"]))
 
 
 @learner.command(name="due", epilog="\b\nExample: tacitd learner due --on 2026-03-01")
@@ -132,7 +156,7 @@ def due_(on: str | None, as_json: bool) -> None:
     when = date_of(on) if on else date.fromisoformat(_now()[:10])
     if when is None:
         raise UsageError(f"{on!r} is not a date", "write it as YYYY-MM-DD")
-    found = find_due(_read_rows(_open_store()), when)
+    found = find_due(_read_rows(), when)
     if as_json:
         echo_json([asdict(one) for one in found])
         return
@@ -149,7 +173,7 @@ def retests_(as_json: bool) -> None:
 
     from tacitd_handlers.learner.notices import find_retests
 
-    profile = _open_store().read_profile()
+    profile = _read_profile()
     found = find_retests(profile, _now()) if profile is not None else []
     if as_json:
         echo_json([asdict(one) for one in found])
@@ -167,12 +191,16 @@ def retests_(as_json: bool) -> None:
 @JSON_OPTION
 def review_(as_json: bool) -> None:
     """Your progress: totals, verdicts, patterns, weaknesses, retests, and next steps."""
+    from tacitd.cli.common import get_paths
+    from tacitd.session_context.plugin_view import open_rows
+    from tacitd_handlers.learner import make_plugin
+    from tacitd_handlers.learner.learner_state import read_aliases, read_waiting
     from tacitd_handlers.learner.ledger_replay import in_order
     from tacitd_handlers.learner.progress_review import build_review, format_review
 
-    store = _open_store()
-    state, rows = store.load_state(), in_order(_read_rows(store))
-    document = build_review(rows, store.read_profile(), _now(), state.waiting, state.aliases)
+    with open_rows(make_plugin(), get_paths().state_dir) as rows:
+        waiting, aliases = read_waiting(rows), read_aliases(rows)
+    document = build_review(in_order(_read_rows()), _read_profile(), _now(), waiting, aliases)
     if as_json:
         echo_json(document)
         return
@@ -188,11 +216,10 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
     """Report lines that are no rows, vague descriptions and lists that are too long; exits with 1 if there are any."""
     from tacitd_handlers.learner.progress_review import find_problems
 
-    store = _open_store()
     if fix:
-        with store.locked():
-            store.sync_files(force=True)
-    found = find_problems(store.read_ledger(), store.read_profile())
+        for do in ("heal", "check"):
+            _change(do)
+    found = find_problems(_read_ledger(), _read_profile())
     if as_json:
         echo_json([{"file": file, "where": where, "what": what} for file, where, what in found])
     else:
@@ -207,13 +234,9 @@ def check(ctx: click.Context, fix: bool, as_json: bool) -> None:
 @click.option("--undo", "back", is_flag=True, help="Restore it from the ledger.")
 def forget(tag: str, back: bool) -> None:
     """Remove a weakness from the profile, and never add it again. The ledger keeps it."""
-    from tacitd_handlers.learner.notices import format_command
-    from tacitd_handlers.learner.practice_record import forget_weakness, restore_weakness
+    from tacitd_handlers.learner.vocabulary import format_command
 
-    store = _open_store()
-    with store.locked():
-        change = restore_weakness if back else forget_weakness
-        name = change(store, tag)
+    (name,) = _change("restore" if back else "forget", tag)
     how = format_command("forget --undo", name)
     echo_message(f"{name} is restored" if back else f"{name} is forgotten; `{how}` restores it")
 
@@ -225,12 +248,7 @@ def archive(tag: str) -> None:
 
     Its status stays. It comes back when it is observed again.
     """
-    from tacitd_handlers.learner.practice_record import archive_weakness
-
-    store = _open_store()
-    with store.locked():
-        label = archive_weakness(store, tag)
-        waiting = store.load_state().waiting
+    label, *waiting = _change("archive", tag)
     echo_message(
         f"{label} is archived" + (f"; still waiting for room: {', '.join(waiting)}" if waiting else "")
     )
@@ -247,14 +265,10 @@ def archive(tag: str) -> None:
 )
 def alias(label: str, tag: str, remove: bool) -> None:
     """Say which gap an entry with a label of your own is. The label and the description stay as they are."""
-    from tacitd_handlers.learner.practice_record import join_label, separate_label
-
     if remove is bool(tag):
         what = "name a label and a gap, or --remove and a label"
         raise UsageError(what, "`tacitd learner review` lists both")
-    store = _open_store()
-    with store.locked():
-        label, tag = separate_label(store, label) if remove else join_label(store, label, tag)
+    label, tag = _change("separate" if remove else "join", label, tag)
     click.echo(f"{label} {'is not' if remove else 'is'} {tag}")
 
 
@@ -274,15 +288,30 @@ def context(session_id: str, budget: int) -> None:
     """
     import sys
 
-    from tacitd.clock import SystemClock
+    from tacitd.cli.common import get_paths
+    from tacitd.session_context.plugin_view import open_rows
+    from tacitd_handlers.learner import make_plugin
     from tacitd_handlers.learner.learner_paths import load_paths
-    from tacitd_handlers.learner.session_start import build_context, hook_session
+    from tacitd_handlers.learner.session_start import build_text, hook_session, needs_files, note_start
 
     session = session_id or hook_session() or os.environ.get(SESSION, "")
-    made = build_context(load_paths(os.environ), session, SystemClock(), budget)
+    places, trouble = load_paths(os.environ), ""
+    is_new = not places.profile.exists()
+    try:
+        if needs_files(places):
+            _change("prepare")
+    except (OSError, TacitdError) as error:
+        trouble = str(error)
+    try:
+        with open_rows(make_plugin(), get_paths().state_dir) as rows:
+            made = build_text(rows, places, session, _now(), budget, is_first=is_new)
+    except TacitdError as error:
+        trouble = str(error)
+        made = build_text(lambda sql, *values: [], places, session, _now(), budget, is_first=is_new)
+    note_start(made)
     sys.stdout.buffer.write(made.text.encode("utf-8", "surrogateescape"))
-    if made.trouble:
-        echo_message(made.trouble)
+    if trouble or made.left_out:
+        echo_message(trouble or made.left_out)
 
 
 def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: tuple[int, ...] = ()) -> None:
@@ -292,27 +321,32 @@ def _echo_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]], right: t
         click.echo(line)
 
 
-def _open_store() -> LearnerStore:
-    """The store of this process's environment."""
-    from tacitd.clock import SystemClock
-    from tacitd_handlers.learner.learner_paths import load_paths
-    from tacitd_handlers.learner.learner_store import LearnerStore
-
-    return LearnerStore(load_paths(os.environ), SystemClock())
-
-
 def _now() -> str:
     from tacitd.clock import SystemClock, local_minutes
 
     return local_minutes(SystemClock().now())
 
 
-def _read_rows(store: LearnerStore) -> list[LedgerRow]:
+def _read_ledger() -> bytes:
+    from tacitd_handlers.learner.learner_paths import load_paths, read_file
+
+    return read_file(load_paths(os.environ).ledger) or b""
+
+
+def _read_profile() -> LearnerProfile | None:
+    from tacitd_handlers.learner.learner_paths import load_paths, read_file
+    from tacitd_handlers.learner.profile_text import parse_profile
+
+    data = read_file(load_paths(os.environ).profile)
+    return parse_profile(data) if data is not None else None
+
+
+def _read_rows() -> list[LedgerRow]:
     """The ledger's rows; a message tells of lines that are none."""
     from tacitd.text.plurals import count_noun
     from tacitd_handlers.learner.ledger_file import parse_ledger
 
-    table = parse_ledger(store.read_ledger())
+    table = parse_ledger(_read_ledger())
     if table.bad:
         lines = count_noun(len(table.bad), "line")
         echo_message(f"{lines} of the ledger cannot be read as rows; see `tacitd learner check`")

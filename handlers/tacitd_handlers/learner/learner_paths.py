@@ -6,12 +6,14 @@ Without pydantic, because a session start waits for it. Nothing is opened but th
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from tacitd.errors import FileRefusedError
 from tacitd.state import paths
 
 if TYPE_CHECKING:
@@ -29,27 +31,17 @@ class LearnerPaths(Struct, frozen=True):
     ledger: Path
     session_state: Path
     """Written at a compaction."""
-    home: Path
-    """The directory of tacitd's own state about the two files."""
     user: Path
     """The person's home directory, for `~`."""
 
-    @property
-    def state(self) -> Path:
-        """The file with what tacitd knows besides the two files."""
-        return self.home / "learner.json"
 
-
-def resolve_paths(
-    environ: Mapping[str, str], profile: str = "", ledger: str = "", home: Path | None = None
-) -> LearnerPaths:
+def resolve_paths(environ: Mapping[str, str], profile: str = "", ledger: str = "") -> LearnerPaths:
     """The paths (SPEC L-01). `profile` and `ledger` are as configured, "" for the default."""
     base, user = paths.config_dir(environ), paths.find_home(environ)
     return LearnerPaths(
         expand_path(profile, user) if profile else base / PROFILE,
         expand_path(ledger, user) if ledger else base / LEDGER,
         base / SESSION_STATE,
-        home or paths.state_dir(environ) / "handlers" / "learner",
         user,
     )
 
@@ -84,6 +76,17 @@ def read_section(environ: Mapping[str, str]) -> dict[str, Any]:
 def expand_path(text: str, user: Path) -> Path:
     """An absolute path from the configuration, with `~/` for the person's home directory. Links stay as they are."""
     return Path(os.path.abspath(os.fspath(user) + text[1:] if text.startswith("~/") else text))  # noqa: PTH100
+
+
+def read_file(path: Path) -> bytes | None:
+    """A file's bytes; None if it does not exist. Raises OSError, and FileRefusedError for what is no ordinary file: reading a pipe
+    would wait."""
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise FileRefusedError(f"{path} is not an ordinary file", "move it away")
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def shorten_path(path: Path, user: Path) -> str:

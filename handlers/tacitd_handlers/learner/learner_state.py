@@ -1,29 +1,26 @@
-"""What tacitd knows besides the two files, as one JSON document with a table each for sessions, reports, tags and notices.
+"""What tacitd knows besides the two files: the rows of schema.sql as values. It decides nothing.
 
-It holds no counts: those follow from the ledger. If it is lost, the tags that sessions reported as tested are lost, and
-what a person removed. This module defines the format; it decides nothing.
+No counts are stored: those follow from the ledger. If the store is lost, the tags that sessions reported as tested are lost,
+and what a person removed.
 """
 
 from __future__ import annotations
 
-import msgspec
+import json
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
 from msgspec import Struct, field
 
-from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
+from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey, format_row, parse_line
 
-VERSION = 2
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
+
 KEPT_SESSIONS = 200
-"""Sessions whose stamps are kept, the newest."""
-
-
-class SessionRecord(Struct):
-    """A session, and its one stamp (SPEC L-48)."""
-
-    stamp: str = ""
-    first_start: bool = False
-    """Whether it was the very first session (SPEC L-51)."""
-    root: str = ""
-    """The project in which it taught, "" if it did not."""
+"""Sessions that are kept, the newest; the last one of each project in which was taught is kept besides."""
+Dates = tuple[str, str, str]
+"""First observed, Last tested and Last failed."""
 
 
 class ReportRecord(Struct, frozen=True):
@@ -53,27 +50,18 @@ class TagRecord(Struct):
 
 
 class LearnerState(Struct):
-    """The content of learner.json."""
+    """What is known between two comparisons of the files."""
 
-    version: int = VERSION
     rows: int = 0
     """The ledger's rows that are in the profile, from the first on; later ones are if their report is done."""
     last_row: LedgerRow | None = None
     """The last of them. If it is elsewhere in the ledger, the ledger was changed by hand."""
-    sessions: dict[str, SessionRecord] = field(default_factory=dict)
     reports: list[ReportRecord] = field(default_factory=list)
     tags: dict[str, TagRecord] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
-    """Lines that the next session start prints."""
-    written: dict[str, tuple[str, ...]] | None = None
-    """By label, First observed, Last tested and Last failed of each entry as of the last write. None: nothing is known."""
-    restored: list[str] = field(default_factory=list)
-    """Sections that a session start restored empty: their entries must be written again."""
-
-    @property
-    def places(self) -> list[str]:
-        """The projects in which teaching sessions worked."""
-        return list(dict.fromkeys(record.root for record in self.sessions.values() if record.root))
+    written: dict[str, Dates] | None = None
+    """By label, the dates of each entry as of the last comparison. None: nothing is known."""
+    stamps: str = ""
+    """Those of both files when they were compared last and nothing was missing."""
 
     @property
     def aliases(self) -> dict[str, str]:
@@ -105,11 +93,7 @@ class LearnerState(Struct):
         record.waiting_since = since
         self.tags[tag] = record
 
-    def add_notices(self, lines: list[str]) -> None:
-        """Print these lines at the next session start, each once."""
-        self.notices += [line for line in lines if line not in self.notices]
-
-    def finish_reports(self, in_profile: set[RowKey], behind: set[RowKey]) -> None:
+    def finish_reports(self, in_profile: Collection[RowKey], behind: Collection[RowKey]) -> None:
         """Mark the reports of these rows as done. `behind` are rows after the first `rows` ones."""
         kept: list[ReportRecord] = []
         for report in self.reports:
@@ -120,23 +104,104 @@ class LearnerState(Struct):
         self.reports = kept
 
 
-_DECODER = msgspec.json.Decoder(LearnerState)
+def read_state(rows: Rows) -> LearnerState:
+    """Read the state."""
+    state = LearnerState()
+    for state.rows, last, state.stamps in rows("SELECT * FROM learner_ledger"):
+        state.last_row, state.written = _read_row(last), {}
+    entries = rows("SELECT label, first, tested, failed FROM learner_entry")
+    if state.written is not None:
+        state.written = {label: (first, tested, failed) for label, first, tested, failed in entries}
+    for line, tested, observations, texts, done in rows(
+        "SELECT row, tested, observations, descriptions, done FROM learner_report ORDER BY number"
+    ):
+        if (row := _read_row(line)) is not None:
+            named = None if tested is None else tuple(json.loads(tested))
+            state.reports.append(ReportRecord(row, named, observations, json.loads(texts), bool(done)))
+    for tag, label, removed, since, description in rows("SELECT * FROM learner_tag ORDER BY rowid"):
+        state.tags[tag] = TagRecord(label, bool(removed), since, description)
+    return state
 
 
-def decode_state(data: bytes) -> LearnerState:
-    """Given the file's bytes, return the state; an empty one if they are not valid or of another version."""
-    try:
-        found = _DECODER.decode(data)
-    except (msgspec.DecodeError, ValueError):
-        return LearnerState()
-    return found if found.version == VERSION else LearnerState()
+def store_state(tx: Tx, state: LearnerState, before: LearnerState) -> None:
+    """Store the state. `before`: what is stored now."""
+    known = {report.row: report for report in before.reports}
+    kept = {report.row for report in state.reports}
+    gone = [(format_row(row),) for row in known if row not in kept]
+    tx.executemany("DELETE FROM learner_report WHERE row = ?", gone)
+    add_reports(tx, [report for report in state.reports if known.get(report.row) != report])
+    if state.tags != before.tags or [*state.tags] != [*before.tags]:
+        tx.execute("DELETE FROM learner_tag")
+        tx.executemany(
+            "INSERT INTO learner_tag VALUES(?, ?, ?, ?, ?)",
+            [
+                (tag, one.label, one.removed, one.waiting_since, one.description)
+                for tag, one in state.tags.items()
+                if one != TagRecord()
+            ],
+        )
+    if state.written is not None and state.written != before.written:
+        tx.execute("DELETE FROM learner_entry")
+        tx.executemany(
+            "INSERT INTO learner_entry VALUES(?, ?, ?, ?)",
+            [(label, *dates) for label, dates in state.written.items()],
+        )
+    if state.written is None:
+        return
+    last = format_row(state.last_row) if state.last_row is not None else ""
+    tx.execute("DELETE FROM learner_ledger")
+    tx.execute("INSERT INTO learner_ledger VALUES(?, ?, ?)", state.rows, last, state.stamps)
 
 
-def encode_state(state: LearnerState) -> bytes:
-    """Encode the state as the file's bytes."""
-    newest = [*state.sessions][-KEPT_SESSIONS:]
-    by_root = {record.root: session for session, record in state.sessions.items() if record.root}
-    kept = {*newest, *by_root.values()}
-    state.sessions = {session: record for session, record in state.sessions.items() if session in kept}
-    state.tags = {tag: record for tag, record in state.tags.items() if record != TagRecord()}
-    return msgspec.json.encode(state)
+def add_reports(tx: Tx, reports: Iterable[ReportRecord]) -> None:
+    """Store reports; one whose row is known gets the other fields."""
+    tx.executemany(
+        "INSERT INTO learner_report(row, tested, observations, descriptions, done) VALUES(?, ?, ?, ?, ?) "
+        "ON CONFLICT(row) DO UPDATE SET tested = excluded.tested, observations = excluded.observations, "
+        "descriptions = excluded.descriptions, done = excluded.done",
+        [
+            (
+                format_row(one.row),
+                None if one.tested is None else json.dumps(one.tested),
+                one.observations,
+                json.dumps(one.texts, ensure_ascii=False),
+                one.is_done,
+            )
+            for one in reports
+        ],
+    )
+
+
+def read_aliases(rows: Rows) -> dict[str, str]:
+    """The labels that persons gave, by tag."""
+    return dict(rows("SELECT tag, label FROM learner_tag WHERE label <> ''"))
+
+
+def read_waiting(rows: Rows) -> list[str]:
+    """The tags that wait for room, in order."""
+    found = rows("SELECT tag FROM learner_tag WHERE waiting_since <> '' ORDER BY rowid")
+    return [tag for (tag,) in found]
+
+
+def add_notices(tx: Tx, lines: Iterable[str]) -> None:
+    """Print these lines at the next session start, each once; those that a session got are forgotten."""
+    fresh = [(line,) for line in lines if not tx.rows("SELECT 1 FROM learner_notice WHERE text = ?", line)]
+    tx.execute("DELETE FROM learner_notice WHERE shown_in IS NOT NULL")
+    tx.executemany("INSERT INTO learner_notice(text) VALUES(?)", fresh)
+
+
+def note_session(tx: Tx, session: str, **values: str | int) -> None:
+    """Store values of a session, which is new or known, and forget sessions long ago."""
+    tx.execute("INSERT OR IGNORE INTO learner_session(session) VALUES(?)", session)
+    for name, value in values.items():
+        tx.execute(f"UPDATE learner_session SET {name} = ? WHERE session = ?", value, session)
+    tx.execute(
+        "DELETE FROM learner_session WHERE rowid <= (SELECT max(rowid) FROM learner_session) - ? AND rowid NOT IN "
+        "(SELECT max(rowid) FROM learner_session WHERE root <> '' GROUP BY root)",
+        KEPT_SESSIONS,
+    )
+
+
+def _read_row(line: str) -> LedgerRow | None:
+    found = parse_line(line.encode())
+    return found if isinstance(found, LedgerRow) else None

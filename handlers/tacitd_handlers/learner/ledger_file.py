@@ -7,10 +7,14 @@ never changed. Rows are tuples instead of dataclasses, because a ledger can have
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd_handlers.learner.vocabulary import MANUAL, UNKNOWN, name_of, tags_of, time_of
+
+if TYPE_CHECKING:
+    from tacitd.contract import Cause, Edits, FileChange, Leaf
 
 HEADER = (
     b"# Session Ledger\n\n"
@@ -135,6 +139,37 @@ def has_header(data: bytes) -> bool:
     return any(b"Timestamp" in line and b"Review Due" in line for line in data[:4096].split(b"\n"))
 
 
-def encode_rows(rows: Sequence[LedgerRow], newline: bytes) -> bytes:
-    """The rows as lines."""
-    return b"".join(format_row(row).encode() + newline for row in rows)
+class LedgerFormat:
+    """The ledger as a `Format`: its one leaf is the header, with which it is made. Rows are appended as lines."""
+
+    name = "tacitd_handlers.learner.ledger_file:LEDGER_FORMAT"
+    is_generated = False
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """See `Format`. Whatever is in the file counts as a header: it is never edited."""
+        return {_TITLE: _TITLE} if data else {}
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`."""
+        return data or (HEADER if changes.get(_TITLE) else b"")
+
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """See `Format`."""
+        return {}
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """See `Format`."""
+        return False
+
+
+LEDGER_FORMAT = LedgerFormat()
+
+
+def make_ledger(path: Path, cause: Cause) -> FileChange:
+    """The change that makes a ledger without rows, unless there is one."""
+    from tacitd.contract import FileChange
+
+    def decide(now: Mapping[Leaf, str], edits: Edits) -> Mapping[Leaf, str | None]:
+        return {} if now else {_TITLE: _TITLE}
+
+    return FileChange(path, LEDGER_FORMAT, decide, cause)

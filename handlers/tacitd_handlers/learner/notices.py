@@ -1,22 +1,30 @@
-"""The notices of a session start besides the profile, and the lines for `tacitd status`. Pure.
+"""The notices of a session start besides the profile, and the lines for `tacitd status`.
 
 The wording of [REPAIRED], [SYNC], [FIRST SESSION] and of the retests is the seed's and must not change.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from tacitd.clock import local_minutes
+from tacitd.errors import FileRefusedError
 from tacitd.text.plurals import count_noun
 from tacitd_handlers.learner.ledger_file import LedgerRow
-from tacitd_handlers.learner.profile_text import LearnerProfile
+from tacitd_handlers.learner.profile_text import LearnerProfile, parse_profile
+from tacitd_handlers.learner.vocabulary import format_command
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, Weakness, most_resolved, retest_due
 
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
+
 FIRST = "[FIRST SESSION] About Me is empty. Populate from observations during the session and confirm at end."
+REFUSED = 10
+"""Refused reports that `status` shows, the newest."""
 NAMED = 20
 """Waiting tags that a notice names."""
 SUGGESTED = 3
@@ -42,12 +50,6 @@ def format_repairs(names: Sequence[str]) -> list[str]:
 def format_synced(rows: Sequence[LedgerRow]) -> list[str]:
     """The notices for rows that the ledger lacked (SPEC L-38)."""
     return [f"[SYNC] Appended missing ledger row for {row.stamp} session (pattern=unknown)." for row in rows]
-
-
-def format_command(verb: str, *arguments: str) -> str:
-    """A command of `tacitd learner`, quoted for a shell."""
-    dashes = ["--"] if any(argument.startswith("-") for argument in arguments) else []
-    return " ".join(["tacitd learner", verb, *dashes, *(quote(argument) for argument in arguments)])
 
 
 def format_waiting(waiting: Sequence[str], profile: LearnerProfile | None) -> list[str]:
@@ -88,6 +90,41 @@ def format_retests(found: Sequence[Retest]) -> str:
         return ""
     lines = [f"- {one.label} (last tested {one.tested}, {one.days // 7} weeks ago)\n" for one in found]
     return f"=== RETEST SUGGESTIONS ===\n{''.join(lines)}=== END RETEST SUGGESTIONS ===\n"
+
+
+def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
+    """What the two files contain, the retests and the tags that wait for room (SPEC L-50), and reports that were refused."""
+    from tacitd_handlers.learner.learner_paths import load_paths, read_file
+    from tacitd_handlers.learner.learner_state import read_waiting
+
+    refused = [
+        text
+        for (text,) in rows(
+            "SELECT refused FROM learner_found WHERE refused <> '' ORDER BY number DESC LIMIT ?", REFUSED
+        )
+    ][::-1]
+    ((count,),) = rows("SELECT coalesce(max(rows), 0) FROM learner_ledger")
+    try:
+        data = read_file(load_paths(os.environ).profile)
+        profile = parse_profile(data) if data is not None else None
+    except (OSError, FileRefusedError):  # the task that compares the files reports it
+        profile = None
+    if not count and profile is None and not refused:
+        return {}
+    entries = profile.weaknesses if profile is not None else ()
+    resolved = sum(placed.resolved for placed in entries)
+    shown = {
+        "rows": count,
+        "active": len(entries) - resolved,
+        "resolved": resolved,
+        "waiting_for_room": read_waiting(rows),
+        "retests": [one.label for one in find_retests(profile, local_minutes(now))]
+        if profile is not None
+        else [],
+        "archivable": [one.tag for one in list_archivable(profile)] if profile is not None else [],
+        "refused": refused,
+    }
+    return shown | {"lines": list(format_status_lines(shown))}
 
 
 def format_status_lines(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -12,14 +12,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from tacitd.errors import UsageError
-from tacitd_handlers.learner.vocabulary import UNKNOWN, VERDICTS, name_of, tag_of, tags_of, time_of
+from tacitd.errors import TacitdError, UsageError
+from tacitd_handlers.learner.learner_state import ReportRecord
+from tacitd_handlers.learner.ledger_file import LedgerRow
+from tacitd_handlers.learner.review_dates import ReviewPlan, describe_trajectory, find_review
+from tacitd_handlers.learner.session_stamps import SessionStamp
+from tacitd_handlers.learner.vocabulary import (
+    RECALL,
+    UNKNOWN,
+    VERDICTS,
+    gaps_text,
+    name_of,
+    tag_of,
+    tags_of,
+    time_of,
+)
 
 if TYPE_CHECKING:
     from tacitd.events import Record
@@ -101,6 +114,32 @@ def _descriptions(value: object) -> Mapping[str, str]:
     if not isinstance(value, Mapping) or not all(isinstance(text, str) for text in value.values()):
         raise UsageError("descriptions is not an object of strings", '{"edge:empty_input": "misses …"}')
     return {tag_of(str(tag)): text for tag, text in value.items() if tag_of(str(tag))}
+
+
+def plan_report(
+    report: PracticeReport, at: SessionStamp, rows: Sequence[LedgerRow], plan: ReviewPlan
+) -> ReportRecord | LedgerRow:
+    """Given the ledger's rows, return what to record; the row that is there already if the problem is (SPEC L-23).
+
+    Raises TacitdError if the ledger has the same key with another verdict or other gaps, because it is never edited.
+    """
+    gaps = gaps_text(report.gaps)
+    row = LedgerRow(
+        at.stamp, at.session, report.problem, report.pattern, report.mode, report.verdict, gaps, ""
+    )
+    same = next((one for one in rows if one.key == row.key), None)
+    if same is not None:
+        if (same.verdict, same.tags) != (row.verdict, row.tags):
+            raise TacitdError(
+                f"the ledger has {row.problem} on {row.stamp} with {same.verdict} and gaps {same.gaps}",
+                "the ledger is never edited; record another session, or correct the line by hand",
+            )
+        return same
+    past = [one for one in rows if one.problem == row.problem and one.stamp <= row.stamp]
+    row = row._replace(review=find_review(row, past, plan))
+    trend = describe_trajectory(past) if report.mode == RECALL else ""
+    observed = "\n".join(part for part in (report.observations, trend) if part)
+    return ReportRecord(row, report.tested, observed, dict(report.descriptions))
 
 
 # in a transcript

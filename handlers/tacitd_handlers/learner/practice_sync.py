@@ -1,111 +1,148 @@
-"""The two files brought in step: a profile's bytes, the ledger's rows and the state in, the profile as it should be out.
+"""The two files compared: a profile's leaves, the ledger's rows and the state in, the changes of the profile out.
 
-Pure. The ledger decides verdicts, gaps, review dates, stamps and counts; a person decides everything else. What stands in
-the profile is the input of the next session (SPEC L-31). Called again from the start if somebody saved in between.
+Pure. The ledger decides verdicts, gaps, review dates, stamps and counts; a person decides everything else. What is in
+the profile is the input of the next session (SPEC L-31).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from tacitd_handlers.learner.gap_descriptions import describe_gap
-from tacitd_handlers.learner.history_splices import MAX_SESSIONS, splice_sessions
-from tacitd_handlers.learner.history_text import RECOVERED
-from tacitd_handlers.learner.learner_state import LearnerState, ReportRecord
+from tacitd_handlers.learner.history_text import (
+    RECOVERED,
+    HistoryKey,
+    correct_entry,
+    format_session,
+    matches_row,
+)
+from tacitd_handlers.learner.learner_state import Dates, LearnerState, ReportRecord
 from tacitd_handlers.learner.ledger_file import LedgerRow, RowKey
-from tacitd_handlers.learner.ledger_replay import arrive, in_order, replay
+from tacitd_handlers.learner.ledger_replay import Replay, arrive, in_order, replay
 from tacitd_handlers.learner.profile_text import (
     HISTORY,
+    RESOLVED,
     SECTIONS,
-    TEMPLATE,
     WEAKNESSES,
-    LearnerProfile,
     PlacedEntry,
-    apply_splices,
-    parse_profile,
-    restore_sections,
+    PlacedSession,
+    list_entries,
+    list_sessions,
+    name_session,
 )
+from tacitd_handlers.learner.vocabulary import HEALED, NO_DATE, NO_GAPS, UNKNOWN, VERDICTS, name_of
 from tacitd_handlers.learner.weakness_entries import EntryBook, Move, match_entries
-from tacitd_handlers.learner.weakness_text import WeaknessEntry
+from tacitd_handlers.learner.weakness_text import describe_gap
+
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf
+
+MAX_SESSIONS = 20
+"""The cap of Session History (SPEC L-32)."""
+Act = Callable[[EntryBook, Replay], Sequence[str]]
+"""What a person decides about the entries, after the sessions are applied. It returns the names of what was changed."""
 
 
 class SyncResult(Struct):
-    """The profile as it should be, and the state after it is written."""
+    """What changes in the profile, and the state after it is written."""
 
-    data: bytes | None
-    """None: there is nothing to write."""
     state: LearnerState
+    changes: dict[Leaf, str | None] = field(default_factory=dict)
     repaired: list[str] = field(default_factory=list)
     """Headings that were missing."""
     moves: list[Move] = field(default_factory=list)
     vague: list[str] = field(default_factory=list)
     """Tags whose description was completed with a stamp (SPEC L-10)."""
+    named: list[str] = field(default_factory=list)
+    """What `act` returned."""
 
 
 def sync_profile(
-    data: bytes | None,
+    leaves: Mapping[Leaf, str] | None,
     state: LearnerState,
     rows: Sequence[LedgerRow],
     *,
+    kept: Collection[Leaf] = (),
     is_settled: bool = True,
-    fresh: RowKey | None = None,
+    makes: bool = False,
+    act: Act | None = None,
 ) -> SyncResult:
-    """Apply the rows that the profile does not have yet. `data` is None if there is no profile. Modifies `state`.
+    """Apply the rows that the profile does not have yet, then `act`. Modifies `state`. Raises what `act` raises.
 
-    `rows` are in the order of the file. If not `is_settled`, others may still be writing: only rows of reports are taken.
-    `fresh` is the row that is recorded just now; entries of other rows are marked as recovered. Raises FileRefusedError
-    if the profile cannot be read as text.
+    `leaves` is None if there is no profile; `makes`: it is made also without rows. `kept`: leaves that are gone, and that no person
+    removed. `rows` are in the order of the file. If not `is_settled`, others may still be writing: only rows of reports are taken.
+    Entries of rows that were not reported are marked as recovered from the ledger.
     """
-    result = SyncResult(None, state)
-    if data is None and not rows:
+    result = SyncResult(state)
+    if leaves is None and not rows and not makes:
         return result
-    whole, result.repaired = restore_sections(TEMPLATE if data is None else data)
-    if data is None and state.written is not None:
-        result.repaired = list(SECTIONS)
-    lost = {*result.repaired, *state.restored, *(SECTIONS if data is None else ())}
-    profile = parse_profile(whole)
+    result.repaired = _find_missing_headings(leaves, state)
+    lost = {*result.repaired, *(SECTIONS if leaves is None else ())}
+    has_profile, leaves = leaves is not None, leaves or {}
+    entries, sessions = list_entries(leaves), list_sessions(leaves)
     tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
-    again = _notice_edits(profile, state, tags, is_lost=WEAKNESSES in lost)
-    new, later = _find_new(profile, state, rows, is_settled=is_settled)
+    again = _notice_edits(entries, kept, state, tags, is_lost=WEAKNESSES in lost)
+    new, later = _find_new(entries, sessions, state, rows, is_settled=is_settled)
     written = state.written or {}
-    theirs = {
-        placed.entry for placed in profile.weaknesses if placed.entry.dates != written.get(placed.entry.label)
-    }
+    theirs = {one.entry.label for one in entries if one.entry.dates != written.get(one.entry.label)}
     # The stamps that somebody else wrote into an entry: the skill judged these sessions itself (SPEC L-21).
-    judged = {stamp for entry in theirs for stamp in (*entry.dates, entry.streak or "")} - {""}
-    book = _apply_rows(profile, state, rows, new, judged, again, result)
+    judged = {
+        stamp
+        for one in entries
+        if one.entry.label in theirs
+        for stamp in (*one.entry.dates, one.entry.streak)
+    }
+    book = EntryBook(entries, state, tags)
+    made = _apply_rows(book, state, rows, new, judged, again, result.vague)
+    if act is not None:
+        result.named = list(act(book, made))
+        book.put({}, made)
+    book.finish()
     wanted = in_order(rows)[-MAX_SESSIONS:] if HISTORY in lost or state.written is None else new
     ours = {report.row.key for report in state.reports}
-    texts = {report.row.key: _format_observations(report, fresh) for report in state.reports}
-    splices = splice_sessions(
-        profile,
-        rows,
-        [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later],
-        None if is_settled else ours,
-    )
-    result.data = apply_splices(profile, [*book.make_splices(), *splices])
+    texts = {report.row.key: report.observations for report in state.reports if not report.is_done}
+    added = [(row, texts.get(row.key, RECOVERED)) for row in wanted if row.key not in later]
+    headings: dict[Leaf, str | None] = {name: name for name in result.repaired}
+    if not has_profile:
+        headings = {name: name for name in (*SECTIONS, RESOLVED)}
+    result.changes = headings | book.list_changes()
+    result.changes |= change_sessions(sessions, rows, added, None if is_settled else ours)
     result.moves = book.moves
-    _note_written(parse_profile(result.data), state, tags, theirs if later else set())
+    _note_written(leaves, result.changes, state, tags, theirs if later else set())
     while state.rows < len(rows) and rows[state.rows].key not in later:
         state.rows += 1
     state.last_row = rows[state.rows - 1] if state.rows else None
     state.finish_reports({row.key for row in new}, {row.key for row in rows[state.rows :]})
-    state.restored = []
     return result
 
 
+def _find_missing_headings(leaves: Mapping[Leaf, str] | None, state: LearnerState) -> list[str]:
+    """The headings that were lost (SPEC L-02). A Resolved that is lost with its section is not named."""
+    if leaves is None:
+        return list(SECTIONS) if state.written is not None else []
+    missing = [name for name in SECTIONS if name not in leaves]
+    if RESOLVED not in leaves and WEAKNESSES not in missing:
+        missing.append(RESOLVED)
+    return missing
+
+
 def _notice_edits(
-    profile: LearnerProfile, state: LearnerState, tags: Iterable[str], *, is_lost: bool
+    entries: Sequence[PlacedEntry],
+    kept: Collection[Leaf],
+    state: LearnerState,
+    tags: Iterable[str],
+    *,
+    is_lost: bool,
 ) -> list[str]:
     """Note the entries that a person renamed, removed or wrote again. Returns the tags whose entries were lost by damage."""
-    matched = match_entries(profile, tags, state.aliases)
+    matched = match_entries(entries, tags, state.aliases)
     for tag in matched:
         record = state.find_tag(tag)
         record.removed, record.waiting_since = False, ""
     tag_of_label = {record.label or tag: tag for tag, record in state.tags.items()}
-    there = {placed.entry.label for placed in profile.weaknesses}
+    there = {placed.entry.label for placed in entries}
     gone = {
         tag_of_label[label]: dates
         for label, dates in (state.written or {}).items()
@@ -113,24 +150,25 @@ def _notice_edits(
     }
     if is_lost:
         return [*gone]
-    spans = {placed.span for placed in matched.values()}
+    ours = {placed.leaf for placed in matched.values()}
     added = [
         placed
-        for placed in profile.weaknesses
-        if placed.span not in spans and placed.entry.label not in (state.written or {})
+        for placed in entries
+        if placed.leaf not in ours and placed.entry.label not in (state.written or {})
     ]
     renamed = _find_renamed(gone, added, {tag: state.find_tag(tag).description for tag in gone})
+    labels_kept = {leaf.split("\n")[1] for leaf in kept if "\n" in leaf}
     for tag in gone:
         record = state.find_tag(tag)
         if tag in renamed:
             record.label = renamed[tag].entry.label
-        else:
+        elif (record.label or tag) not in labels_kept:
             record.removed = not record.waiting_since
     return []
 
 
 def _find_renamed(
-    gone: Mapping[str, tuple[str, ...]], added: Sequence[PlacedEntry], descriptions: Mapping[str, str]
+    gone: Mapping[str, Dates], added: Sequence[PlacedEntry], descriptions: Mapping[str, str]
 ) -> dict[str, PlacedEntry]:
     """By tag, the new entry that has the three dates of the one that is gone: it was renamed (SPEC L-11).
 
@@ -147,19 +185,24 @@ def _find_renamed(
 
 
 def _find_new(
-    profile: LearnerProfile, state: LearnerState, rows: Sequence[LedgerRow], *, is_settled: bool
+    entries: Sequence[PlacedEntry],
+    sessions: Sequence[PlacedSession],
+    state: LearnerState,
+    rows: Sequence[LedgerRow],
+    *,
+    is_settled: bool,
 ) -> tuple[list[LedgerRow], set[RowKey]]:
     """The rows to apply now, by stamp, and the keys of those to apply later.
 
     Corrects the number of known rows if the ledger was changed by hand. Without a memory of the profile, rows up to its
-    newest stamp count as known: what stands there is the input.
+    newest stamp count as known: what is in the profile is the input.
     """
     planned = {report.row.key for report in state.reports if not report.is_done}
     done = {report.row.key for report in state.reports if report.is_done}
     known_to = ""
     if state.written is None:
-        stamps = [held.session.stamp for held in profile.sessions]
-        known_to = max([*stamps, *(max(placed.entry.dates) for placed in profile.weaknesses)], default="")
+        stamps = [placed.session.stamp for placed in sessions]
+        known_to = max([*stamps, *(max(placed.entry.dates) for placed in entries)], default="")
     elif state.rows and (state.rows > len(rows) or rows[state.rows - 1] != state.last_row):
         there = [at for at, row in enumerate(rows, start=1) if row == state.last_row]
         state.rows = there[-1] if there else min(state.rows, len(rows))
@@ -175,17 +218,15 @@ def _find_new(
 
 
 def _apply_rows(
-    profile: LearnerProfile,
+    book: EntryBook,
     state: LearnerState,
     rows: Sequence[LedgerRow],
     new: Sequence[LedgerRow],
-    judged: Collection[str],
+    judged: Collection[str | None],
     again: Sequence[str],
-    result: SyncResult,
-) -> EntryBook:
+    vague: list[str],
+) -> Replay:
     """Apply the new rows one by one, each with the caps of its time, after what was lost by damage."""
-    tags = dict.fromkeys([*(tag for row in rows for tag in row.tags), *state.tags])
-    book = EntryBook(profile, state, tags)
     reports = {report.row.key: report for report in state.reports}
     keys = {row.key for row in new}
     known = [row for row in rows if row.key not in keys]
@@ -201,13 +242,12 @@ def _apply_rows(
         else:
             made.add_row(row)
         known.append(row)
-        _describe(row, reports.get(row.key), state, result.vague)
+        _describe(row, reports.get(row.key), state, vague)
         is_judged = row.key not in reports and row.stamp in judged
         changes = {} if is_judged else arrive(book.entries, row, before, made)
         book.put(changes, made)
     book.put({}, made)
-    book.finish()
-    return book
+    return made
 
 
 def _describe(row: LedgerRow, report: ReportRecord | None, state: LearnerState, vague: list[str]) -> None:
@@ -220,31 +260,124 @@ def _describe(row: LedgerRow, report: ReportRecord | None, state: LearnerState, 
             vague += [] if is_specific else [tag]
 
 
-def _format_observations(report: ReportRecord, fresh: RowKey | None) -> str:
-    """The text below a row that was reported."""
-    if report.row.key == fresh:
-        return report.observations
-    return "\n".join(part for part in (RECOVERED, report.observations) if part)
-
-
 def _note_written(
-    profile: LearnerProfile,
+    leaves: Mapping[Leaf, str],
+    changes: Mapping[Leaf, str | None],
     state: LearnerState,
     tags: Mapping[str, None],
-    pending: Collection[WeaknessEntry],
+    pending: Collection[str],
 ) -> None:
-    """Remember the entries as they are now, so that a later change is recognised.
+    """Remember the entries as they are after the changes, so that a later change is recognised.
 
-    `pending` are entries that others wrote, maybe for a session that is not compared yet: they stay unknown until then.
+    `pending`: labels of entries that others wrote, maybe for a session that is not compared yet: they stay unknown until then.
     """
-    matched = match_entries(profile, tags, state.aliases)
+    after = {leaf: text for leaf, text in {**leaves, **changes}.items() if text is not None}
+    entries = list_entries(after)
+    matched = match_entries(entries, tags, state.aliases)
     for tag, placed in matched.items():
         record = state.find_tag(tag)
         record.label = placed.entry.label if placed.entry.label != tag else ""
         record.description = placed.entry.description or record.description
     before = state.written or {}
     state.written = {
-        entry.label: before[entry.label] if entry in pending else entry.dates
-        for entry in (placed.entry for placed in profile.weaknesses)
-        if entry not in pending or entry.label in before
+        entry.label: before[entry.label] if entry.label in pending else entry.dates
+        for entry in (placed.entry for placed in entries)
+        if entry.label not in pending or entry.label in before
     }
+
+
+# --- Session History. An entry's header has a stamp, a problem and a mode, but no session id. Two sessions can share all three, in
+# the hour that is repeated when summer time ends and where two run side by side: then each row has an entry (SPEC L-32, L-47).
+
+
+def change_sessions(
+    sessions: Sequence[PlacedSession],
+    rows: Sequence[LedgerRow],
+    wanted: Sequence[tuple[LedgerRow, str]],
+    ours: Collection[RowKey] | None,
+) -> dict[Leaf, str | None]:
+    """Add the `wanted` rows that have no entry, with their observations, and correct entries that disagree with their rows.
+
+    `wanted` is ordered by stamp. `ours`: the rows whose entries may be corrected now; None: all. An entry that was
+    recovered from the ledger leaves when its session got another one.
+    """
+    paired, doubles = _pair_sessions(sessions, rows)
+    kept = [placed for placed in sessions if placed not in doubles]
+    there = {row.key for _, row in paired}
+    added = [(row, text) for row, text in wanted if row.key not in there]
+    # The oldest by stamp leave, whatever their order in the file; of equal stamps the lower entry.
+    ages: list[tuple[str, int, PlacedSession | LedgerRow]]
+    ages = [(placed.session.stamp, -at, placed) for at, placed in enumerate(sessions) if placed in kept]
+    ages += [(row.stamp, number, row) for number, (row, _) in enumerate(added, start=1)]
+    leaving = [one for *_, one in sorted(ages, key=lambda age: age[:2])[: max(0, len(ages) - MAX_SESSIONS)]]
+    changes: dict[Leaf, str | None] = {
+        one.leaf: None for one in (*doubles, *leaving) if isinstance(one, PlacedSession)
+    }
+    for placed, row in paired:
+        may_correct = placed not in leaving and (ours is None or row.key in ours)
+        if may_correct and not matches_row(placed.session, row):
+            changes[placed.leaf] = "\n".join(correct_entry(placed.lines, row))
+    taken = {placed.leaf for placed in sessions}
+    for row, text in added:
+        if row not in leaving:
+            lines = format_session(row, text)
+            leaf = _name_new(row, taken)
+            taken.add(leaf)
+            changes[leaf] = "\n".join(lines)
+    return changes
+
+
+def _name_new(row: LedgerRow, taken: Collection[Leaf]) -> Leaf:
+    names = (name_session((row.stamp, row.problem, row.mode), number) for number in range(1, 1000))
+    return next(leaf for leaf in names if leaf not in taken)
+
+
+def _pair_sessions(
+    sessions: Sequence[PlacedSession], rows: Sequence[LedgerRow]
+) -> tuple[list[tuple[PlacedSession, LedgerRow]], list[PlacedSession]]:
+    """The entries with their rows, and recovered entries too many.
+
+    Of several entries of one header, those that equal a row get it. The others get theirs in order: the lowest entry is
+    the oldest.
+    """
+    by_header: dict[HistoryKey, list[PlacedSession]] = {}
+    for placed in reversed(sessions):
+        by_header.setdefault(placed.session.key, []).append(placed)
+    rows_of: dict[HistoryKey, dict[RowKey, LedgerRow]] = {key: {} for key in by_header}
+    for row in rows:
+        key = row.stamp, row.problem, row.mode
+        if key in by_header:
+            rows_of[key].setdefault(row.key, row)
+    paired: list[tuple[PlacedSession, LedgerRow]] = []
+    doubles: list[PlacedSession] = []
+    for key, free in by_header.items():
+        left = [*rows_of[key].values()]
+        recovered = [one for one in reversed(free) if one.session.observations == RECOVERED]
+        for one in recovered[: max(0, len(free) - max(1, len(left)))]:
+            doubles.append(one)
+            free.remove(one)
+        for row in [*left]:
+            same = next((one for one in free if matches_row(one.session, row)), None)
+            if same is not None:
+                paired.append((same, row))
+                free.remove(same)
+                left.remove(row)
+        paired += zip(free, left, strict=False)
+    return paired, doubles
+
+
+def find_missing_rows(sessions: Sequence[PlacedSession], rows: Sequence[LedgerRow]) -> list[LedgerRow]:
+    """The rows that the ledger lacks of sessions in the profile, oldest first (SPEC L-38).
+
+    An entry whose mode or verdict is invalid gets none: nothing is invented (SPEC L-35, L-39).
+    """
+    known: set[HistoryKey] = {(row.stamp, row.problem, row.mode) for row in rows}
+    found = []
+    for placed in sessions:
+        one = placed.session
+        if one.key not in known and one.verdict in VERDICTS.get(one.mode, ()):
+            gaps, review = name_of(one.gaps or "") or NO_GAPS, name_of(one.review or "") or NO_DATE
+            row = LedgerRow(one.stamp, HEALED, one.problem, UNKNOWN, one.mode, one.verdict, gaps, review)
+            found.append(row)
+            known.add(one.key)
+    return sorted(found, key=lambda row: row.stamp)

@@ -2,23 +2,28 @@
 
 A profile is a tuple of lines; joining them restores every byte. Sections, weaknesses and sessions are spans of lines.
 Changes are splices, applied together, so that all other lines stay unchanged. About Me is never part of a span that
-is written. The formats of entries are in `weakness_text.py` and `history_text.py`; what is written is
-decided in `practice_sync.py`.
+is written. `PROFILE_FORMAT` is the file as the engine changes it: its leaves are the headings, the weaknesses and the sessions.
+The formats of entries are in `weakness_text.py` and `history_text.py`; what is written is decided in `practice_sync.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tacitd.errors import FileRefusedError
-from tacitd_handlers.learner.history_text import HistoryEntry, is_header, parse_session
+from tacitd_handlers.learner.history_text import HistoryEntry, HistoryKey, is_header, parse_session
 from tacitd_handlers.learner.vocabulary import LONG
 from tacitd_handlers.learner.weakness_text import STARTS, WeaknessEntry, parse_entry
+
+if TYPE_CHECKING:
+    from tacitd.contract import Leaf
 
 ABOUT, WEAKNESSES, HISTORY, RESOLVED = "About Me", "Known Weaknesses", "Session History", "Resolved"
 SECTIONS: Final = (ABOUT, WEAKNESSES, HISTORY)
@@ -52,20 +57,29 @@ class Span(Struct, frozen=True):
     end: int
 
 
+NOWHERE = Span(0, 0)
+
+
 class PlacedEntry(Struct, frozen=True):
     """A weakness entry and its position."""
 
     entry: WeaknessEntry
-    span: Span
     resolved: bool
+    lines: tuple[str, ...]
+    """Without their newlines."""
+    leaf: Leaf
+    """Its name in the format."""
+    span: Span = NOWHERE
 
 
 class PlacedSession(Struct, frozen=True):
     """A session entry and its position. The blank lines after it are not in its span."""
 
     session: HistoryEntry
-    span: Span
-    own_span: Span
+    lines: tuple[str, ...]
+    leaf: Leaf
+    span: Span = NOWHERE
+    own_span: Span = NOWHERE
     """The span up to a person's heading or comment below the entry, which stays when the entry is removed."""
 
 
@@ -91,9 +105,93 @@ class LearnerProfile(Struct, frozen=True):
     resolved_at: int | None
     """The index of the first line `### Resolved`, or None."""
 
-    def bare_lines(self, span: Span) -> list[str]:
-        """The span's lines without their newlines."""
-        return [line.rstrip("\r\n") for line in self.lines[span.start : span.end]]
+    def list_placed(self) -> list[PlacedEntry | PlacedSession]:
+        """The weaknesses and the sessions."""
+        return [*self.weaknesses, *self.sessions]
+
+
+def name_entry(label: str, *, resolved: bool, number: int = 1) -> Leaf:
+    """The leaf of a weakness. `number`: from the highest entry with its label on."""
+    return f"{RESOLVED if resolved else WEAKNESSES}\n{label}" + (f"\n{number}" if number > 1 else "")
+
+
+def name_session(key: HistoryKey, number: int = 1) -> Leaf:
+    """The leaf of a session with this header. `number`: from the lowest entry with its header on, which is the oldest."""
+    return f"{HISTORY}\n{' | '.join(key)}" + (f" | {number}" if number > 1 else "")
+
+
+def list_entries(leaves: Mapping[Leaf, str]) -> list[PlacedEntry]:
+    """The weaknesses among the leaves."""
+    found = list[PlacedEntry]()
+    for leaf, text in leaves.items():
+        heading, lines = leaf.partition("\n")[0], tuple(text.split("\n"))
+        if "\n" in leaf and heading in (WEAKNESSES, RESOLVED) and (entry := parse_entry(lines)) is not None:
+            found.append(PlacedEntry(entry, heading == RESOLVED, lines, leaf))
+    return found
+
+
+def list_sessions(leaves: Mapping[Leaf, str]) -> list[PlacedSession]:
+    """The sessions among the leaves."""
+    found = list[PlacedSession]()
+    for leaf, text in leaves.items():
+        lines = tuple(text.split("\n"))
+        if leaf.startswith(f"{HISTORY}\n") and (session := parse_session(lines)) is not None:
+            found.append(PlacedSession(session, lines, leaf))
+    return found
+
+
+class ProfileFormat:
+    """The profile as a `Format`. A section that is missing is added with the first change."""
+
+    name = "tacitd_handlers.learner.profile_text:PROFILE_FORMAT"
+    is_generated = False
+
+    def read_leaves(self, data: bytes) -> Mapping[Leaf, str]:
+        """See `Format`. A heading's leaf is its title."""
+        profile = parse_profile(data)
+        found: dict[Leaf, str] = {title: title for title, _ in profile.sections}
+        if profile.resolved_at is not None:
+            found[RESOLVED] = RESOLVED
+        for placed in profile.list_placed():
+            found.setdefault(placed.leaf, "\n".join(placed.lines))
+        return found
+
+    def splice(self, data: bytes | None, changes: Mapping[Leaf, str | None]) -> bytes:
+        """See `Format`."""
+        profile = parse_profile(restore_sections(TEMPLATE if data is None else data)[0])
+        there: dict[Leaf, PlacedEntry | PlacedSession] = {}
+        for placed in profile.list_placed():
+            there.setdefault(placed.leaf, placed)
+        splices, added = list[Splice](), dict[str, list[list[str]]]()
+        for leaf, text in changes.items():
+            if "\n" not in leaf:
+                continue
+            if leaf not in there:
+                if text is not None:
+                    added.setdefault(leaf.partition("\n")[0], []).append(text.split("\n"))
+            elif text is None:
+                gone = there[leaf]
+                splices.append(Splice(gone.own_span if isinstance(gone, PlacedSession) else gone.span))
+            elif text.split("\n") != [*there[leaf].lines]:
+                splices.append(Splice(there[leaf].span, tuple(text.split("\n"))))
+        for heading in (WEAKNESSES, RESOLVED):
+            if heading in added:
+                splices.append(insert_weaknesses(profile, added[heading], resolved=heading == RESOLVED))
+        for lines in reversed(added.get(HISTORY, [])):
+            found = parse_session(lines)
+            splices += [insert_session(profile, found.stamp, lines)] if found is not None else []
+        return apply_splices(profile, splices)
+
+    def pair_reworded(self, base: Sequence[Leaf], now: Sequence[Leaf]) -> Mapping[Leaf, Leaf]:
+        """See `Format`. A leaf keeps its name; a renamed entry is recognised by its dates, in `practice_sync.py`."""
+        return {}
+
+    def is_cut(self, data: bytes, base: Mapping[Leaf, str]) -> bool:
+        """See `Format`: a section is missing."""
+        return bool(base) and not {*SECTIONS} <= {title for title, _ in parse_profile(data).sections}
+
+
+PROFILE_FORMAT = ProfileFormat()
 
 
 @lru_cache(maxsize=4)  # one sync parses the same bytes six times, and a parsed profile is immutable
@@ -115,6 +213,10 @@ def parse_profile(data: bytes) -> LearnerProfile:
             weaknesses += found
             resolved_at = at if resolved_at is None else resolved_at
     sessions = [one for name, span in sections if name == HISTORY for one in _sessions(bare, closed, span)]
+    counted = Counter[tuple[str, str, str]]()
+    for at, one in reversed([*enumerate(sessions)]):
+        counted[one.session.key] += 1
+        sessions[at] = replace(one, leaf=name_session(one.session.key, counted[one.session.key]))
     return LearnerProfile(
         mark,
         tuple(lines),
@@ -337,7 +439,9 @@ def _weaknesses(
             end = _entry_end(lines, closed, at, span.end)
             entry = parse_entry(lines[at:end])
             if entry is not None:
-                found.append(PlacedEntry(entry, Span(at, end), resolved))
+                same = sum((one.entry.label, one.resolved) == (entry.label, resolved) for one in found)
+                leaf = name_entry(entry.label, resolved=resolved, number=same + 1)
+                found.append(PlacedEntry(entry, resolved, tuple(lines[at:end]), leaf, Span(at, end)))
         at = end
     return found, resolved_at
 
@@ -373,4 +477,5 @@ def _sessions(lines: Sequence[str], closed: Sequence[bool], span: Span) -> Itera
             theirs = (
                 at for at in range(start + 1, end) if closed[at] or lines[at].startswith(("### ", "#### "))
             )
-            yield PlacedSession(session, Span(start, end), Span(start, next(theirs, end)))
+            own_span = Span(start, next(theirs, end))
+            yield PlacedSession(session, tuple(lines[start:end]), "", Span(start, end), own_span)

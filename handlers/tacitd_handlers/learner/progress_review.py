@@ -13,14 +13,21 @@ from typing import Any
 from msgspec.structs import asdict
 
 from tacitd.text.plurals import count_noun
-from tacitd_handlers.learner.gap_descriptions import is_specific
 from tacitd_handlers.learner.ledger_file import LedgerRow, has_header, parse_ledger
-from tacitd_handlers.learner.notices import find_retests, format_command
+from tacitd_handlers.learner.notices import find_retests
 from tacitd_handlers.learner.profile_text import LearnerProfile, PlacedEntry
 from tacitd_handlers.learner.review_dates import find_due
-from tacitd_handlers.learner.vocabulary import RECURRING, UNKNOWN, VERDICTS, names_a_session, time_of
+from tacitd_handlers.learner.vocabulary import (
+    RECURRING,
+    UNKNOWN,
+    VERDICTS,
+    format_command,
+    names_a_session,
+    time_of,
+)
 from tacitd_handlers.learner.weakness_entries import match_entries
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE, MAX_RESOLVED, SPAN
+from tacitd_handlers.learner.weakness_text import is_specific
 
 SCHEMA = 1
 Json = dict[str, Any]
@@ -40,7 +47,7 @@ def build_review(
     """
     on = date.fromisoformat(now[:10])
     tags = dict.fromkeys(tag for row in rows for tag in row.tags)
-    entries = match_entries(profile, tags, aliases or {}) if profile is not None else {}
+    entries = match_entries(profile.weaknesses, tags, aliases or {}) if profile is not None else {}
     gaps = [_count_gap(tag, [row.stamp for row in rows if tag in row.tags], entries.get(tag)) for tag in tags]
     document = {
         "schema": SCHEMA,
@@ -106,10 +113,10 @@ def _list_patterns(rows: Iterable[LedgerRow], on: date) -> list[Json]:
 def _list_weaknesses(
     profile: LearnerProfile | None, entries: Mapping[str, PlacedEntry], seen: Mapping[str, int]
 ) -> list[Json]:
-    tags = {placed.span: tag for tag, placed in entries.items()}
+    tags = {placed.leaf: tag for tag, placed in entries.items()}
     found = []
     for placed in profile.weaknesses if profile is not None else ():
-        entry, tag = placed.entry, tags.get(placed.span)
+        entry, tag = placed.entry, tags.get(placed.leaf)
         often = f"seen {count_noun(seen[tag], 'time')}" if tag is not None else "not in the ledger"
         last = f", last on {entry.failed[:10]}" if entry.failed else ""
         since = f", {entry.clean} clean since" if entry.clean else ""

@@ -9,10 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from tacitd.clock import local_minutes
 from tacitd_handlers.learner.vocabulary import MANUAL, STAMP, name_of, names_a_session, time_of
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows
 
 STATE_TEXT = """\
 # LeetCode Session In Progress (saved before compaction)
@@ -66,3 +71,13 @@ def resolve_session(
         stamp = printed.get(who, "")
         stamp = stamp or (state.stamp if state is not None and state.session == who else "")
     return SessionStamp(who, stamp or now)
+
+
+def find_stamp(rows: Rows, session: str, stamp: str, session_state: Path, now: float) -> SessionStamp:
+    """The session's one stamp (SPEC L-48). `session` and `stamp`: as given, "" for unknown ones; `now`: seconds since 1970."""
+    known: dict[str, str] = dict(
+        rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
+    )
+    began = rows("SELECT began FROM learner_session WHERE session = ? AND began <> ''", session)
+    left = read_session_state(session_state)
+    return resolve_session(session, stamp, known, left, began[0][0] if began else local_minutes(now))

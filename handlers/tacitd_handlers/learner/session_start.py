@@ -10,18 +10,28 @@ import json
 import os
 import select
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from itertools import accumulate
+from pathlib import Path
 from shlex import quote
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from tacitd.clock import Clock, local_minutes
+from tacitd.clock import SystemClock, local_minutes
 from tacitd.errors import FileRefusedError, TacitdError
-from tacitd_handlers.learner.learner_paths import LearnerPaths, shorten_path
-from tacitd_handlers.learner.learner_state import LearnerState
-from tacitd_handlers.learner.learner_store import LearnerStore
+from tacitd.state.paths import find_home, state_dir
+from tacitd_handlers.learner import SCHEMA
+from tacitd_handlers.learner.learner_paths import (
+    LearnerPaths,
+    expand_path,
+    load_paths,
+    read_file,
+    read_section,
+    shorten_path,
+)
+from tacitd_handlers.learner.learner_state import note_session, read_waiting
 from tacitd_handlers.learner.notices import (
     FIRST,
     find_retests,
@@ -38,6 +48,11 @@ from tacitd_handlers.learner.profile_text import (
     restore_sections,
 )
 from tacitd_handlers.learner.session_stamps import SessionStamp, read_session_state, resolve_session
+from tacitd_handlers.learner.vocabulary import names_a_session
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
+    from tacitd.session_context.context_request import ContextRequest
 
 BUDGET = 9_000
 """Characters. Claude Code accepts 10,000 from a hook. Of a longer text the model sees the first 2 KB and a path."""
@@ -56,38 +71,117 @@ KINDS = (
 """The parts of a profile in the order in which they get room, in the singular and in the plural."""
 
 
-class ContextText(Struct, frozen=True):
-    """The text for standard output, and a warning for standard error."""
+class SessionText(Struct, frozen=True):
+    """The text of a session's start, and what is to be noted about it."""
 
     text: str
-    trouble: str = ""
+    at: SessionStamp
+    notices: tuple[str, ...]
+    """Those that are in the text."""
+    is_first: bool
+    left_out: str = ""
 
 
-def build_context(places: LearnerPaths, session: str, clock: Clock, budget: int = BUDGET) -> ContextText:
-    """Prepare the profile and return the session's blocks, at most `budget` characters.
+def make_text(request: ContextRequest) -> str:
+    """The blocks for `tacitd context`; "" where the person does not practise, and for a session that goes on or a sub-agent."""
+    if request.occasion not in ("start", "compact") or not is_practice_directory(
+        request.cwd, os.environ, request.rows
+    ):
+        return ""
+    places = load_paths(os.environ)
+    made = build_text(
+        request.rows, places, request.session, local_minutes(SystemClock().now()), request.budget
+    )
+    note_start(made)
+    return made.text
 
-    `session` is the session's id, "" if unknown. Notes the session's stamp, and marks the notices as printed.
+
+def is_practice_directory(cwd: Path, environ: Mapping[str, str], rows: Rows) -> bool:
+    """Whether the learner's blocks belong into the sessions of a directory (`learner.context`, `learner.directories`)."""
+    section, user = read_section(environ), find_home(environ)
+    chosen, given = section.get("context", "taught"), section.get("directories", ())
+    if chosen == "always":
+        return True
+    names = given.split(",") if isinstance(given, str) else given
+    places = [expand_path(str(name).strip(), user) for name in names if str(name).strip()]
+    here = Path(os.path.realpath(cwd))
+    if any(here.is_relative_to(os.path.realpath(place)) for place in places):
+        return True
+    taught = rows("SELECT DISTINCT root FROM learner_session WHERE root <> ''") if chosen != "never" else ()
+    return any(here.is_relative_to(root) for (root,) in taught)
+
+
+def build_text(
+    rows: Rows,
+    places: LearnerPaths,
+    session: str,
+    now: str,
+    budget: int = BUDGET,
+    *,
+    is_first: bool = False,
+) -> SessionText:
+    """The session's blocks, at most `budget` characters.
+
+    `session` is the session's id, "" if unknown; `now` the local time as a stamp. `is_first`: the profile was made for it. A profile that does not exist or lacks a heading
+    is shown as it will be. Nothing is written.
     """
-    store, now, lines = LearnerStore(places, clock), local_minutes(clock.now()), list[str]()
-    state, trouble, is_first = LearnerState(), "", False
-    try:
-        with store.locked():
-            at = store.stamp_session(session, "", now)
-            state = store.load_state()
-            trouble, is_first = _prepare(store, state, at)
-            fit = _count_that_fit(state.notices, budget // NOTICES)
-            lines, state.notices = state.notices[:fit], state.notices[fit:]
-            with suppress(OSError, TacitdError):  # on a full disk the profile is still printed
-                store.save_state(state)
-    except (OSError, TacitdError) as error:
-        trouble = str(error)
-        at = resolve_session(session, "", {}, read_session_state(places.session_state), now)
-    is_first = is_first or (at.session in state.sessions and state.sessions[at.session].first_start)
+    known: dict[str, str] = dict(
+        rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
+    )
+    at = resolve_session(session, "", known, read_session_state(places.session_state), now)
     data = _read_profile(places)
-    notices = [*lines, *format_waiting(state.waiting, _parse(data))]
+    is_first = (
+        is_first
+        or data is None
+        or bool(rows("SELECT 1 FROM learner_session WHERE session = ? AND first_start", at.session))
+    )
+    data, repaired = _repair(data)
+    found = rows(
+        "SELECT text FROM learner_notice WHERE coalesce(shown_in, ?) = ? ORDER BY rowid", *(at.session,) * 2
+    )
+    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))
+    lines = lines[: _count_that_fit(lines, budget // NOTICES)]
+    notices = [*lines, *format_waiting(read_waiting(rows), _parse(data))]
     path = shorten_path(places.profile, places.user)
     text, left_out = render_blocks(data, path, at, notices, now, budget, is_first=is_first)
-    return ContextText(text, trouble or left_out)
+    return SessionText(text, at, tuple(lines), is_first, left_out)
+
+
+def note_start(made: SessionText) -> None:
+    """Store the session's stamp and which notices it got. If the store cannot be written, they are printed once more."""
+    from tacitd.store import Store
+
+    with suppress(OSError, TacitdError):
+        store = Store.open(state_dir(os.environ), SystemClock(), {"learner": SCHEMA}, owner=False)
+        with closing(store):
+            if not store.off:
+                with store.write() as tx:
+                    _store_start(tx, made)
+
+
+def _store_start(tx: Tx, made: SessionText) -> None:
+    if names_a_session(made.at.session):
+        note_session(tx, made.at.session, stamp=made.at.stamp)
+        if made.is_first:
+            note_session(tx, made.at.session, first_start=1)
+    tx.executemany(
+        "INSERT INTO learner_notice VALUES(?, ?) ON CONFLICT(text) DO UPDATE SET shown_in = excluded.shown_in",
+        [(text, made.at.session) for text in made.notices],
+    )
+
+
+def needs_files(places: LearnerPaths) -> bool:
+    """Whether the profile does not exist or lacks a heading."""
+    data = _read_profile(places)
+    return data is None or _repair(data)[0] != data
+
+
+def _repair(data: bytes | None) -> tuple[bytes, list[str]]:
+    """The profile with its headings, and those that were missing."""
+    try:
+        return (TEMPLATE, []) if data is None else restore_sections(data)
+    except FileRefusedError:
+        return data or b"", []
 
 
 def render_blocks(
@@ -141,8 +235,8 @@ def fit_profile(profile: LearnerProfile, room: int) -> tuple[str, list[str]]:
     headings = [span.start for _, span in profile.sections]
     headings += [profile.resolved_at] if profile.resolved_at is not None else []
     parts += [(3 if placed.resolved else 1, placed.span) for placed in profile.weaknesses]
-    newest = sorted(profile.sessions, key=lambda held: held.session.stamp, reverse=True)
-    parts += [(2, held.span) for held in newest]
+    newest = sorted(profile.sessions, key=lambda placed: placed.session.stamp, reverse=True)
+    parts += [(2, placed.span) for placed in newest]
     taken = {*headings, *(at for _, span in parts for at in range(span.start, span.end))}
     about = {at for name, span in profile.sections if name == ABOUT for at in range(span.start, span.end)}
     for at, line in enumerate(profile.lines):
@@ -184,41 +278,15 @@ def _count_that_fit(lines: Sequence[str], room: int) -> int:
     return max(min(1, len(lines)), sum(size <= room for size in sizes))
 
 
-def _prepare(store: LearnerStore, state: LearnerState, at: SessionStamp) -> tuple[str, bool]:
-    """Create both files if there is no profile (SPEC L-51), and restore missing headings (SPEC L-02).
-
-    Returns what went wrong, and whether there was no profile.
-    """
-    made, restored = False, list[str]()
-
-    def complete(data: bytes | None) -> bytes | None:
-        nonlocal made, restored
-        made = data is None
-        found, restored = (TEMPLATE, []) if data is None else restore_sections(data)
-        return found
-
-    try:
-        store.write_profile(complete)
-        if made and not os.path.lexists(store.places.ledger):
-            store.write_new_ledger()
-    except (OSError, FileRefusedError) as error:
-        return str(error), False
-    state.restored += [name for name in restored if name not in state.restored]
-    state.notices[:0] = [line for line in format_repairs(restored) if line not in state.notices]
-    if made and at.session in state.sessions:
-        state.sessions[at.session].first_start = True
-    return "", made
-
-
 def _quote_path(path: str) -> str:
     """A path quoted for a shell, which still expands `~/`."""
     return f"~/{quote(path[2:])}" if path.startswith("~/") else quote(path)
 
 
-def _read_profile(places: LearnerPaths) -> bytes:
+def _read_profile(places: LearnerPaths) -> bytes | None:
     try:
-        return places.profile.read_bytes()
-    except OSError:
+        return read_file(places.profile)
+    except (OSError, FileRefusedError):
         return b""
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
+from shlex import quote
 from typing import Final
 
 from tacitd.text.sanitize import sanitize_line
@@ -90,6 +91,12 @@ def strip_placeholder(text: str) -> str:
 def names_a_session(session: str) -> bool:
     """Whether this id identifies one session."""
     return session not in ("", MANUAL, HEALED, UNKNOWN)
+
+
+def format_command(verb: str, *arguments: str) -> str:
+    """A command of `tacitd learner`, quoted for a shell."""
+    dashes = ["--"] if any(argument.startswith("-") for argument in arguments) else []
+    return " ".join(["tacitd learner", verb, *dashes, *(quote(argument) for argument in arguments)])
 
 
 def make_slug(label: str) -> str:

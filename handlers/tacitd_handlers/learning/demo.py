@@ -15,7 +15,7 @@ from tacitd.app import App, build_app
 from tacitd.cli.status_command import format_status
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config
-from tacitd.methods import build_methods, take_status
+from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
 from tacitd.model.port import Model
 from tacitd.plugins import FoundPlugins
@@ -116,4 +116,4 @@ def _narrate(app: App, project: Path, model: ScriptedModel) -> Iterator[str]:
     yield f"   {project.name}/LEARNED.md:"
     yield from (f"     {text}" for text in (project / "LEARNED.md").read_text().splitlines())
     yield "\n4. `tacitd status` prints:"
-    yield from (f"     {text}" for text in format_status(take_status(app)))
+    yield from (f"     {text}" for text in format_status(app.read_status()))

@@ -103,7 +103,7 @@ def _list_keys(entry: LearnedLine, prompts: SaidPrompts, inventory: Inventory) -
 
 def _explain_waiting(wanted: str, inventory: Inventory, root: Path) -> Iterator[dict[str, Any]]:
     waiting = inventory.state.waiting.get(root, {})
-    rows = read_waiting_rows(inventory.state_dir) if waiting else {}
+    rows = read_waiting_rows(inventory.state_dir, inventory.clock.now()) if waiting else {}
     for batch in waiting.values():
         for fact in batch.facts:
             if wanted in fact.casefold():

@@ -37,7 +37,7 @@ def make_plugin() -> PluginSpec:
         jobs=(TimedJob("tidy", 3600.0),),
         commands={"lesson": (f"{here}.lesson_commands:lesson", about, "More")},
         session_text=f"{here}.session_text:make_text",
-        status=f"{here}.handler:report_status",
+        status=f"{here}.lesson_status:report_status",
         items=f"{here}.lesson_items",
         why=f"{here}.lesson_items:explain",
         prompt_parts={

@@ -6,12 +6,9 @@ All other features work without the daemon.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from tacitd.contract import Done, Later, Outcome, Row, Task, Tools, Tx
+from tacitd.contract import Done, Later, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, describe_failure
 from tacitd.events import Project
 from tacitd.handler import Degradation, Notice
@@ -69,17 +66,3 @@ def _tidy(log: LessonLog, tools: Tools) -> Done:
     else:
         tools.clear(DAMAGED)
     return Done()
-
-
-def report_status(rows: Callable[..., list[Row]], now: float) -> Mapping[str, Any]:
-    """The number of lessons of each status, and of the active ones by whom they are from. Raises OSError."""
-    lessons = LessonLog.from_environ(os.environ).read_lessons()
-    statuses = Counter(one.status for one in lessons.all.values())
-    sources = Counter(one.source for one in lessons.list_active())
-    active, user = statuses["active"], sources["user"]
-    lines = list[str]()
-    if active:
-        by_people = f", {user} of them stated by people" if active > 1 else ""
-        lines = [f"{active} active{by_people or (', stated by a person' if user else '')}"]
-    counts = {kind: statuses[kind] for kind in ("active", "deleted", "promoted")}
-    return counts | {kind: sources[kind] for kind in ("ai", "user")} | {"lines": lines}

@@ -35,7 +35,7 @@ def make_plugin() -> PluginSpec:
                 "More",
             )
         },
-        status=f"{here}.tasks:report_status",
+        status=f"{here}.reach_status:report_status",
         footprint=f"{here}.tasks:find_footprint",
         prompt_parts={
             "context-files": f"{here}.context_files:list_context_files",

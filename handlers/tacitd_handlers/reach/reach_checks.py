@@ -11,8 +11,8 @@ from tacitd.config.settings import load_config
 from tacitd.errors import FileRefusedError, TacitdError
 from tacitd.service.finding import DoctorFinding
 from tacitd.sources.registry import make_source
-from tacitd.state.known_projects import list_known_projects
 from tacitd.state.paths import Paths
+from tacitd.work.known_projects import list_known_projects
 from tacitd_handlers.reach.reach_survey import ReachProblem, survey_directory
 from tacitd_handlers.reach.rule_files import USER_RULES
 from tacitd_handlers.reach.rules_place import check_place, find_work_tree

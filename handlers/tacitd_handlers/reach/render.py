@@ -1,34 +1,11 @@
-"""The lines of `tacitd status` and of the banner about what sessions load."""
+"""The lines of the banner about what sessions load."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from tacitd.contract import Tools
-from tacitd.text.plurals import count_noun
 from tacitd_handlers.reach.rule_files import USER_RULES
-
-_NOTES = {
-    "waits": "; newer lines follow within a day",
-    "missing": "; the file is missing and is made again at the next session",
-    "incomplete": "; the file is incomplete and is made again at the next session",
-    "merging": "; git changes files now, so deleted lines are not followed yet",
-    "blocked": "; the file cannot be written",
-}
-
-
-def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
-    """Given the handler's part of the status, yield one line; none if there is nothing to say."""
-    state = part.get("state")
-    if state == "off":
-        yield "the person's rules file is off (reach.user_rules)"
-    elif state == "git":
-        yield f"{part['file']} is in a git work tree and is not written (`tacitd doctor`)"
-    elif part.get("rules"):
-        left = part.get("left_out", 0)
-        more = f", {left} more {'does' if left == 1 else 'do'} not fit" if left else ""
-        yield f"{count_noun(part['rules'], 'line')} about you in {part['file']}{more}{_NOTES.get(str(state), '')}"
 
 
 def format_banner_lines(tools: Tools) -> Iterator[str]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from tacitd.clock import utc_seconds
-from tacitd.contract import Done, Outcome, Rows, Task, Tools
+from tacitd.contract import Done, Outcome, Task, Tools
 from tacitd.files.disk import RealDisk
 from tacitd.files.temporary import read_snapshot
 from tacitd.handler import Degradation, Footprint
-from tacitd_handlers.reach.reach_checks import check_projects
-from tacitd_handlers.reach.render import format_status_lines
 from tacitd_handlers.reach.rule_files import USER_RULES
-from tacitd_handlers.reach.user_rules import LIST, read_memory, update_rules
+from tacitd_handlers.reach.user_rules import LIST, update_rules
 
 JOB, CHECK = "user-rules", "reach-check"
 PROBLEMS = ("reach.committed", "reach.excluded", "reach.linked", "reach.old-client", "reach.twice")
@@ -29,6 +25,8 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 def _report_problems(tools: Tools) -> None:
     """Report what does not reach the sessions of known projects, until it is gone."""
+    from tacitd_handlers.reach.reach_checks import check_projects  # not for `status`: it imports the settings
+
     roots = [root for (root,) in tools.rows("SELECT root FROM project ORDER BY root")]
     found = {one.id: one for one in check_projects(tools.client_home, roots, tools.clock.now())}
     for id in PROBLEMS:
@@ -36,22 +34,6 @@ def _report_problems(tools: Tools) -> None:
             tools.degrade(Degradation(id, found[id].what, found[id].hint))
         else:
             tools.clear(id)
-
-
-def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
-    """`file`; `state`: `current`, `waits` (for the next day), `missing` or `incomplete` (made again at the next session), `none`
-    (nothing to write), `off`, `git` or `merging` (nothing is written, or followed), or `blocked`; `rules`, `left_out` (more than fit);
-    `written` (ISO 8601)."""
-    memory = read_memory(rows)
-    found = rows("SELECT path FROM reach_file")
-    part = {
-        "file": found[0][0] if found else None,
-        "state": memory.state,
-        "rules": len(memory.rules),
-        "left_out": memory.left_out,
-        "written": utc_seconds(memory.written) if memory.written else None,
-    }
-    return part | {"lines": list(format_status_lines(part))}
 
 
 def find_footprint(environ: Mapping[str, str]) -> Footprint:

@@ -11,13 +11,13 @@ import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from loguru import logger
 from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Tools, Tx
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError
 from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Degradation
+from tacitd.logging_setup import logger
 from tacitd.session_context.person_rules import PersonRules
 from tacitd.state.paths import config_dir
 from tacitd_handlers.reach.rule_files import USER_RULES

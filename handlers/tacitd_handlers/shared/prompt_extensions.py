@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
-from loguru import logger
 from msgspec import Struct
 
 from tacitd.handler import load_hook
+from tacitd.logging_setup import logger
 from tacitd_handlers.shared.words import Sources
 
 

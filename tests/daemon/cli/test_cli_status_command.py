@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_cli import Cli
-from tacitd.cli.status_command import format_status, read_last_status
+from support_engine import Scene
+from tacitd import __version__
+from tacitd.cli.status_command import format_status
 
 DOCUMENT: dict[str, Any] = {
     "schema": 1,
@@ -35,12 +36,18 @@ DOCUMENT: dict[str, Any] = {
     "parked": [
         {"handler": "learning", "what": "/t", "reason": "absent", "hint": "install it", "not_before": None}
     ],
+    "learned": {"today": 0, "last": []},
     "dead_letters": 1,
     "rescued": 2,
     "rescued_by_reason": [{"handler": "learning", "reason": "lost twice", "texts": 2}],
     "degraded": [{"id": "x.y", "what": "wrong", "hint": "mend"}],
     "slices": {"learning": {"says": ["today: 1", "! look here"]}},
 }
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path / "engine")
 
 
 def test_without_any_state_it_says_so(cli: Cli) -> None:
@@ -53,31 +60,33 @@ def test_without_any_state_it_says_so(cli: Cli) -> None:
         "running": False,
         "pid": None,
         "state": "stopped",
+        "degraded": [],
     }
     assert list(cli.home.iterdir()) == []
 
 
-def test_the_last_snapshot_is_shown_as_such(cli: Cli) -> None:
-    """docs/socket.md: `running` false, `pid` null, `state` stopped."""
-    cli.state.mkdir(parents=True)
-    (cli.state / "status.json").write_text(json.dumps(DOCUMENT))
+def test_without_a_daemon_it_says_what_the_store_says(scene: Scene, cli: Cli) -> None:
+    """docs/socket.md: `running` false, `pid` null, `state` stopped. The age is that of the daemon's last pass."""
+    cli.set(TACITD_STATE_DIR=str(scene.app.paths.state_dir), TACITD_SOCKET=str(scene.app.paths.socket))
+    scene.type("s", "one")
+    scene.settle()
+    scene.app.close()
     said = cli.run("status")
-    seen = datetime(2026, 11, 20, 4, 40, tzinfo=UTC).timestamp()
-    assert said.code == 69 and said.out.startswith("tacitd 0.1.0: stopped, last seen ")
-    assert datetime.fromtimestamp(seen).strftime("%H:%M") in said.out.splitlines()[0]
-    assert cli.run("status", "--json").json["pid"] is None
+    seen = datetime.fromtimestamp(scene.clock.now())
+    assert said.code == 69 and said.out.startswith(f"tacitd {__version__}: stopped, last seen ")
+    assert f"{seen:%H:%M}" in said.out.splitlines()[0]
+    assert "1 transcript below" in said.out
+    document = cli.run("status", "--json").json
+    assert (document["pid"], document["running"], document["state"]) == (None, False, "stopped")
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", "null", '{"version": "9"}', '{"version": 1, "watching": 5}', "\xff"]
-)
-def test_a_snapshot_that_is_none_is_no_obstacle(cli: Cli, text: str) -> None:
-    """A torn file, or one of another version."""
+def test_a_store_that_cannot_be_read_is_said(cli: Cli) -> None:
+    """RELIABILITY "no silence": a damaged file is a problem, and not a daemon that never ran."""
     cli.state.mkdir(parents=True)
-    (cli.state / "status.json").write_text(text, encoding="latin-1")
+    (cli.state / "tacitd.sqlite").write_bytes(b"x" * 9000)
     said = cli.run("status")
-    assert said.code == 69 and said.out == "tacitd has not run here yet\n"
-    assert read_last_status(Path("/nowhere"))["running"] is False
+    assert said.code == 69 and "has not run here yet" not in said.out
+    assert "! the store is damaged\n          hint: `tacitd start` puts it aside" in said.out
 
 
 def test_what_waits_and_what_is_wrong_stand_with_their_cure() -> None:

@@ -248,16 +248,6 @@ def test_times_are_local_with_how_long_ago() -> None:
     ]
 
 
-def test_a_snapshot_of_an_older_daemon_is_shown() -> None:
-    """It has no `learned`, `excluded` or `reached`."""
-    old = {
-        key: value for key, value in QUIET.items() if key not in ("learned", "rescued_by_reason", "sessions")
-    }
-    old["watching"] = {key: value for key, value in QUIET["watching"].items() if key != "excluded"}
-    old["budget"] = {key: value for key, value in QUIET["budget"].items() if key not in ("reached", "until")}
-    assert "learned" not in [line.label for line in list_status_lines(old | {"running": False}, NOW)]
-
-
 def test_colours_are_for_terminals() -> None:
     """NO_COLOR with any content and a dumb terminal have none."""
     assert wants_colour({}) and wants_colour({"NO_COLOR": ""})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,19 +13,39 @@ from tacitd.clock import local_date, utc_seconds
 from tacitd.files.operations import Effect, Operation, PutLine, TakeLine
 from tacitd.files.transaction_records import Transaction
 from tacitd.handler import Notice
+from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.activities import KEPT, LONGEST, SHOWN, Activities, Activity, activity_line
+from tacitd.work.activities import (
+    KEPT,
+    LONGEST,
+    SHOWN,
+    Activities,
+    Activity,
+    activity_line,
+    summarise_learned,
+)
 
 PNPM = Notice("learned", "Use pnpm, not npm", "shop/LEARNED.md", "from 2 prompts, $0.01")
 
 
-def _activities() -> Activities:
-    return Activities(FakeClock().now)
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
 
 
-def test_one_line_with_its_place_and_its_price() -> None:
+@pytest.fixture
+def store(tmp_path: Path, clock: FakeClock) -> Iterator[Store]:
+    with closing(Store.open(tmp_path, clock)) as one:
+        yield one
+
+
+@pytest.fixture
+def activities(store: Store, clock: FakeClock) -> Activities:
+    return Activities(store, clock.now)
+
+
+def test_one_line_with_its_place_and_its_price(activities: Activities, clock: FakeClock) -> None:
     """The form in the README and in the output of `run`."""
-    activities, clock = _activities(), FakeClock()
     activities.announce("learning", PNPM)
     (one,) = activities.list_since(0)
     said = "learned: Use pnpm, not npm  (shop/LEARNED.md, from 2 prompts, $0.01)"
@@ -40,9 +62,8 @@ def test_one_line_with_its_place_and_its_price() -> None:
     assert activity_line(Activity(0.0, "learned", "x")) == "learned: x"
 
 
-def test_purged_words_are_blanked_in_memory() -> None:
-    """The next status document is made of it. Numbers and other activities stay."""
-    activities = _activities()
+def test_purged_words_are_blanked_in_memory(activities: Activities) -> None:
+    """Numbers and other activities stay."""
     activities.announce("learning", PNPM)
     activities.add("learned", "Prefers tabs")
     activities.blank_texts(["Use pnpm, not npm"])
@@ -50,8 +71,6 @@ def test_purged_words_are_blanked_in_memory() -> None:
         (1, "[forgotten]"),
         (2, "Prefers tabs"),
     ]
-    assert [one["text"] for one in activities.summarise_learned()["last"]] == ["Prefers tabs"]
-    assert activities.summarise_learned()["today"] == 1
 
 
 def _changed(*pairs: tuple[Operation, Effect], at: float = 0.0) -> Transaction:
@@ -67,15 +86,18 @@ def _put(text: str, file: str = "LEARNED.md") -> tuple[Operation, Effect]:
     return PutLine(Path("/p/shop") / file, "Coding", text, "Learned"), Effect("put")
 
 
-def test_what_was_taken_back_is_not_among_what_was_learned() -> None:
+def test_what_was_taken_back_is_not_among_what_was_learned(
+    activities: Activities, store: Store, clock: FakeClock
+) -> None:
     """A forgotten or undone line gives its place to the one before it, and a restored or moved one is there again."""
-    activities = _activities()
     for number in range(SHOWN + 1):
-        activities.announce("learning", Notice("learned", str(number), "shop/LEARNED.md", root="/p/shop"))
-    activities.announce("learning", Notice("learned", "3", "api/LEARNED.md", root="/p/api"))
+        activities.announce_unstored(
+            "learning", Notice("learned", str(number), "shop/LEARNED.md", root="/p/shop")
+        )
+    activities.announce_unstored("learning", Notice("learned", "3", "api/LEARNED.md", root="/p/api"))
 
     def find_last() -> list[str]:
-        found = activities.summarise_learned()
+        found = summarise_learned(store.rows, clock.now())
         return [f"{row['where'].partition('/')[0]} {row['text']}" for row in found["last"]] + [
             str(found["today"])
         ]
@@ -90,59 +112,49 @@ def test_what_was_taken_back_is_not_among_what_was_learned() -> None:
     assert [row.text for row in activities.list_since(0)] == ["0", "1", "2", "3", "3"]
 
 
-def test_a_line_of_another_project_with_the_same_name_stays() -> None:
+def test_a_line_of_another_project_with_the_same_name_stays(
+    activities: Activities, store: Store, clock: FakeClock
+) -> None:
     """Clones of one repository have one name, so a line belongs to its project's directory."""
-    activities = _activities()
     for root in ("/p/shop", "/q/shop"):
-        activities.announce("learning", Notice("learned", "Use pnpm", "shop/LEARNED.md", root=root))
-    assert activities.summarise_learned()["today"] == 2
+        activities.announce_unstored("learning", Notice("learned", "Use pnpm", "shop/LEARNED.md", root=root))
+    assert summarise_learned(store.rows, clock.now())["today"] == 2
     activities.follow_transaction(_changed(_take("Use pnpm")))
-    assert activities.summarise_learned()["today"] == 1
+    assert summarise_learned(store.rows, clock.now())["today"] == 1
 
 
-def test_a_forgotten_item_of_another_plugin_is_not_among_what_was_learned() -> None:
+def test_a_forgotten_item_of_another_plugin_is_not_among_what_was_learned(
+    activities: Activities, store: Store, clock: FakeClock
+) -> None:
     """Lessons and preferences are in no transaction, so the notice names the item."""
-    activities = _activities()
-    activities.announce("lessons", Notice("learned", "Check the exit code", "lesson 006", item="006"))
-    activities.announce(
+    activities.announce_unstored(
+        "lessons", Notice("learned", "Check the exit code", "lesson 006", item="006")
+    )
+    activities.announce_unstored(
         "profile", Notice("learned", "your tools.editor", "profile.json", item="tools.editor")
     )
     activities.follow_decision("profile", "006", is_gone=True)
     activities.follow_decision("lessons", "006", is_gone=True)
-    found = activities.summarise_learned()
+    found = summarise_learned(store.rows, clock.now())
     assert found["today"] == 1 and [row["text"] for row in found["last"]] == ["your tools.editor"]
     activities.follow_decision("lessons", "006", is_gone=False)
-    assert activities.summarise_learned()["today"] == 2
+    assert summarise_learned(store.rows, clock.now())["today"] == 2
 
 
-def test_what_was_taken_back_before_the_start_stays_out() -> None:
-    """The transactions are applied in their order: a line that was learned again after it was undone is there."""
-    activities, now = _activities(), FakeClock().now()
-    earlier = [
-        Activity(now - 9, "learned", "a", "shop/LEARNED.md", root="/p/shop"),
-        Activity(now - 9, "learned", "b", "shop/LEARNED.md", root="/p/shop"),
-        Activity(now - 3, "learned", "b", "shop/LEARNED.md", root="/p/shop"),
-    ]
-    changes = [_changed(_put("a"), _put("b"), at=now - 9), _changed(_take("a"), _take("b"), at=now - 5)]
-    activities.load(earlier, [*changes, _changed(_put("b"), at=now - 3)])
-    assert [row["text"] for row in activities.summarise_learned()["last"]] == ["b"]
-
-
-def test_the_text_is_logged_unchanged() -> None:
+def test_the_text_is_logged_unchanged(activities: Activities) -> None:
     """loguru does not format braces in it, and control characters are removed."""
     logged: list[str] = []
     sink = logger.add(lambda message: logged.append(message.record["message"]), level="INFO")
     try:
-        _activities().add("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999)
+        activities.add("learned", "Use {pnpm}\x1b[31m\nINFO forged" + "x" * 999)
     finally:
         logger.remove(sink)
     assert logged[0].startswith("learned: Use {pnpm} [31m INFO forged")
     assert logged[0].isprintable() and len(logged[0]) <= len("learned: ") + LONGEST
 
 
-def test_a_caller_gets_what_happened_since_its_mark() -> None:
+def test_a_caller_gets_what_happened_since_its_mark(activities: Activities) -> None:
     """In order, up to the number that is kept."""
-    activities = _activities()
     activities.add("learned", "old")
     mark = activities.get_mark()
     assert activities.list_since(mark) == []
@@ -156,30 +168,24 @@ def test_a_caller_gets_what_happened_since_its_mark() -> None:
     assert len(numbers) == KEPT and numbers[0] == mark + 3 + 5 + 1 and numbers[-1] == activities.get_mark()
 
 
-def test_what_was_learned_today_is_counted() -> None:
-    """With the newest three lines. Another local day begins at 0; what was loaded at the start counts for its day."""
-    clock = FakeClock()
-    activities = Activities(clock.now)
-    activities.load(
-        [Activity(clock.now() - 86400.0, "learned", "yesterday"), Activity(clock.now(), "learned", "before")]
-    )
-    for number in range(SHOWN):
-        activities.add("learned", str(number))
-        activities.add("extracted", "no line of its own")
-    found = activities.summarise_learned()
-    assert found["today"] == SHOWN + 1 and [row["text"] for row in found["last"]] == ["2", "1", "0"]
+def test_what_was_learned_today_is_counted(activities: Activities, store: Store, clock: FakeClock) -> None:
+    """With the newest three lines, each once. Another local day begins at 0."""
+    for number in (*range(SHOWN + 1), 0):
+        activities.announce_unstored("toy", Notice("learned", str(number), "x"))
+        activities.announce_unstored("toy", Notice("extracted", "no line of its own"))
+    found = summarise_learned(store.rows, clock.now())
+    assert found["today"] == SHOWN + 1 and [row["text"] for row in found["last"]] == ["0", "3", "2"]
     before = local_date(clock.now())
     clock.advance(86400.0)
-    assert local_date(clock.now()) != before and activities.summarise_learned()["today"] == 0
+    assert local_date(clock.now()) != before and summarise_learned(store.rows, clock.now())["today"] == 0
     for _ in range(9):
         clock.advance(86400.0)
-        activities.add("learned", "daily")
-    assert activities.summarise_learned()["today"] == 1
+        activities.announce_unstored("toy", Notice("learned", "daily"))
+    assert summarise_learned(store.rows, clock.now())["today"] == 1
 
 
 @pytest.mark.parametrize("did", ["read", "learned", "a plugin's own word"])
-def test_any_word_is_allowed(did: str) -> None:
+def test_any_word_is_allowed(activities: Activities, did: str) -> None:
     """Third-party plugins have words of their own."""
-    activities = _activities()
     activities.announce("toy", Notice(did, "x"))
     assert activities.list_since(0)[0].did == did

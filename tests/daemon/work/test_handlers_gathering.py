@@ -10,7 +10,6 @@ from typing import Any
 from support_engine import Scene, Scripted, busy, done, gathered, grew, prompts_of
 from tacitd.events import Due, NoProject, TranscriptGrew
 from tacitd.handler import Gather, Job, Later, Plugin
-from tacitd.status import build_status
 
 # gathering
 
@@ -25,10 +24,10 @@ def test_prompts_are_gathered_until_nothing_is_typed(tmp_path: Path) -> None:
     scene.settle(10)
     scene.type("s", "two")
     scene.settle(597)
-    assert scene.handler.words == [] and build_status(scene.app)["handlers"]["a"]["gathering"] == 1
+    assert scene.handler.words == [] and scene.app.read_status()["handlers"]["a"]["gathering"] == 1
     scene.settle(3)
     assert scene.handler.words == [["one", "two"]] and scene.handler.did == ["u1", "u3"]
-    assert build_status(scene.app)["handlers"]["a"]["gathering"] == 0
+    assert scene.app.read_status()["handlers"]["a"]["gathering"] == 0
 
 
 def test_records_are_gathered_until_the_first_is_old(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from support_engine import Scene, Scripted, busy, gathered
 from tacitd.events import Due, NoProject, Project
 from tacitd.handler import COMPACTION, Done, Job
-from tacitd.status import build_status
 
 NOWHERE = NoProject("", "none")
 
@@ -70,4 +69,4 @@ def test_an_open_session_is_listed_for_whichever_handler_it_waits(tmp_path: Path
     scene = Scene(tmp_path, Scripted(), gathered(), pays=[False, True])
     scene.type("s", "use pnpm")
     scene.settle()
-    assert [one["session"] for one in build_status(scene.app)["sessions"]] == ["s"]
+    assert [one["session"] for one in scene.app.read_status()["sessions"]] == ["s"]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+from support_learner import Desk
 
 
 @pytest.fixture(autouse=True)
@@ -16,3 +19,9 @@ def _amsterdam(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     monkeypatch.undo()
     time.tzset()
+
+
+@pytest.fixture
+def desk(tmp_path: Path, _amsterdam: None) -> Iterator[Desk]:
+    with Desk(tmp_path) as made:
+        yield made

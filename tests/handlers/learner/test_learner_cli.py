@@ -19,8 +19,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     made = Cli(tmp_path, monkeypatch, capsys)
     made.set(TZ="Europe/Amsterdam")
     time.tzset()
-    now = datetime(2026, 2, 19, 14, 30).timestamp()
-    monkeypatch.setattr(SystemClock, "now", lambda self: now)
+    begun = datetime(2026, 2, 19, 14, 30).timestamp() - time.monotonic()
+    monkeypatch.setattr(SystemClock, "now", lambda self: begun + time.monotonic())
     return made
 
 
@@ -132,28 +132,6 @@ def test_check_and_fix(cli: Cli) -> None:
     assert "1 line of the ledger cannot be read as rows" in cli.run("learner", "due").err
 
 
-def test_forget_and_undo(cli: Cli) -> None:
-    """Issue, SPEC L-30: by tag or label; an unknown name is refused with a list of the known ones."""
-    record(cli, "two-sum", "--gaps", "edge:empty_input")
-    path = cli.config_dir / "leetcode-teacher-profile.md"
-    assert (
-        cli.run("learner", "forget", "empty input").code == 0 and "edge:empty_input**" not in path.read_text()
-    )
-    assert cli.run("learner", "forget", "--undo", "edge:empty_input").code == 0
-    assert "**edge:empty_input**" in path.read_text()
-    unknown = cli.run("learner", "forget", "edge:nope")
-    assert unknown.code == 2 and "edge:empty_input" in unknown.err
-
-
-def test_archive(cli: Cli) -> None:
-    """SPEC L-27: by tag; what still waits is named."""
-    record(cli, "two-sum", "--gaps", "edge:empty_input")
-    assert "edge:empty_input is archived" in cli.run("learner", "archive", "edge:empty_input").err
-    path = cli.config_dir / "leetcode-teacher-profile.md"
-    assert "**edge:empty_input**" in path.read_text().partition("### Resolved")[2]
-    assert cli.run("learner", "archive", "edge:empty_input").code == 2
-
-
 def test_L_11_alias(cli: Cli) -> None:
     """SPEC L-11: joins a label with a gap and parts them; what is wrong is refused with a hint."""
     record(cli, "two-sum", "--gaps", "edge:off_by_one")
@@ -180,7 +158,7 @@ def test_a_profile_in_a_conflict_waits(cli: Cli) -> None:
     assert said.code == 75 and "conflict" in said.err and "| lru |" in ledger(cli)
 
 
-def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
+def test_L_01_L_45_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     """SPEC L-01, L-45: configured paths and a longest interval; an invalid value is refused with its key."""
     cli.set(TACITD_LEARNER__LEDGER=str(tmp_path / "mine.md"), TACITD_LEARNER__LONGEST_INTERVAL="3")
     assert "review on 2026-02-22" in record(cli)
@@ -188,3 +166,11 @@ def test_the_configuration_counts(cli: Cli, tmp_path: Path) -> None:
     cli.set(TACITD_LEARNER__LONGEST_INTERVAL="soon")
     said = cli.run("learner", "record", "--problem", "lru", "--mode", "recall", "--verdict", "pass")
     assert said.code == 78 and "learner.longest_interval" in said.err
+    cli.set(
+        TACITD_LEARNER__LONGEST_INTERVAL="3", TACITD_LEARNER__LEDGER="", CLAUDE_CONFIG_DIR=str(tmp_path / "c")
+    )
+    record(cli, "lru")
+    assert {path.name for path in (tmp_path / "c").glob("leetcode-*")} == {
+        "leetcode-teacher-profile.md",
+        "leetcode-teacher-ledger.md",
+    }

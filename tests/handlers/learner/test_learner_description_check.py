@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tacitd_handlers.learner.gap_descriptions import describe_gap, is_specific
+from tacitd_handlers.learner.weakness_text import describe_gap, is_specific
 
 
 @pytest.mark.parametrize(

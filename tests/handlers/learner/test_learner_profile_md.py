@@ -362,7 +362,7 @@ def test_entries_in_and_out_leave_the_rest_alone() -> None:
         insert_weaknesses(profile, [entry], resolved=False),
         Splice(profile.weaknesses[0].span),
         Splice(gone.span),
-        insert_weaknesses(profile, [profile.bare_lines(profile.weaknesses[1].span)], resolved=True),
+        insert_weaknesses(profile, [profile.weaknesses[1].lines], resolved=True),
         Splice(profile.weaknesses[1].span),
     ]
     after = apply_splices(profile, splices)

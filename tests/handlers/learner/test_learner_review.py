@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import date
-from pathlib import Path
 
 import pytest
 
@@ -20,8 +19,8 @@ from tacitd_handlers.learner.review_dates import find_due
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    made = Desk(tmp_path)
+def practised(desk: Desk) -> Desk:
+    made = desk
     made.record("two-sum", days=0, gaps="edge:a", verdict="needs_work")
     made.record("two-sum", days=1)
     made.record(
@@ -32,9 +31,9 @@ def desk(tmp_path: Path) -> Desk:
     return made
 
 
-def test_L_53_the_review(desk: Desk) -> None:
+def test_L_53_the_review(practised: Desk) -> None:
     """SPEC L-53: totals, verdicts, patterns, trajectories, retests, next steps."""
-    document = build_review(desk.rows, desk.profile, stamp(32), ["edge:z"])
+    document = build_review(practised.rows, practised.profile, stamp(32), ["edge:z"])
     assert document["totals"] == {
         "sessions": 6,
         "rows": 6,
@@ -60,17 +59,17 @@ def test_L_53_the_review(desk: Desk) -> None:
     ]
 
 
-def test_L_53_patterns_untouched_for_four_weeks(desk: Desk) -> None:
+def test_L_53_patterns_untouched_for_four_weeks(practised: Desk) -> None:
     """SPEC L-53: 28 days, by date; `unknown` is not a pattern."""
-    rows = [*desk.rows, row(6, pattern="unknown")]
+    rows = [*practised.rows, row(6, pattern="unknown")]
     for day, left in ((29, []), (30, ["dp"]), (33, ["dp", "hash_map"])):
         found = build_review(rows, None, stamp(day))["patterns"]
         assert [one["pattern"] for one in found if one["untouched"]] == left
 
 
-def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
+def test_L_41_due_oldest_first_with_the_reason(practised: Desk) -> None:
     """SPEC L-41: the latest row of each problem, from its date on; malformed dates are skipped."""
-    rows = [*desk.rows, row(9, problem="odd", review="—")]
+    rows = [*practised.rows, row(9, problem="odd", review="—")]
     assert not find_due(rows, date(2026, 2, 23))
     found = find_due(rows, date(2026, 2, 24))
     assert [(one.problem, one.days) for one in found] == [("stairs", 0)]
@@ -78,10 +77,10 @@ def test_L_41_due_oldest_first_with_the_reason(desk: Desk) -> None:
     assert [one.problem for one in find_due(rows, date(2030, 1, 1))] == ["stairs", "two-sum"]
 
 
-def test_gaps_most_often_first(desk: Desk) -> None:
+def test_gaps_most_often_first(practised: Desk) -> None:
     """SPEC L-53: with each gap's status in the profile."""
-    desk.record(days=7, gaps="edge:b")
-    found = build_review(desk.rows, desk.profile, stamp(8))["gaps"]
+    practised.record(days=7, gaps="edge:b")
+    found = build_review(practised.rows, practised.profile, stamp(8))["gaps"]
     assert [(one["tag"], one["seen"], one["status"]) for one in found] == [
         ("edge:b", 2, "recurring"),
         ("dp:base", 1, "new"),
@@ -89,40 +88,39 @@ def test_gaps_most_often_first(desk: Desk) -> None:
     ]
 
 
-def test_L_55_the_seeds_two_examples_do_not_fight(tmp_path: Path) -> None:
+def test_L_55_the_seeds_two_examples_do_not_fight(desk: Desk) -> None:
     """SPEC L-55: one stamp and problem, as learning in the profile and as recall in the ledger: both are kept."""
-    desk = Desk(tmp_path)
     seed = row(0, "edge:empty_input", session="abc123", review="2026-02-26")
     desk.write_rows(seed)
     entry = (
         "\n### 2026-02-19T14:30 | two-sum | learning | solved_with_minor_hints\n"
         "Gaps: edge:empty_input; edge:duplicate_values\nReview: 2026-02-22\n---\nForgot empty input check.\n"
     )
-    desk.where.profile.write_text(TEMPLATE.decode() + entry)
+    desk.put(TEMPLATE.decode() + entry)
     desk.look()
     assert {(one.mode, one.session) for one in desk.rows} == {("recall", "abc123"), ("learning", "sync-heal")}
     assert desk.rows[0] == seed and len(desk.profile.sessions) == 2 and entry.strip() in desk.text
 
 
-def test_L_53_as_text(desk: Desk) -> None:
+def test_L_53_as_text(practised: Desk) -> None:
     """SPEC L-53; issue: the same numbers as lines for a person."""
-    lines = list(format_review(build_review(desk.rows, desk.profile, stamp(32))))
+    lines = list(format_review(build_review(practised.rows, practised.profile, stamp(32))))
     assert "  pass                                     4" in lines
     assert list(format_review(build_review([], None, stamp(0)))) == ["Nothing is recorded yet."]
 
 
-def test_L_11_a_label_of_ones_own_is_named(desk: Desk) -> None:
+def test_L_11_a_label_of_ones_own_is_named(practised: Desk) -> None:
     """SPEC L-11: an entry that is no gap's is named in the next steps, with the command that joins it."""
     theirs = format_weakness("Loop end", "goes past it", stamp(0), stamp(0), stamp(0))
-    desk.edit("- **edge:a**", f"{theirs}- **edge:a**")
-    steps = build_review(desk.rows, desk.profile, stamp(32))["next"]
+    practised.edit("- **edge:a**", f"{theirs}- **edge:a**")
+    steps = build_review(practised.rows, practised.profile, stamp(32))["next"]
     joins = "`tacitd learner alias 'Loop end' TAG`"
     assert f"Join a label of your own with its gap, if it is one: {joins}." in steps
 
 
-def test_check_names_what_only_a_person_can_correct(desk: Desk) -> None:
+def test_check_names_what_only_a_person_can_correct(practised: Desk) -> None:
     """SPEC L-10, L-09, L-35: lines that are no rows, verdicts that do not exist, vague descriptions, lists that are too long."""
-    assert find_problems(desk.where.ledger.read_bytes(), desk.profile) == []
+    assert find_problems(practised.where.ledger.read_bytes(), practised.profile) == []
     odd = row(1, verdict="solved it")
     ledger = b"notes\n" + HEADER.split(b"\n\n")[1] + format_row(odd).encode() + b"\n| 2026-02-19T14:30 | torn"
     own = [format_weakness(f"Habit {n}", "rushes in loops", stamp(0), stamp(0), stamp(0)) for n in range(31)]

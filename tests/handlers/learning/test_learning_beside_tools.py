@@ -14,7 +14,6 @@ from support_heard import write_heard, write_proposals
 from support_learning import EXTRACTION, SYNTHESIS, lines
 from support_transcripts import REJECTION
 from tacitd.clock import utc_seconds
-from tacitd.status import build_status
 from tacitd.testing import HandlerBench, ScriptedModel
 from tacitd_handlers.learning import make_plugin
 
@@ -266,5 +265,5 @@ def test_what_was_refused_is_counted(bench: HandlerBench) -> None:
     """S-05: in `status`, by the field and its value."""
     converse(Session(bench), 3, userType="person")
     bench.settle()
-    counts = build_status(bench._app)["watching"]["lines"]
+    counts = bench._app.read_status()["watching"]["lines"]
     assert counts["unknown userType: person"] == 3

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,9 +13,9 @@ from support_calls import open_budget, spend
 from support_cli import Cli
 from support_decisions import decide, find
 from support_learning import EXTRACTION, PNPM, SHORT, SYNTHESIS, Bench, lines
-from tacitd.clock import SystemClock, utc_seconds
-from tacitd_handlers.learning.inventory import Inventory
-from tacitd_handlers.learning.waiting_facts import describe_waiting_facts
+from tacitd.clock import SystemClock
+from tacitd.store import Store
+from tacitd.work.daemon_note import DaemonNote, NoteWriter
 from tacitd_handlers.lessons.lesson_actions import add_lesson, mark_wrong
 from tacitd_handlers.lessons.lesson_log import LessonLog
 from tacitd_handlers.lessons.pattern import parse_pattern
@@ -120,58 +119,51 @@ def test_what_is_forgotten_is_listed(bench: Bench, cli: Cli) -> None:
     assert "nothing is withheld here" in cli.run("learned", bench.root, "--withheld").err
 
 
-def write_snapshot(bench: Bench, **row: Any) -> None:
-    """The last status document has this row of `waits`."""
-    rows = [{"handler": "learning", "project": str(bench.root), "what": "1 fact"} | row]
-    (bench.state / "status.json").write_text(json.dumps({"waits": rows}))
+def tell_waits(bench: Bench, *rows: dict[str, str]) -> None:
+    """The daemon told last that these facts wait."""
+    now, named = bench.clock.now(), [{"project": str(bench.root), "what": "1 fact"} | row for row in rows]
+    note = DaemonNote("1", 1, now, now, "/", 1, payers=["learning"], parts={"learning": {"waits": named}})
+    with closing(Store.open(bench.state, bench.clock)) as store:
+        with store.write() as tx:
+            tx.execute("INSERT OR IGNORE INTO project(root, first_seen) VALUES(?, 1)", str(bench.root))
+            tx.execute("INSERT OR REPLACE INTO setting VALUES('session.idle', '1800.0')")
+            tx.execute(
+                "INSERT OR IGNORE INTO session(id, source, transcript, project, started, last) "
+                "SELECT 's1', 'claude-code', '', number, ?, ? FROM project WHERE root = ?",
+                now,
+                now - 900,
+                str(bench.root),
+            )
+        NoteWriter(store).write(note, [])
 
 
 def test_facts_that_wait_are_said_with_their_time(bench: Bench, cli: Cli) -> None:
-    """Local time, from the last status; without one it is the end of the session; an excluded project says so."""
+    """Local time, when the project's session is idle; without that it is the end of the session; an excluded project says so."""
     bench.type("use pnpm, not npm")
-    now = bench.clock.now()
+    tell_waits(bench)
     said = cli.run("learned", bench.root)
     assert "1 fact waits, written when its session ends; `tacitd sync --write` does it now" in said.err
-    write_snapshot(bench, until="its session ends", job="synthesize", at=utc_seconds(now + 900))
-    at = datetime.fromtimestamp(int(now) + 900).strftime("%H:%M")
+    tell_waits(bench, {"until": "its session ends", "job": "synthesize"})
+    at = datetime.fromtimestamp(bench.clock.now() + 900).strftime("%H:%M")
     assert f"1 fact waits, written about {at}; `tacitd sync --write`" in cli.run("learned", bench.root).err
     (row,) = cli.run("why", "pnpm", "--json", cwd=bench.root).json
     assert row["what"] == PNPM and row["where"].startswith(f"waits, written about {at}")
-    write_snapshot(bench, until="`tacitd exclude --undo /x`", job="", at=None)
+    tell_waits(bench, {"until": "`tacitd exclude --undo /x`", "job": ""})
     assert "not written before `tacitd exclude --undo /x`" in cli.run("learned", bench.root).err
 
 
 def test_before_the_first_line_it_is_said_when_lines_come(bench: Bench, cli: Cli) -> None:
-    """The time at which a session of the project ends, from the last status; without one, what the end of a session is."""
-
-    def said(*rows: dict[str, str]) -> str:
-        (bench.state / "status.json").write_text(json.dumps({"waits": [], "sessions": rows}))
-        return cli.run("learned", bench.root).err
-
+    """The time at which a session of the project with waiting prompts ends; without one, what the end of a session is."""
     end = "lines come when a session ends: two minutes after its client has ended, or after `session.idle` without work"
-    assert said() == f"nothing was learned here yet; {end}\n"
-    later = [utc_seconds(bench.clock.now() + seconds) for seconds in (900, 1800)]
-    other = {"session": "s0", "project": "/other", "lines_about": later[0]}
-    assert said(other, {"session": "s1", "project": str(bench.root)}).endswith(f"{end}\n")
-    at = datetime.fromtimestamp(int(bench.clock.now()) + 900).strftime("%H:%M")
-    rows = [{"session": "s1", "project": str(bench.root), "lines_about": one} for one in reversed(later)]
-    assert said(other, *rows) == (
+    assert cli.run("learned", bench.root).err == f"nothing was learned here yet; {end}\n"
+    tell_waits(bench, {"until": "its session ends", "job": "synthesize"})
+    at = datetime.fromtimestamp(bench.clock.now() + 900).strftime("%H:%M")
+    assert cli.run("learned", bench.root).err == (
         f"nothing was learned here yet; lines come about {at}; `tacitd sync --write` does it now\n"
     )
     assert "lines come" not in cli.run("learned", bench.root, "npm").err
     learn_two(bench)
-    assert "lines come" not in said()
-
-
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"waits": 3}', '{"waits": [{}]}', "torn"])
-def test_a_status_document_that_cannot_be_read_costs_only_the_time(bench: Bench, text: str) -> None:
-    """Missing, damaged or another version's."""
-    bench.type("use pnpm, not npm")
-    if text:
-        (bench.state / "status.json").write_text(text)
-    inventory = Inventory(bench.state, bench.clock)
-    (line,) = describe_waiting_facts(inventory.state, [bench.root], bench.state, bench.clock.now())
-    assert line == "1 fact waits, written when its session ends; `tacitd sync --write` does it now"
+    assert "lines come" not in cli.run("learned", bench.root).err
 
 
 def test_why_takes_ids_of_any_project_and_names_the_calls(bench: Bench, cli: Cli) -> None:

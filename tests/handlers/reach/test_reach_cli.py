@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from support_reach import DAY, ReachBox, format_toys
 from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
+from tacitd.store import Store
 from tacitd.testing import FakeClock
 from tacitd_handlers.reach.reach_checks import check_projects
 from tacitd_handlers.reach.reach_survey import LARGEST_RULES, survey_directory
@@ -265,10 +267,10 @@ def findings(cli: Cli) -> dict[str, dict[str, str]]:
 
 
 def known(cli: Cli, *roots: Path) -> None:
-    """Let the last status name these projects."""
-    cli.state.mkdir(parents=True, exist_ok=True)
-    projects: dict[str, dict[str, str]] = {str(root): {} for root in roots}
-    (cli.state / "status.json").write_text(json.dumps({"slices": {"toys": {"projects": projects}}}))
+    """Let the store know these projects."""
+    with closing(Store.open(cli.state, FakeClock())) as store, store.write() as tx:
+        for root in roots:
+            tx.execute("INSERT INTO project(root, first_seen) VALUES(?, 1)", str(root))
 
 
 def test_doctor_is_content(cli: Cli, shop: Shop) -> None:

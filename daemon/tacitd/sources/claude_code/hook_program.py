@@ -31,8 +31,8 @@ UNCONFIRMED = (b"UserPromptSubmit", b"Stop")
 same words in the transcript."""
 LONGEST_ANSWER = 64 << 10
 """Bytes of both answers; a context has at most 9,000 characters, each of six bytes if it is escaped."""
-SNAPSHOT = "status.json"
-"""File in the state directory that a running daemon writes every minute."""
+STORE = "/tacitd.sqlite"
+"""File in the state directory that a running daemon writes every minute, or the log beside it, whose name ends in `-wal`."""
 ABSENT = 86_400.0
 """Seconds without a daemon after which a session that starts gets a line about it."""
 FIELDS = (
@@ -127,7 +127,14 @@ def find_socket(state: str) -> str:
 
 def describe_absence(state: str) -> str:
     """A line for a session that starts while no daemon runs; "" if one ran within a day, or it is not known. Raises OSError."""
-    last = os.stat(state + "/" + SNAPSHOT).st_mtime  # noqa: PTH116 - importing pathlib takes as long as starting Python
+    last = os.stat(state + STORE).st_mtime  # noqa: PTH116 - importing pathlib takes as long as starting Python
+    try:
+        log = os.stat(state + STORE + "-wal")  # noqa: PTH116
+        last = (
+            max(last, log.st_mtime) if log.st_size else last
+        )  # an empty one was made by a command that only reads
+    except OSError:
+        pass
     if time.time() - last < ABSENT:
         return ""
     day = time.strftime("%Y-%m-%d", time.localtime(last))

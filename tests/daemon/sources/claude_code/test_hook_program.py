@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tacitd.sources.claude_code.hook_events import ClaudeCodeHooks
-from tacitd.state.paths import SNAPSHOT
+from tacitd.state.store_files import STORE
 
 pytestmark = pytest.mark.scenario
 
@@ -167,9 +167,9 @@ def test_a_session_says_since_when_no_daemon_ran(home: Path, days: float, says: 
             listening.bind(str(home / "s"))
     start = encode({**STOP, "hook_event_name": "SessionStart"})
     assert run_raw(home, start, str(home)).stdout == b""
-    (home / SNAPSHOT).write_text("{}")
-    last = (home / SNAPSHOT).stat().st_mtime - days * 86_400.0  # the kernel's time, as the program has it
-    os.utime(home / SNAPSHOT, (last, last))
+    (home / STORE).write_text("{}")
+    last = (home / STORE).stat().st_mtime - days * 86_400.0  # the kernel's time, as the program has it
+    os.utime(home / STORE, (last, last))
     day = time.strftime("%Y-%m-%d", time.localtime(last))
     printed = run_raw(home, start, str(home)).stdout.decode()
     assert (f"tacitd has not run since {day}: " in printed and printed.count("\n") == 1) == says
@@ -179,8 +179,8 @@ def test_a_session_says_since_when_no_daemon_ran(home: Path, days: float, says: 
 
 def test_a_daemon_that_hangs_is_not_absent(home: Path) -> None:
     """It may only be busy."""
-    (home / SNAPSHOT).write_text("{}")
-    os.utime(home / SNAPSHOT, (0.0, 0.0))
+    (home / STORE).write_text("{}")
+    os.utime(home / STORE, (0.0, 0.0))
     thread, _ = serve(home, None)
     assert run_raw(home, encode({**STOP, "hook_event_name": "SessionStart"}), str(home)).stdout == b""
     thread.join()

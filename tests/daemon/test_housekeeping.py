@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 
-from tacitd.version_check import check_installed_version
+from tacitd.housekeeping import check_installed_version
 
 
 def test_another_version_is_said_with_the_cure() -> None:

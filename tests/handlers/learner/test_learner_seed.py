@@ -65,8 +65,8 @@ def practice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     made = Cli(tmp_path, monkeypatch, capsys)
     made.set(TZ="Europe/Amsterdam")
     time.tzset()
-    now = datetime(2026, 2, 19, 14, 30).timestamp()
-    monkeypatch.setattr(SystemClock, "now", lambda self: now)
+    begun = datetime(2026, 2, 19, 14, 30).timestamp() - time.monotonic()
+    monkeypatch.setattr(SystemClock, "now", lambda self: begun + time.monotonic())
     return Practice(made)
 
 

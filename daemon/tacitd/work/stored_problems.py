@@ -1,0 +1,43 @@
+"""What is wrong, as rows say it: problems that were stored, records that a plugin could not fold, files that wait to be written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tacitd.handler import Degradation
+from tacitd.work.breaker import list_degradations as list_closed
+from tacitd.work.daemon_note import OWNER
+from tacitd.work.task_rows import Rows
+
+UNFINISHED = 60.0
+"""Seconds after which a change of a file that is planned and not written is a problem."""
+
+
+def list_stored_problems(
+    rows: Rows, plugins: Collection[str], now: float, *, of_daemon: bool = True
+) -> list[Degradation]:
+    """The problems. `plugins`: those that run, whose own count. `of_daemon`: also those that only the daemon knows, as it stored them."""
+    owners = {"engine", *plugins, *([OWNER] if of_daemon else ())}
+    found = [
+        Degradation(id, what, hint)
+        for owner, id, what, hint in rows("SELECT owner, id, what, hint FROM degradation ORDER BY since")
+        if owner in owners
+    ]
+    return [*found, *_list_behind(rows), *_list_unfinished(rows, now), *list_closed(rows, now)]
+
+
+def _list_behind(rows: Rows) -> Iterator[Degradation]:
+    for plugin, count, reason in rows("SELECT plugin, count(*), max(reason) FROM behind GROUP BY plugin"):
+        where = "a transcript" if count == 1 else f"{count} transcripts"
+        what = f"the plugin {plugin} failed with records of {where}: {reason}"
+        hint = "it gets them again; the log says more; everything else goes on"
+        yield Degradation("handler.behind", what, hint)
+
+
+def _list_unfinished(rows: Rows, now: float) -> Iterator[Degradation]:
+    for (path,) in rows(
+        "SELECT DISTINCT p.path FROM plan p JOIN change c ON c.number = p.change WHERE c.at < ?",
+        now - UNFINISHED,
+    ):
+        what = f"{path}: a change of it is decided and cannot be written"
+        yield Degradation("files.unfinished", what, "tacitd tries again")

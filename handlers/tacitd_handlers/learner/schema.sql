@@ -1,0 +1,58 @@
+-- What the two files do not say. Counts are not stored: they follow from the ledger. Stamps are local, `YYYY-MM-DDTHH:MM`.
+
+CREATE TABLE learner_session(
+  session TEXT PRIMARY KEY,
+  stamp TEXT NOT NULL DEFAULT '',       -- the one of all its writes; '' until the first
+  began TEXT NOT NULL DEFAULT '',       -- stamp of its first record, if it was read
+  teaches INTEGER NOT NULL DEFAULT 0,   -- whether it used the skill
+  root TEXT NOT NULL DEFAULT '',        -- the project in which it taught
+  first_start INTEGER NOT NULL DEFAULT 0  -- whether it was the first session of all
+);
+
+CREATE TABLE learner_found(             -- reports in transcripts
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,              -- digest: a fork copies a report
+  session TEXT NOT NULL,
+  given TEXT,                           -- text: JSON; NULL once it is taken
+  refused TEXT NOT NULL DEFAULT ''      -- text: why it was not
+);
+
+CREATE TABLE learner_report(            -- problems that were recorded
+  number INTEGER PRIMARY KEY,
+  row TEXT NOT NULL UNIQUE,             -- text: its line of the ledger
+  tested TEXT,                          -- text: JSON, the tags that were tested; NULL if they were not named
+  observations TEXT NOT NULL,           -- text: until it is in the profile
+  descriptions TEXT NOT NULL,           -- text: JSON, of new gaps by tag, until it is in the profile
+  done INTEGER NOT NULL DEFAULT 0       -- whether it is in the profile
+);
+
+CREATE TABLE learner_tag(               -- what was decided about a gap
+  tag TEXT PRIMARY KEY,
+  label TEXT NOT NULL,                  -- text: of its entry, if that is not the tag
+  removed INTEGER NOT NULL,             -- whether a person removed its entry: it is not written again
+  waiting_since TEXT NOT NULL,          -- stamp; '' if it does not wait for room
+  description TEXT NOT NULL             -- text: of its entry, also while it has none
+);
+
+CREATE TABLE learner_entry(             -- Known Weaknesses as of the last comparison: what is missing then was removed
+  label TEXT PRIMARY KEY,               -- text
+  first TEXT NOT NULL,
+  tested TEXT NOT NULL,
+  failed TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE learner_notice(
+  text TEXT PRIMARY KEY,                -- text: a line for the next session's start
+  shown_in TEXT                         -- the session that got it
+);
+
+CREATE TABLE learner_ledger(            -- one row: how far the two files were compared
+  rows INTEGER NOT NULL,                -- of the ledger, from the first on, that are in the profile
+  last TEXT NOT NULL,                   -- text: the last of them. If it is elsewhere, the ledger was changed by hand
+  stamps TEXT NOT NULL                  -- of both files at the last comparison that changed nothing
+);
+
+CREATE TABLE learner_mark(              -- what marks a session that teaches, as configured
+  name TEXT PRIMARY KEY,
+  is_file INTEGER NOT NULL              -- whether it is the name of one of the two files, and not of a skill
+) WITHOUT ROWID;

@@ -1,0 +1,477 @@
+"""The two files in step, whoever writes them and wherever a process ends: SPEC L-04, L-10, L-21 to L-25, L-32, L-36 to L-40, L-54."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from support_editor_marks import open_in_editor
+from support_learner import Desk, row, stamp
+from support_learner_oracle import disagreements
+from support_learner_skill import TeachingSkill
+from tacitd.errors import TacitdError
+from tacitd_handlers.learner.history_text import RECOVERED
+from tacitd_handlers.learner.ledger_file import HEADER
+from tacitd_handlers.learner.profile_text import TEMPLATE
+from tacitd_handlers.learner.vocabulary import IMPROVING, LONG, NEW, RECURRING, SHORT
+
+
+@pytest.fixture
+def skill(desk: Desk) -> TeachingSkill:
+    return TeachingSkill(desk.where.profile, desk.where.ledger)
+
+
+# --- the ledger
+
+
+def test_L_04_L_06_L_39_the_ledger_only_grows(desk: Desk) -> None:
+    """SPEC L-04, L-06, L-39: the existing bytes are a prefix of the new bytes; every entry of the history has a row."""
+    before = b""
+    for number in range(45):
+        desk.record(f"p{number % 9}", gaps=f"edge:{number % 5}")
+        if number % 10 == 9:
+            desk.where.profile.unlink()
+            desk.look()
+        data = desk.where.ledger.read_bytes()
+        assert data.startswith(before)
+        before = data
+    assert len(desk.rows) == 45 and before.startswith(HEADER)
+    keys = {(one.stamp, one.problem, one.mode) for one in desk.rows}
+    assert {one.session.key for one in desk.profile.sessions} <= keys
+    assert {path.stat().st_mode & 0o777 for path in (desk.where.ledger, desk.where.profile)} == {0o600}
+
+
+def test_L_23_the_same_twice_is_once(desk: Desk) -> None:
+    """SPEC L-23: no second row, entry or count; another mode or session is another key; another verdict is refused."""
+    desk.record(gaps="edge:a", days=1)
+    ledger, profile = desk.ledger, desk.text
+    assert desk.record(gaps="edge:a", days=1).notices[0].did == "again"
+    assert (desk.ledger, desk.text) == (ledger, profile)
+    with pytest.raises(TacitdError, match="the ledger has two-sum"):
+        desk.record(days=1, verdict="strong_pass", gaps="edge:a")
+    assert (desk.ledger, desk.text) == (ledger, profile)
+    desk.record(days=1, mode="learning")
+    desk.record(days=1, session="other")
+    assert len(desk.rows) == 3
+
+
+def test_L_36_both_files_say_the_same(desk: Desk) -> None:
+    """SPEC L-36, L-33: verdict and gaps are equal byte for byte; several gaps joined by `; `, none as `none`; no pipes."""
+    desk.record(gaps=["Edge: Empty Input", "dp:base"])
+    desk.record("lru | cache")
+    for placed, one in zip(reversed(desk.profile.sessions), desk.rows, strict=True):
+        session = placed.session
+        assert (session.verdict, session.gaps, session.review) == (one.verdict, one.gaps, one.review)
+    assert [one.gaps for one in desk.rows] == ["edge:empty_input; dp:base", "none"]
+    assert desk.rows[1].problem == "lru / cache"
+
+
+def test_L_54_a_torn_row_is_completed_and_named(desk: Desk) -> None:
+    """SPEC L-54: the torn line stays, and the next row begins on its own line."""
+    desk.record()
+    with desk.where.ledger.open("a") as file:
+        file.write("| 2026-02-20T14:30 | s | torn")
+    desk.record(gaps="edge:a")
+    assert "| torn\n| 2026" in desk.ledger and len(desk.rows) == 2
+    desk.look()
+    assert any("1 lines of" in what for what in desk.bench.degraded) and desk.entry("edge:a").status == NEW
+
+
+def test_L_43_a_session_that_is_recorded_late_looks_at_what_was_before_it(desk: Desk) -> None:
+    """SPEC L-43: the latest row before the session, not the latest row."""
+    for days in (0, 20, 10):
+        desk.record(days=days)
+    assert [one.review for one in desk.rows] == [stamp(5)[:10], stamp(27)[:10], stamp(17)[:10]]
+    assert not disagreements(desk.text, desk.ledger)
+
+
+def test_L_45_options(tmp_path: Path) -> None:
+    """SPEC L-45: growing only when due, and a longest interval."""
+    given = {"TACITD_LEARNER__GROW_ONLY_WHEN_DUE": "true", "TACITD_LEARNER__LONGEST_INTERVAL": "20"}
+    for name, settings, days, wanted in (
+        ("plain", {}, (0, 1, 2), stamp(2 + 28)),
+        ("both", given, (0, 1, 8), stamp(22)),
+    ):
+        with Desk(tmp_path / name, settings) as desk:
+            for day in days:
+                desk.record(days=day, verdict="strong_pass")
+            assert desk.rows[-1].review == wanted[:10]
+
+
+def test_a_row_that_a_person_took_out_stays_out(desk: Desk) -> None:
+    """SPEC X-07: a row that a person removed from the ledger is not written again by a start or by `check`."""
+    desk.record("a", days=0, gaps="edge:a")
+    desk.record("b", days=1)
+    desk.put("".join(line for line in desk.ledger.splitlines(True) if "| a |" not in line), desk.where.ledger)
+    desk.edit("\n".join(desk.profile.sessions[1].lines), "")
+    assert not desk.look()
+    desk.bench.restart()
+    assert not desk.look()
+    desk.record("c", days=2)
+    assert [one.problem for one in desk.rows] == ["b", "c"] and desk.problems == ["c", "b"]
+
+
+# --- what the ledger decides
+
+
+def test_L_25_the_ledger_wins_over_an_entry_that_missed_a_failure(desk: Desk) -> None:
+    """SPEC L-25: an entry of Claude's that misses a row with the gap becomes recurring, and N is recomputed."""
+    desk.write_rows(row(0, "edge:a"), row(1), row(2, "edge:a"), row(3))
+    entry = (
+        "- **edge:a** — misses a in loops.\n"
+        f"  First observed: {stamp(0)}. Last tested: {stamp(3)}. Last failed: {stamp(0)}.\n"
+        f"  Last clean streak start: {stamp(1)}. Sessions since last failure: 3.\n"
+        "  Status: resolved (short-term)\n\n### Resolved"
+    )
+    desk.put(TEMPLATE.decode().replace("### Resolved", entry))
+    desk.look()
+    found = desk.entry("edge:a")
+    assert (found.status, found.failed, found.clean, found.streak) == (RECURRING, stamp(2), 1, stamp(3))
+
+
+def test_L_26_promotion_and_return(desk: Desk) -> None:
+    """SPEC L-26, L-24: to Resolved only with 28 days between clean sessions; back when it is observed again."""
+    desk.record(days=0, gaps="edge:a")
+    for days in (1, 2, 3, 20):
+        desk.record(days=days)
+    assert desk.entry("edge:a").status == SHORT
+    made = desk.record(days=29)
+    assert [(one.did, one.text) for one in made.notices[1:]] == [("promoted", "edge:a")]
+    placed = desk.placed("edge:a")
+    assert placed is not None and placed.resolved and placed.entry.status == LONG
+    desk.record(days=40, gaps="edge:a")
+    placed = desk.placed("edge:a")
+    assert placed is not None and not placed.resolved and placed.entry.status == RECURRING
+
+
+def test_L_38_verdict_gaps_and_review_are_the_ledgers(desk: Desk) -> None:
+    """SPEC L-38: they are corrected in the profile; the observations stay."""
+    desk.record(gaps="edge:a", observations="My words.")
+    desk.edit(
+        "| recall | pass\nGaps: edge:a\nReview: 2026-02-25",
+        "| recall | strong_pass\nGaps: none\nReview: 2027-01-01",
+    )
+    desk.look()
+    session = desk.profile.sessions[0].session
+    assert (session.verdict, session.gaps, session.review) == ("pass", "edge:a", "2026-02-25")
+    assert "My words." in session.observations
+
+
+def test_L_38_every_session_that_only_the_profile_has(desk: Desk) -> None:
+    """SPEC L-38: each becomes a `sync-heal` row, in order, with a notice; no text of the person is deleted."""
+    desk.record()
+    entries = "".join(
+        f"### {stamp(-n)} | lru | learning | solved_independently\nGaps: edge:a\nReview: 2026-03-01\n---\nWords {n}.\n\n"
+        for n in (1, 2)
+    )
+    desk.put(desk.text.rstrip("\n") + "\n\n" + entries)
+    added = desk.look()
+    assert [one.stamp for one in added] == [stamp(-2), stamp(-1)]
+    healed = {"session": "sync-heal", "pattern": "unknown", "mode": "learning", "review": "2026-03-01"}
+    assert desk.rows[-1] == row(-1, "edge:a", "lru", verdict="solved_independently", **healed)
+    assert "Words 1." in desk.text and "Words 2." in desk.text
+    assert desk.notices == [
+        f"[SYNC] Appended missing ledger row for {stamp(-n)} session (pattern=unknown)." for n in (2, 1)
+    ]
+    assert not desk.look() and desk.entry("edge:a").status == RECURRING
+
+
+def test_L_38_half_an_entry_is_healed_without_inventing(desk: Desk) -> None:
+    """SPEC L-38, L-39: missing gaps and date become `none` and `—`; an invalid verdict makes no row."""
+    desk.record()
+    theirs = "\n### 2026-01-02T10:00 | lru | recall | pass\nIt went well.\n\n### 2026-01-03T10:00 | lru | recall | great\n"
+    desk.put(desk.text + theirs)
+    assert [(one.gaps, one.review) for one in desk.look()] == [("none", "—")]
+    assert "| great" in desk.text and "It went well." in desk.text and "great" not in desk.ledger
+
+
+def test_L_38_rows_that_only_the_ledger_has(desk: Desk) -> None:
+    """SPEC L-37, L-38: rows that Claude wrote get entries, newest first, twenty of them; nothing is invented."""
+    desk.write_rows(*(row(n, "edge:a" if n % 2 else "none", problem=f"p{n}") for n in range(25)))
+    desk.look()
+    assert desk.problems == [f"p{n}" for n in range(24, 4, -1)]
+    assert {one.session.observations for one in desk.profile.sessions} == {RECOVERED}
+    assert desk.entry("edge:a").first == stamp(1)
+
+
+def test_L_38_others_are_waited_for(desk: Desk) -> None:
+    """SPEC L-38: for five minutes after a write nothing of others is completed; a recovered entry goes when they write their own."""
+    desk.record()
+    desk.clock.jump(desk.where.ledger.stat().st_mtime - desk.clock.now())
+    desk.write_rows(row(9, "edge:a"))
+    desk.look()
+    assert len(desk.profile.sessions) == 1
+    desk.bench.settle(300)
+    desk.look()
+    assert desk.profile.sessions[0].session.observations == RECOVERED
+    header = f"### {stamp(9)} | two-sum | recall | pass"
+    theirs = f"{header}\nGaps: edge:a\nReview: 2026-12-24\n---\nMy own words.\n"
+    desk.edit(f"### {stamp(9)}", theirs + f"\n### {stamp(9)}")
+    desk.bench.settle(900)
+    desk.look()
+    assert desk.profile.sessions[0].session.observations == "My own words."
+    assert len(desk.profile.sessions) == 2
+
+
+def test_L_32_two_sessions_of_one_stamp(desk: Desk) -> None:
+    """SPEC L-32, L-47: in the repeated hour, two sessions with one stamp, problem and mode both have an entry."""
+    for session, verdict, words in (("a", "pass", "First."), ("b", "borderline", "Second.")):
+        desk.record(days=1, session=session, verdict=verdict, observations=words, gaps="edge:x")
+    shown = [(one.session.verdict, one.session.observations.split("\n")[0]) for one in desk.profile.sessions]
+    assert sorted(shown) == [("borderline", "Second."), ("pass", "First.")]
+    once = desk.text
+    desk.look()
+    assert desk.text == once
+    first = next(one for one in desk.profile.sessions if "First." in one.session.observations)
+    desk.edit("\n".join(first.lines) + "\n", "")
+    desk.look()
+    assert [one.session.verdict for one in desk.profile.sessions] == ["borderline"], "it stays removed"
+    desk.record(days=2, session="c")
+    assert len(desk.profile.sessions) == 2
+
+
+def test_L_32_the_cap_takes_the_oldest_by_its_stamp(desk: Desk) -> None:
+    """SPEC L-32: newest first, twenty; in any file order the oldest is removed, and the rest stays."""
+    for number in range(20):
+        desk.record(f"p{number}", observations=f"Words {number}.")
+    oldest = "\n".join(desk.profile.sessions[-1].lines)
+    text = desk.text.replace(oldest, "", 1)
+    desk.put(text.replace("### " + stamp(20), oldest + "\n\n### " + stamp(20), 1))
+    desk.record("p20")
+    assert desk.problems == [f"p{n}" for n in range(20, 0, -1)]
+    assert "Words 0." not in desk.text and all(f"Words {n}." in desk.text for n in range(1, 20))
+
+
+def test_L_10_a_vague_description_gets_its_stamp(desk: Desk) -> None:
+    """SPEC L-10: and the caller is told; a gap without a description says where it was observed."""
+    made = desk.record(gaps="edge:a; edge:b", descriptions={"edge:a": "struggles with edge cases"})
+    assert [one.text for one in made.notices if one.did == "vague"] == ["edge:a", "edge:b"]
+    assert desk.entry("edge:a").description == f"struggles with edge cases (observed {stamp(1)})"
+    assert desk.entry("edge:b").description == f"b, seen in two-sum (hash_map) (observed {stamp(1)})"
+
+
+# --- what the skill wrote itself
+
+
+def test_L_21_a_session_that_the_skill_judged_is_left_to_it(desk: Desk, skill: TeachingSkill) -> None:
+    """SPEC L-21, L-23: if an entry bears the session's stamp, the weaknesses stay as the skill wrote them; the history is healed."""
+    desk.record(days=0, gaps="edge:a; edge:b")
+    skill.write_session(stamp(2), clean=["edge:b"])
+    skill.write_row(f"| {stamp(2)} | s-{stamp(2)} | lru | hash_map | recall | pass | edge:z | 2026-12-24 |")
+    before = desk.text.partition("## Session History")[0]
+    desk.look()
+    assert desk.text.partition("## Session History")[0] == before
+    assert desk.problems == ["lru", "two-sum", "two-sum"]
+    desk.record(days=3)
+    assert (desk.entry("edge:a").clean, desk.entry("edge:b").clean) == (1, 2)
+
+
+def test_L_21_a_judged_session_beside_a_record_of_another(desk: Desk, skill: TeachingSkill) -> None:
+    """SPEC L-21: a record that comes before the skill's session is compared does not hide that the skill judged it."""
+    desk.record(days=0, gaps="edge:a; edge:b")
+    skill.write_session(stamp(2), "lru", gaps={"edge:z": "Free label"}, clean=["edge:b"])
+    desk.record("stairs", days=3)
+    desk.look()
+    assert desk.labels == ["edge:a", "edge:b", "Free label"]
+    assert (desk.entry("edge:b").clean, desk.entry("edge:b").tested) == (1, stamp(2))
+
+
+def test_L_11_a_free_label_is_nobodys_gap(desk: Desk, skill: TeachingSkill) -> None:
+    """SPEC L-11: an entry that shares a word and a stamp with a gap is not the gap's: no session of the gap changes it."""
+    skill.write_session(stamp(0), gaps={"edge:right_padding": "Right bound off by one"})
+    desk.look()
+    before = desk.placed("Right bound off by one")
+    desk.record("pad", days=1, tested="edge:right_padding")
+    desk.record("pad", days=2, gaps="edge:right_padding")
+    after = desk.placed("Right bound off by one")
+    assert before is not None and after is not None and after.lines == before.lines
+    assert desk.entry("edge:right_padding").first == stamp(0)
+
+
+def test_L_31_a_status_and_a_late_session(desk: Desk) -> None:
+    """SPEC L-31: the counts follow the ledger, also those of a session that arrives late; the status goes on from what a
+    person wrote.
+    """
+    desk.record(days=0, gaps="edge:a")
+    desk.record(days=5)
+    desk.edit("Status: new", "Status: recurring")
+    desk.record(days=3)
+    entry = desk.entry("edge:a")
+    assert (entry.status, entry.clean, entry.streak, entry.tested) == (IMPROVING, 2, stamp(3), stamp(5))
+    desk.edit("Status: improving", "Status: resolved (short-term)")
+    desk.record(days=1, gaps="edge:a")
+    entry = desk.entry("edge:a")
+    assert (entry.status, entry.failed, entry.clean) == (SHORT, stamp(1), 2)
+
+
+def test_L_31_counts_that_somebody_wrote_go_on_by_steps(desk: Desk) -> None:
+    """SPEC L-31: an entry with stamps of another session is the input of the next one; the same report changes it once."""
+    desk.record(days=0, gaps="edge:a")
+    desk.record("lru", days=4)
+    text = desk.text.replace(f"Last tested: {stamp(0)}", f"Last tested: {stamp(4)}")
+    streak = "streak start: . Sessions since last failure: 0"
+    desk.put(text.replace(streak, f"streak start: {stamp(4)}. Sessions since last failure: 5"))
+    desk.record(days=2)
+    assert desk.entry("edge:a").clean == 5, "a session before the last test is known already"
+    for _ in range(2):
+        desk.record(days=6)
+        entry = desk.entry("edge:a")
+        assert (entry.clean, entry.streak, entry.tested) == (6, stamp(4), stamp(6))
+
+
+def test_an_existing_user_is_adopted(desk: Desk) -> None:
+    """SPEC L-31, L-38: existing entries are kept and go on from what they say; nothing is added, duplicated or lost. It is the
+    same after the store was lost.
+    """
+    rows = [row(n, "edge:empty_input" if n < 2 else "dp:base" if n == 3 else "none") for n in range(6)]
+    desk.write_rows(*rows)
+    entries = (
+        "- **Edge: empty input** — misses empty input check on array problems.\n"
+        f"  First observed: 2025-06-01T10:00. Last tested: {stamp(3)}. Last failed: {stamp(1)}.\n"
+        f"  Last clean streak start: {stamp(2)}. Sessions since last failure: 2.\n"
+        "  Status: resolved (short-term)\n"
+        "- **Talks too fast** — rushes through examples in two-pointer problems.\n\n### Resolved"
+    )
+    desk.put(TEMPLATE.decode().replace("### Resolved", entries))
+    desk.look()
+    entry = desk.entry("Edge: empty input")
+    assert (entry.status, entry.first, entry.clean) == (SHORT, "2025-06-01T10:00", 4)
+    assert desk.labels == ["Edge: empty input", "Talks too fast"]
+    once = desk.text
+    desk.bench.close()
+    for path in (desk.home / ".local/state/tacitd").glob("tacitd.sqlite*"):
+        path.unlink()
+    desk.__enter__()
+    desk.look()
+    assert desk.text == once
+
+
+# --- crashes, open editors, odd files (SPEC L-37)
+
+
+def test_L_37_a_crash_at_every_step_of_a_record(tmp_path: Path) -> None:
+    """SPEC L-37, RELIABILITY row 2: after a crash at any durable step a start completes the record: no row without its entry, nothing
+    twice, observations kept.
+    """
+    for at in range(1, 40):
+        with Desk(tmp_path / str(at)) as desk:
+            desk.record(days=0, gaps="edge:a")
+
+            def call(desk: Desk = desk) -> None:
+                desk.record(days=1, gaps="edge:a; edge:b", observations="Words.")
+
+            ended = desk.crash_at(at, call)
+            desk.look()
+            assert not disagreements(desk.text, desk.ledger), at
+            assert len(desk.rows) == len(desk.profile.sessions) in (1, 2)
+            if len(desk.rows) == 2:
+                assert "Words." in desk.profile.sessions[0].session.observations
+            call()
+            assert len(desk.rows) == 2 and not disagreements(desk.text, desk.ledger)
+        if not ended:
+            break
+    assert at > 8
+
+
+def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
+    """SPEC L-37, L-27, L-30: wherever a comparison ends that promotes for room, renames and removes, the next one ends as if nothing
+    had happened.
+    """
+    expected: tuple[str, list[str], list[str], dict[str, str]] | None = None
+    for at in range(40):
+        with Desk(tmp_path / str(at)) as desk:
+            for number, name in enumerate(("first", "second")):
+                desk.record(name, days=number, gaps=f"edge:{name}", pattern=name)
+                for day in (3, 5, 7):
+                    desk.record(name, days=day + number, pattern=name)
+            for number in range(18):
+                desk.record(f"p{number}", days=50 + number, gaps=f"edge:other_{number}", pattern="other")
+            for name in ("waits", "late"):
+                desk.record(name, days=70, gaps=f"edge:{name}", pattern=name)
+            assert desk.state.waiting == ["edge:waits", "edge:late"]
+            desk.take_out("edge:other_6")
+            desk.edit("**edge:other_5**", "**Renamed**")
+            shown = row(151, "edge:other_3", "else"), row(152, "edge:more", "more")
+            desk.write_rows(row(150, problem="first"), *shown)
+            ended = desk.crash_at(at, desk.look)
+            desk.look()
+            found = desk.text, desk.state.waiting, desk.state.removed, desk.state.aliases
+        if expected is None:
+            expected = found
+            assert found[1:] == (["edge:more"], ["edge:other_6"], {"edge:other_5": "Renamed"})
+            assert "- **edge:waits**" in found[0] and "- **edge:late**" in found[0]
+        assert found == expected, at
+        if at and not ended:
+            break
+    assert at > 5
+
+
+def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-37, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays; both follow."""
+    desk.record(gaps="edge:a")
+    before = desk.text
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as faults:
+        faults.setattr("tacitd.files.line_plans.append_missing", full)
+        with pytest.raises(TacitdError, match="the ledger could not be written"):
+            desk.record(gaps="edge:b")
+        desk.look()
+        assert len(desk.rows) == 1 and desk.text == before
+    desk.bench.restart(kill=True)
+    desk.look()
+    assert len(desk.rows) == 2 and desk.entry("edge:b").status == NEW
+
+
+@pytest.mark.parametrize("name", ["ledger", "profile"])
+def test_an_open_editor_is_waited_for(desk: Desk, name: str) -> None:
+    """RELIABILITY 11: a file is not written while it is open in an editor; what was recorded follows."""
+    desk.record(gaps="edge:a")
+    path = getattr(desk.where, name)
+    before = path.read_bytes()
+    lock = open_in_editor(path, desk.clock)
+    with suppress(TacitdError):
+        desk.record(gaps="edge:b")
+    assert path.read_bytes() == before
+    lock.unlink()
+    desk.look()
+    assert len(desk.rows) == 2 and desk.entry("edge:b").status == NEW
+
+
+def test_links_and_modes(desk: Desk, tmp_path: Path) -> None:
+    """SPEC X-09: dotfiles keep their links and modes."""
+    real = tmp_path / "dotfiles"
+    real.mkdir()
+    (real / "profile.md").write_bytes(TEMPLATE)
+    (real / "profile.md").chmod(0o644)
+    desk.where.profile.symlink_to(real / "profile.md")
+    desk.record()
+    assert desk.where.profile.is_symlink() and (real / "profile.md").stat().st_mode & 0o777 == 0o644
+
+
+def test_nothing_is_made_where_nothing_was_recorded(desk: Desk) -> None:
+    """DESIGN "Where it writes": a file is only created when there is something to write."""
+    desk.look()
+    assert not desk.where.profile.exists() and not desk.where.ledger.exists()
+
+
+def test_odd_files_are_refused(desk: Desk) -> None:
+    """A FIFO or a directory in place of a file neither blocks nor breaks anything."""
+    os.mkfifo(desk.where.ledger)
+    with pytest.raises(TacitdError, match="not an ordinary file"):
+        desk.record()
+    desk.where.ledger.unlink()
+    desk.where.ledger.mkdir()
+    with pytest.raises(TacitdError, match="not an ordinary file"):
+        desk.record()
+    desk.bench.settle(60)
+    assert (
+        any("not an ordinary file" in what for what in desk.bench.degraded)
+        and not desk.where.profile.exists()
+    )

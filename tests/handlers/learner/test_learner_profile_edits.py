@@ -1,0 +1,428 @@
+"""A person and the skill edit the profile, and it is damaged: SPEC L-02, L-03, L-09 to L-11, L-27 to L-31."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_learner import Desk, read_about, row, stamp
+from support_learner_skill import EMPTY_PROFILE, format_weakness
+from tacitd.errors import TacitdError, UsageError
+from tacitd_handlers.learner.profile_text import TEMPLATE
+from tacitd_handlers.learner.vocabulary import LONG, NEW, RECURRING, SHORT
+from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE
+
+# --- a person's edits
+
+
+def test_L_03_about_me_keeps_its_bytes(desk: Desk) -> None:
+    """SPEC L-03: whatever changes elsewhere in the file."""
+    theirs = b"# Me\r\n\r\n## About Me\r\nGoal:  interviews \xe2\x80\x94 in May\n\n```\n## Known Weaknesses\n```\n<!-- x -->\n"
+    desk.put(theirs + b"## Known Weaknesses\n## Session History\n## About Me\nagain\n")
+    before = read_about(desk.profile)
+    for number in range(25):
+        desk.record(f"p{number}", gaps=f"edge:{number}")
+    assert read_about(desk.profile) == before
+
+
+def test_L_11_labels_are_matched_by_tag_and_slug(desk: Desk) -> None:
+    """SPEC L-11: the label is the tag; a label with the same slug matches, and stays as it is."""
+    desk.record(gaps="edge:empty_input")
+    desk.edit("**edge:empty_input**", "**Edge: Empty Input**")
+    desk.look()
+    desk.record()
+    assert desk.entry("Edge: Empty Input").clean == 1 and len(desk.labels) == 1
+
+
+def test_L_11_a_renamed_label_is_remembered(desk: Desk) -> None:
+    """SPEC L-11: a label that shares nothing with the tag becomes an alias, which survives a restart."""
+    desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
+    desk.edit("**edge:empty_input**", "**Nothing in, nothing out**")
+    desk.look()
+    desk.bench.restart(kill=True)
+    desk.record()
+    assert desk.entry("Nothing in, nothing out").clean == 1
+    assert desk.state.aliases == {"edge:empty_input": "Nothing in, nothing out"} and not desk.state.removed
+    desk.record(gaps="edge:empty_input")
+    assert desk.entry("Nothing in, nothing out").status == RECURRING and len(desk.labels) == 1
+
+
+def test_L_11_a_rename_beside_a_removal(desk: Desk) -> None:
+    """SPEC L-11, L-30: two entries of one session: the one with the words is renamed, the other one removed."""
+    words = {"edge:a": "misses a in loops", "edge:b": "misses b in trees"}
+    desk.record(days=0, gaps="edge:a; edge:b", descriptions=words)
+    desk.take_out("edge:a")
+    desk.edit("**edge:b**", "**Trees**")
+    desk.look()
+    assert desk.state.removed == ["edge:a"] and desk.state.aliases == {"edge:b": "Trees"}
+
+
+def test_L_11_joined_entries_are_one(desk: Desk) -> None:
+    """SPEC L-11: `alias` keeps the label and the words, with the course of the gap's own entry; `--remove` parts them."""
+    desk.record(days=0, gaps="edge:off_by_one")
+    desk.record(days=1, gaps="edge:off_by_one")
+    theirs = format_weakness("Loop end", "goes past it", stamp(-3), stamp(0), stamp(0))
+    desk.edit("- **edge:off_by_one**", f"{theirs}- **edge:off_by_one**")
+    desk.do("join", "Loop end", "edge:off_by_one")
+    entry = desk.entry("Loop end")
+    assert (entry.failed, entry.status, entry.description) == (stamp(1), RECURRING, "goes past it")
+    assert desk.labels == ["Loop end"] and not desk.state.removed
+    desk.record(days=2)
+    assert desk.entry("Loop end").clean == 1
+    desk.do("separate", "Loop end")
+    desk.record(days=3, gaps="edge:off_by_one")
+    assert desk.entry("Loop end").clean == 1 and desk.entry("edge:off_by_one").status == RECURRING
+
+
+def test_L_30_what_a_person_took_out_stays_out(desk: Desk) -> None:
+    """SPEC L-30: neither history nor a new observation restores it; the ledger keeps it; `forget --undo` restores it."""
+    desk.record(gaps="edge:a; edge:b")
+    desk.take_out("edge:a")
+    desk.look()
+    assert desk.labels == ["edge:b"] and desk.state.removed == ["edge:a"]
+    desk.record(gaps="edge:a")
+    assert desk.placed("edge:a") is None and desk.rows[-1].gaps == "edge:a"
+    desk.do("restore", "edge:a")
+    assert desk.entry("edge:a").status == RECURRING and desk.entry("edge:a").first == stamp(1)
+
+
+def test_L_30_what_git_took_away_was_not_removed(desk: Desk) -> None:
+    """SPEC L-30: of a profile that git tracks, an entry that another commit lacks comes back when it is observed again."""
+
+    def git(*arguments: str) -> None:
+        who = ("-c", "user.name=dev", "-c", "user.email=dev@example.org")
+        subprocess.run(
+            ["git", *who, *arguments], cwd=desk.where.profile.parent, check=True, capture_output=True
+        )
+
+    desk.record(gaps="edge:b")
+    for arguments in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
+        git(*arguments)
+    desk.record("lru", gaps="edge:a")
+    git("commit", "-qam", "two")
+    desk.record("stairs")
+    git("reset", "-q", "--hard", "HEAD~1")
+    desk.look()
+    assert desk.labels == ["edge:b"] and not desk.state.removed
+    desk.record("lru", gaps="edge:a")
+    assert desk.labels == ["edge:b", "edge:a"]
+
+
+def test_L_30_a_person_who_writes_it_again_has_it_again(desk: Desk) -> None:
+    """SPEC L-30: an entry that a person adds again is no longer marked as removed."""
+    desk.record(gaps="edge:a")
+    before = desk.text
+    desk.take_out("edge:a")
+    desk.look()
+    desk.put(before)
+    desk.record()
+    assert desk.entry("edge:a").clean == 1 and not desk.state.removed
+
+
+def test_L_30_forget_and_undo(desk: Desk) -> None:
+    """SPEC L-30: by tag or by label; the description is restored with the entry."""
+    desk.record(gaps="edge:empty_input", descriptions={"edge:empty_input": "misses the check on arrays"})
+    assert desk.do("forget", "Empty input").notices[0].text == "edge:empty_input"
+    assert not desk.labels
+    desk.record(gaps="edge:empty_input")
+    assert not desk.labels
+    desk.do("restore", "edge:empty_input")
+    assert desk.entry("edge:empty_input").description == "misses the check on arrays"
+    for do, name in (("restore", "edge:empty_input"), ("forget", "nope")):
+        with pytest.raises(UsageError) as refused:
+            desk.do(do, name)
+        assert refused.value.hint
+
+
+def test_L_30_a_session_that_was_taken_out_stays_out(desk: Desk) -> None:
+    """SPEC L-30: the same for Session History; no older session takes its place."""
+    for number in range(22):
+        desk.record(f"p{number}")
+    desk.edit("\n".join(desk.profile.sessions[3].lines) + "\n\n", "")
+    desk.look()
+    assert desk.problems == [f"p{n}" for n in range(21, 1, -1) if n != 18]
+
+
+def test_L_31_a_persons_status_counts(desk: Desk) -> None:
+    """SPEC L-31: what a person wrote is kept, and the next session continues from it."""
+    desk.record(gaps="edge:a")
+    desk.edit("Status: new", "Status: resolved (short-term)")
+    desk.look()
+    assert desk.entry("edge:a").status == SHORT
+    desk.record()
+    assert (desk.entry("edge:a").status, desk.entry("edge:a").clean) == (SHORT, 1)
+    desk.edit("Sessions since last failure: 1", "Sessions since last failure: 7")
+    desk.record()
+    assert desk.entry("edge:a").clean == 8
+    desk.record(gaps="edge:a")
+    assert desk.entry("edge:a").status == RECURRING
+
+
+def test_descriptions_and_places_are_a_persons(desk: Desk) -> None:
+    """SPEC X-07: what a person rewrote, moved or added stays; their own entries count and are never changed."""
+    desk.record(gaps="edge:a; edge:b")
+    theirs = "- **Talks too fast** — rushes through the examples.\n\n"
+    desk.edit("### Resolved", theirs + "### Resolved")
+    desk.edit("a, seen in two-sum", "misses a in nested loops, seen in two-sum")
+    for _ in range(3):
+        desk.record()
+    assert "misses a in nested loops" in desk.entry("edge:a").description and theirs in desk.text
+    assert desk.entry("edge:a").status == SHORT
+
+
+# --- room (SPEC L-27 to L-29)
+
+
+def fill(desk: Desk, number: int = 21) -> None:
+    """So many gaps, each of a problem and a pattern of its own."""
+    for at in range(number):
+        desk.record(f"p{at}", pattern=f"x{at}", gaps=f"edge:{at}")
+
+
+def test_L_27_the_twenty_first_waits_and_is_named(desk: Desk) -> None:
+    """SPEC L-27, L-09: the row is written, the entry waits, and is added once there is room."""
+    fill(desk, 21)
+    made = desk.record("p21", pattern="x21", gaps="edge:21")
+    assert [(one.did, one.text) for one in made.notices if one.did == "waits"] == [("waits", "edge:21")]
+    assert len(desk.labels) == MAX_ACTIVE and desk.state.waiting == ["edge:20", "edge:21"]
+    assert len(desk.rows) == 22
+    desk.take_out("edge:3")
+    desk.look()
+    assert desk.entry("edge:20").status == NEW and desk.state.waiting == ["edge:21"]
+
+
+def test_L_27_archiving_makes_room(desk: Desk) -> None:
+    """SPEC L-27: the entry keeps its bytes below `### Resolved`, the one that waits enters; clean sessions update it in its place,
+    a failure brings it back.
+    """
+    fill(desk)
+    before = desk.placed("edge:3")
+    assert before is not None
+    assert [one.text for one in desk.do("archive", "edge:3").notices] == ["edge:3"]
+    placed = desk.placed("edge:3")
+    assert placed is not None and placed.resolved and placed.lines == before.lines
+    assert desk.entry("edge:20").status == "new" and not desk.state.waiting
+    desk.record("p3", pattern="x3")
+    placed = desk.placed("edge:3")
+    assert placed is not None and placed.resolved and placed.entry.clean == 1
+    desk.do("archive", "edge:4")
+    desk.record("p3", pattern="x3", gaps="edge:3")
+    placed = desk.placed("edge:3")
+    assert placed is not None and not placed.resolved and placed.entry.status == RECURRING
+
+
+def test_L_27_an_entry_of_a_persons_own(desk: Desk) -> None:
+    """SPEC L-27: an entry that is no gap's is moved too; an unknown or archived name is refused, with the labels."""
+    desk.record(gaps="edge:a")
+    theirs = format_weakness("Talks too fast", "rushes", stamp(-9), stamp(-9), "")
+    desk.edit("- **edge:a**", f"{theirs}- **edge:a**")
+    assert desk.do("archive", "talks too fast").notices[0].text == "Talks too fast"
+    assert theirs in desk.text.partition("### Resolved")[2]
+    for name in ("Talks too fast", "nope"):
+        with pytest.raises(UsageError) as refused:
+            desk.do("archive", name)
+        assert "edge:a" in refused.value.hint
+
+
+def test_L_27_two_entries_of_one_label(desk: Desk) -> None:
+    """SPEC L-27, X-07: an entry that is archived does not take the place of a person's own of the same label."""
+    desk.record(gaps="edge:a")
+    theirs = format_weakness("edge:a", "my own words", stamp(-9), stamp(-9), stamp(-9), LONG)
+    desk.edit("### Resolved\n", f"### Resolved\n\n{theirs}")
+    desk.do("archive", "edge:a")
+    assert desk.labels == ["edge:a", "edge:a"] and theirs in desk.text
+
+
+def test_L_29_an_edited_entry_that_returns_goes_on_by_a_step(desk: Desk) -> None:
+    """SPEC L-29, L-31: with room, a resolved entry that somebody edited goes on from what it says, also if later rows are known."""
+    desk.record(days=0, gaps="edge:a")
+    for days in (1, 2, 3, 30, 60):
+        desk.record(days=days)
+    text = desk.text.replace(f"Last tested: {stamp(60)}", f"Last tested: {stamp(31)}")
+    desk.put(text.replace("Sessions since last failure: 5", "Sessions since last failure: 9"))
+    desk.record(days=40, gaps="edge:a")
+    entry = desk.entry("edge:a")
+    assert (entry.tested, entry.clean, entry.status) == (stamp(40), 0, RECURRING)
+
+
+def test_L_28_a_full_resolved_section(desk: Desk) -> None:
+    """SPEC L-28: the eleventh entry replaces the one tested longest ago; the ledger keeps it."""
+    for number in range(11):
+        for at, gaps in ((0, f"edge:{number}"), (1, "none"), (2, "none"), (40, "none")):
+            days = number + at * 1.0 + at * number / 100
+            desk.record(f"p{number}", days=days, pattern=f"x{number}", gaps=gaps)
+    for number in range(11):
+        desk.record(f"p{number}", days=100 + number, pattern=f"x{number}")
+    resolved = [placed.entry.label for placed in desk.profile.weaknesses if placed.resolved]
+    assert len(resolved) == 10 and "edge:0" not in resolved and desk.placed("edge:0") is None
+    assert not desk.state.removed and not desk.state.waiting
+
+
+def test_L_28_an_entry_that_is_being_edited_is_not_dropped(desk: Desk) -> None:
+    """SPEC L-28: an entry without a status, which a person is writing, stays also in a Resolved that is too long."""
+    desk.record(gaps="edge:a")
+    entries = [format_weakness(f"Old {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(11)]
+    half = "- **edge:b** — half of it\n"
+    desk.write_rows(row(3, "edge:b"))
+    desk.edit("### Resolved\n", "### Resolved\n\n" + "".join(entries) + half)
+    desk.look()
+    desk.record(days=5)
+    assert half in desk.text
+
+
+def test_L_29_a_gap_that_returns_waits_for_room(desk: Desk) -> None:
+    """SPEC L-29, L-27: a long-term resolved gap that is observed again while twenty are active waits, with its words."""
+    words = {"edge:back": "my words in loops"}
+    desk.record("back", days=0, gaps="edge:back", pattern="back", descriptions=words)
+    for day in (1, 2, 30, 31):
+        desk.record("back", days=day)
+    for number in range(20):
+        desk.record(f"p{number}", days=40 + number, gaps=f"edge:{number}")
+    desk.record("back", days=70, gaps="edge:back")
+    assert desk.state.waiting == ["edge:back"] and "edge:back**" not in desk.text
+    desk.take_out("edge:3")
+    desk.look()
+    entry = desk.entry("edge:back")
+    assert (entry.status, entry.description) == (RECURRING, "my words in loops")
+
+
+# --- damage (SPEC L-02)
+
+
+@pytest.mark.parametrize("how", ["file", "section", "resolved", "history"])
+def test_L_02_what_is_lost_comes_back(desk: Desk, how: str) -> None:
+    """SPEC L-02: a missing profile or section is damage: it is restored, filled, and reported."""
+    desk.record(days=0, gaps="edge:a; edge:b")
+    for days in (1, 2, 3, 30):
+        desk.record(days=days, gaps="edge:b")
+    before = desk.text
+    if how == "file":
+        desk.where.profile.unlink()
+    elif how == "section":
+        head, _, tail = before.partition("## Known Weaknesses")
+        desk.put(head + "## Session History" + tail.partition("## Session History")[2])
+    elif how == "resolved":
+        desk.edit("### Resolved\n", "")
+    else:
+        desk.put(before.partition("## Session History")[0])
+    desk.look()
+    assert {p.entry.label: (p.entry.status, p.resolved) for p in desk.profile.weaknesses} == {
+        "edge:a": (LONG, True),
+        "edge:b": (RECURRING, False),
+    }
+    assert len(desk.profile.sessions) == 5 and not desk.state.removed
+    names = {"section": ["Known Weaknesses"], "resolved": ["Resolved"], "history": ["Session History"]}
+    assert desk.notices == [
+        f"[REPAIRED] Restored missing section: {name}. Let the learner know if they didn't intend to remove it."
+        for name in names.get(how, ["About Me", "Known Weaknesses", "Session History"])
+    ]
+
+
+def test_L_02_a_record_fills_a_history_that_is_lost(desk: Desk) -> None:
+    """SPEC L-02, L-32: what was there comes back, and the new session is added."""
+    for number in range(3):
+        desk.record(f"p{number}")
+    desk.put(desk.text.partition("## Session History")[0])
+    desk.record("p3")
+    assert desk.problems == ["p3", "p2", "p1", "p0"]
+
+
+def test_L_02_the_heading_of_resolved_deleted_with_its_entries_left(desk: Desk) -> None:
+    """SPEC L-02, L-09: it is put above the long-term resolved entries again, also those without a tag."""
+    active = "".join(format_weakness(f"Mine {n}", "w", stamp(n), stamp(n), stamp(n)) for n in range(15))
+    old = (format_weakness(f"Old {n}", "w", stamp(n), stamp(n), stamp(n), LONG) for n in range(8))
+    desk.put(EMPTY_PROFILE.replace("### Resolved\n", f"{active}\n### Resolved\n\n{''.join(old)}"))
+    desk.record(days=400)
+    before = [placed.resolved for placed in desk.profile.weaknesses]
+    desk.edit("### Resolved\n", "")
+    desk.look()
+    assert [placed.resolved for placed in desk.profile.weaknesses] == before
+
+
+def test_L_02_a_heading_deleted_with_its_entries_left(desk: Desk) -> None:
+    """SPEC L-02, L-03: the heading is added with a notice and filled from the ledger; what is above it, now About Me, stays."""
+    for number in range(3):
+        desk.record(f"p{number}", gaps=f"edge:a{number}")
+    desk.edit("**edge:a1**", "**Mine**")
+    desk.look()
+    desk.edit("## Known Weaknesses\n", "")
+    above = desk.text.partition("## Session History")[0]
+    desk.look()
+    assert desk.text.startswith(above) and len(desk.labels) == 3 and not desk.state.removed
+    assert "[REPAIRED] Restored missing section: Known Weaknesses." in desk.notices[0]
+    desk.record("p3", gaps="edge:a1")
+    assert desk.entry("Mine").status == "recurring"
+
+
+@examples(60)
+@given(data=st.data())
+def test_L_02_any_mixture_is_in_step_after_one_look(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """SPEC L-02, L-09, L-38: a second look changes nothing, and nothing that a person wrote is lost or doubled."""
+    with Desk(tmp_path_factory.mktemp("repair")) as desk:
+        number = data.draw(st.integers(0, 30))
+        gaps = [
+            data.draw(st.sampled_from([f"edge:{day}", f"edge:{day % 7}; edge:{day}", "none"]))
+            for day in range(number)
+        ]
+        rows = [row(day, tags, f"p{day % 5}") for day, tags in enumerate(gaps)]
+        own, tagged = data.draw(st.integers(0, 30)), data.draw(st.integers(0, 30))
+        entries = [format_weakness(f"Habit {n}", "rushes", stamp(-90), stamp(-90), "") for n in range(own)]
+        entries += [
+            format_weakness(f"edge:{n}", "in loops", stamp(n), stamp(n), stamp(n)) for n in range(tagged)
+        ]
+        sessions = "".join(
+            f"### {one.stamp} | {one.problem} | recall | {data.draw(st.sampled_from(['pass', 'borderline', 'great']))}\n"
+            f"Gaps: {one.gaps}\n---\nWords.\n\n"
+            for one in rows
+            if data.draw(st.booleans())
+        )
+        text = EMPTY_PROFILE.replace("### Resolved", "".join(entries) + "\n### Resolved") + "\n" + sessions
+        for heading in ("### Resolved\n", "## Session History\n", "## Known Weaknesses\n", "## About Me\n"):
+            if data.draw(st.integers(0, 3)) == 0:
+                text = text.replace(heading, "")
+        if data.draw(st.booleans()):
+            desk.write_rows(*rows[: number // 2])
+            desk.look()
+        if len(rows) > number // 2:
+            desk.write_rows(*rows[number // 2 if desk.ledger else 0 :])
+        desk.put(text)
+        desk.look()
+        once = desk.text
+        desk.bench.restart()
+        desk.look()
+        assert desk.text == once
+        assert all(desk.text.count(f"- **Habit {n}**") == 1 for n in range(own))
+        assert len(desk.labels) == len(set(desk.labels))
+
+
+def test_a_profile_in_a_conflict_is_left_alone(desk: Desk) -> None:
+    """SPEC L-37: the row is written, the caller is told, and the entry is added once that is possible."""
+    desk.record(days=0, gaps="edge:a")
+    good = desk.text
+    desk.put("<<<<<<< ours\n" + good)
+    with pytest.raises(TacitdError, match="conflict"):
+        desk.record(days=1, observations="Words.")
+    desk.look()
+    assert any("conflict markers" in what for what in desk.bench.degraded) and len(desk.rows) == 2
+    desk.put(good)
+    desk.look()
+    assert "Words." in desk.text and "recovered" not in desk.text
+    assert [what for what in desk.bench.degraded if "conflict markers" in what] == []
+
+
+def test_crlf_files_stay_crlf(desk: Desk) -> None:
+    """SPEC L-54: the newlines of both files are those that they have."""
+    desk.put(TEMPLATE.replace(b"\n", b"\r\n"))
+    desk.record(gaps="edge:a")
+    desk.put(desk.where.ledger.read_bytes().replace(b"\n", b"\r\n"), desk.where.ledger)
+    desk.record()
+    for path in (desk.where.profile, desk.where.ledger):
+        data = path.read_bytes()
+        assert data.count(b"\n") == data.count(b"\r\n") > 5
+    assert desk.entry("edge:a").clean == 1

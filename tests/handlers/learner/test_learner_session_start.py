@@ -1,0 +1,413 @@
+"""What a session gets at its start, and its one stamp: SPEC L, first page, byte for byte; L-02, L-05, L-27, L-47 to L-52."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from support_examples import examples
+from support_learner import Desk, row, stamp
+from support_learner_skill import EMPTY_PROFILE, format_weakness
+from tacitd.clock import local_minutes
+from tacitd.session_context.context_request import ContextRequest
+from tacitd_handlers.learner.learner_state import add_notices, note_session
+from tacitd_handlers.learner.notices import (
+    find_retests,
+    format_repairs,
+    format_retests,
+    format_synced,
+    format_waiting,
+)
+from tacitd_handlers.learner.profile_text import parse_profile
+from tacitd_handlers.learner.session_stamps import SessionStamp, parse_state, resolve_session, state_text
+from tacitd_handlers.learner.session_start import (
+    BUDGET,
+    SessionText,
+    build_text,
+    fit_profile,
+    hook_session,
+    make_text,
+    needs_files,
+    note_start,
+)
+from tacitd_handlers.learner.vocabulary import time_of
+
+GOLDEN = Path(__file__).parents[2] / "fixtures/learner"
+NOW = "2026-09-01T09:00"
+FILE = SessionStamp("abc", "2026-02-19T14:30")
+SENTENCES = "Quickly identified the hash map approach. " * 4
+
+
+def golden(name: str) -> str:
+    return (GOLDEN / name).read_bytes().decode()
+
+
+def begin(desk: Desk, session: str, now: str = NOW, budget: int = BUDGET) -> SessionText:
+    """A session begins, as with `tacitd learner context`."""
+    is_first = not desk.where.profile.exists()
+    if needs_files(desk.where):
+        desk.do("prepare")
+    made = build_text(desk.bench.rows, desk.where, session, now, budget, is_first=is_first)
+    note_start(made)
+    return made
+
+
+def notify(desk: Desk, lines: list[str]) -> None:
+    with desk.bench._app.store.write() as tx:
+        add_notices(tx, lines)
+
+
+# --- the blocks
+
+
+def test_L_51_fresh(desk: Desk) -> None:
+    """SPEC L-51: at the first session both files are created, the header says so, and the last line asks for About Me; also after a
+    compaction, with the same stamp, and not in the next session.
+    """
+    id = "5f0c1a77-8d9e-4a55-9a3e-0b6a4f1f2c11"
+    first = begin(desk, id, "2026-02-19T14:30").text
+    assert first == golden("fresh.context.txt")
+    assert desk.text == golden("template.profile.md") and desk.ledger.startswith("# Session Ledger\n\n| Time")
+    assert {path.stat().st_mode & 0o777 for path in (desk.where.profile, desk.where.ledger)} == {0o600}
+    assert begin(desk, id, "2026-02-19T17:00").text == first
+    assert "[FIRST SESSION]" not in begin(desk, "t", "2026-02-20T09:00").text
+
+
+def test_L_51_a_ledger_that_is_there_stays(desk: Desk) -> None:
+    """SPEC L-04, L-51: if only the profile is lost, the ledger is kept."""
+    desk.put("mine\n", desk.where.ledger)
+    begin(desk, "s")
+    assert desk.ledger == "mine\n"
+
+
+def test_L_50_the_second_session(desk: Desk) -> None:
+    """SPEC L-50, L-51: nothing is recorded yet, so nothing is suggested. SPEC L-48: the stamp of another session's file is not used, as
+    the original did.
+    """
+    desk.put(golden("new.profile.md"))
+    desk.where.session_state.write_text(state_text(SessionStamp("old", "2025-01-01T10:00"), "~/x"))
+    assert begin(desk, "second", "2026-02-20T08:05").text == golden("new.context.txt")
+    assert "Session Timestamp: 2025-01-01T10:00" in begin(desk, "old", "2026-02-20T08:05").text
+    desk.where.session_state.unlink()
+    assert "Session ID: manual\n" in begin(desk, "", "2026-02-20T08:05").text
+
+
+OPENED: list[str] | None = None
+
+
+def _audit(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open" and OPENED is not None:
+        OPENED.append(str(arguments[0]))
+
+
+sys.addaudithook(_audit)
+
+
+def test_L_05_L_50_full(desk: Desk) -> None:
+    """SPEC L-50: every block, 14 days inclusive; a notice is printed in one session. SPEC L-05: the ledger is never opened."""
+    global OPENED
+    desk.put(golden("full.profile.md"))
+    desk.where.ledger.write_text("x\n")
+    notify(desk, ["[SYNC] Appended missing ledger row for 2026-04-08T21:15 session (pattern=unknown)."])
+    OPENED = []
+    try:
+        text = begin(desk, "third", "2026-04-10T09:00").text
+    finally:
+        opened, OPENED = OPENED, None
+    assert text == golden("full.context.txt")
+    assert str(desk.where.profile) in opened and str(desk.where.ledger) not in opened
+    assert begin(desk, "third", "2026-04-10T09:30").text == text
+    again = begin(desk, "fourth", "2026-04-10T09:00").text
+    assert "[SYNC]" not in again and desk.text == golden("full.profile.md")
+
+
+def test_L_02_what_is_restored_is_named_and_filled_later(desk: Desk) -> None:
+    """SPEC L-02: the seed's wording, once; a section that was restored empty is filled again later."""
+    desk.record(gaps="edge:a")
+    desk.put(desk.text.partition("## Known Weaknesses")[0] + "## Mine\n\nwords\n")
+    text = begin(desk, "s").text
+    names = ("Known Weaknesses", "Session History")
+    for line in format_repairs(names):
+        assert f"{line}\n" in text
+    assert "About Me. Let" not in text and "## Mine\n\nwords\n" in text
+    desk.look()
+    assert desk.entry("edge:a").status == "new" and len(desk.profile.sessions) == 1 and not desk.state.removed
+    assert "[REPAIRED]" not in begin(desk, "t").text
+
+
+def test_L_27_what_waits_for_room_is_named(desk: Desk) -> None:
+    """SPEC L-27: the notice suggests entries to archive, most resolved first, until there is room."""
+    for number in range(21):
+        desk.record(f"p{number}", pattern=f"x{number}", gaps=f"edge:{number}")
+    for _ in range(2):
+        desk.record("p4", pattern="x4")
+    line = (
+        "\n[CAP] Known Weaknesses is full (20). Waiting for room: edge:20. To archive, if the learner agrees, "
+        "most resolved first: edge:4 (new), edge:0 (new), edge:1 (new). "
+        "Command: `tacitd learner archive edge:4`.\n"
+    )
+    for session in ("a", "b"):
+        assert line in begin(desk, session).text
+    desk.do("archive", "edge:7")
+    assert "[CAP]" not in begin(desk, "c").text
+
+
+def test_L_50_retests_come_from_the_profile(desk: Desk) -> None:
+    """SPEC L-50: retests are only suggested; nothing is changed."""
+    desk.record(days=0, gaps="edge:a")
+    for days in (1, 2, 3):
+        desk.record(days=days)
+    assert not find_retests(desk.profile, stamp(16.99)) and len(find_retests(desk.profile, stamp(17))) == 1
+
+
+def test_a_profile_that_is_no_text_is_printed_as_it_is(desk: Desk) -> None:
+    """SPEC L-02: a profile that cannot be parsed is printed unchanged, and nothing in it is repaired."""
+    data = b"## About Me\n\xe9\xff\n"
+    desk.put(data)
+    assert data in begin(desk, "s").text.encode("utf-8", "surrogateescape")
+    assert desk.where.profile.read_bytes() == data
+
+
+# --- the budget (SPEC L-50a)
+
+
+def full_profile(history: int = 20, about: str = "Goal: interviews in May. Python, some Go.\n") -> str:
+    """A profile with 20 active and 10 resolved entries, and sessions of the seed's size."""
+    sessions = "".join(
+        f"### {stamp(100 - n)} | problem-{n} | learning | solved_with_minor_hints\n"
+        f"Gaps: edge:input_class_{n}; edge:duplicate_values\nReview: 2026-12-22\n---\n{SENTENCES}\n\n"
+        for n in range(history)
+    )
+    statuses = [
+        *["resolved (short-term)", "recurring", "new", "improving"] * 5,
+        *["resolved (long-term)"] * 10,
+    ]
+    words = "misses the check of this input class on array problems"
+    entries = [
+        format_weakness(f"edge:input_class_{n}", words, stamp(n), stamp(n + 1), stamp(n), status)
+        for n, status in enumerate(statuses)
+    ]
+    active, resolved = "".join(entries[:20]), "".join(entries[20:])
+    text = EMPTY_PROFILE.replace("Goal: interviews.\n", about)
+    text = text.replace("### Resolved\n", f"{active}\n### Resolved\n\n{resolved}")
+    return text.replace("## Session History\n", f"## Session History\n\n{sessions}")
+
+
+def test_L_50_a_full_profile_fits(desk: Desk) -> None:
+    """SPEC L-50a: 20 active, 10 resolved, 20 sessions: at most 9,000 characters, notices and weaknesses whole."""
+    lines = format_synced([row(1), row(2)])
+    notify(desk, lines)
+    with desk.bench._app.store.write() as tx:
+        tx.execute("INSERT INTO learner_tag VALUES('edge:waits', '', 0, ?, '')", stamp(1))
+    desk.write_rows(row(1, "edge:waits"))
+    desk.put(full_profile().replace("### Resolved\n", ""))
+    text = begin(desk, "s").text
+    assert len(text) <= BUDGET and len(desk.text) > 11_000
+    printed = text.splitlines()
+    for notice in (*format_repairs(["Resolved"]), *lines, *format_waiting(["edge:waits"], desk.profile)):
+        assert notice in printed
+    retests = format_retests(find_retests(desk.profile, NOW))
+    assert retests.count("last tested") == 5 and text.endswith(retests)
+    assert "Goal: interviews in May. Python, some Go." in printed
+
+
+def test_L_50_what_is_left_out_and_in_which_order(desk: Desk) -> None:
+    """SPEC L-50a: active weaknesses whole, the newest sessions, no older one after a gap; the rest is named. With room for all of it,
+    the file is printed byte for byte.
+    """
+    desk.put(full_profile())
+    made = begin(desk, "s")
+    shown, whole = parse_profile(made.text.encode()), desk.profile
+    assert len(made.text) <= BUDGET
+    active = [placed.entry for placed in whole.weaknesses if not placed.resolved]
+    assert [placed.entry for placed in shown.weaknesses] == active
+    kept = [one.session.key for one in shown.sessions]
+    assert 3 < len(kept) < 20 and kept == [one.session.key for one in whole.sessions][: len(kept)]
+    left = f"[LEFT OUT] {20 - len(kept)} older sessions, 10 resolved weaknesses: no room in 9000 characters. "
+    how = "To read all of it when needed: `cat ~/.claude/leetcode-teacher-profile.md`.\n"
+    assert left + how in made.text and made.left_out
+    assert desk.text in begin(desk, "s", budget=30_000).text
+
+
+def test_L_50_a_long_about_me_leaves_room(desk: Desk) -> None:
+    """SPEC L-50a, L-03: About Me is cut at a line, and all active weaknesses are printed; a profile with a conflict in it is cut at a
+    line too.
+    """
+    desk.put(full_profile(about="".join(f"Line {n} about me.\n" for n in range(900))))
+    text = begin(desk, "s").text
+    assert len(text) <= BUDGET and "Line 0 about me.\nLine 1 about me.\n" in text
+    assert text.count("Status: ") == 20 and "lines of About Me, 20 older sessions" in text
+    desk.put("<<<<<<< ours\n" + full_profile())
+    text = begin(desk, "s").text
+    assert len(text) <= BUDGET and "the rest of the profile" in text and "<<<<<<< ours" in text
+
+
+def test_L_50_notices_that_do_not_fit_are_printed_next_time(desk: Desk) -> None:
+    """SPEC L-50a: no notice is lost: what has no room is printed at the next session start."""
+    desk.put(full_profile())
+    lines = format_synced([row(n) for n in range(90)])
+    notify(desk, lines)
+    printed: list[str] = []
+    for number in range(5):
+        text = begin(desk, f"s{number}").text
+        assert len(text) <= BUDGET
+        printed += [line for line in text.splitlines() if line.startswith("[SYNC]")]
+    assert printed == lines
+
+
+@examples(100)
+@given(
+    room=st.integers(0, 15_000),
+    history=st.integers(0, 25),
+    about=st.text(st.characters(codec="utf-8", exclude_characters="\r\0"), max_size=300),
+)
+def test_L_50_any_room_is_kept(room: int, history: int, about: str) -> None:
+    """SPEC L-50a: never more than the room; what is printed are lines of the profile in their order."""
+    profile = parse_profile(full_profile(history, about + "\n").encode())
+    text, left_out = fit_profile(profile, room)
+    assert len(text) <= max(room, 80), "the headings are always there"
+    lines = iter(profile.lines)
+    assert all(line in lines for line in re.findall(r".*\n", text) if line.endswith("\n"))
+    assert left_out or text.split() == "".join(profile.lines).split()
+
+
+# --- where it is printed
+
+
+def test_L_50_where_a_teaching_session_worked(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-50a, `learner.context`, `learner.directories`: in projects that taught, everywhere, or in none but these, in 5,000 characters; not
+    for a session that goes on, nor for a sub-agent.
+    """
+    taught, other = desk.home / "taught", desk.home / "other"
+    (taught / "deep").mkdir(parents=True)
+    other.mkdir()
+    desk.put(full_profile())
+    asked = ContextRequest(taught / "deep", 5_000, session="s1", rows=desk.bench.rows)
+    elsewhere = ContextRequest(other, 1_500, rows=desk.bench.rows)
+    assert make_text(asked) == ""
+    with desk.bench._app.store.write() as tx:
+        note_session(tx, "s0", teaches=1, root=str(taught))
+    text = make_text(asked)
+    assert text.startswith("=== SESSION METADATA ===\nSession ID: s1\n") and "[LEFT OUT]" in text
+    assert len(text) <= 5_000 and make_text(asked) == text
+    assert make_text(elsewhere) == ""
+    for occasion in ("resume", "agent"):
+        assert make_text(ContextRequest(taught, occasion=occasion, rows=desk.bench.rows)) == ""
+    for name, value in (("DIRECTORIES", f"/nowhere,{other}"), ("CONTEXT", "always")):
+        monkeypatch.setenv(f"TACITD_LEARNER__{name}", value)
+        assert 0 < len(make_text(elsewhere)) <= 1_500
+        monkeypatch.delenv(f"TACITD_LEARNER__{name}")
+    monkeypatch.setenv("TACITD_LEARNER__CONTEXT", "never")
+    assert make_text(asked) == ""
+
+
+def test_L_51_the_first_session_in_tacitd_context(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-51: the text shows both files as they will be, and the daemon makes them within minutes."""
+    monkeypatch.setenv("TACITD_LEARNER__CONTEXT", "always")
+    text = make_text(ContextRequest(desk.home, session="s1", rows=desk.bench.rows))
+    assert "(new — first session)" in text and "[FIRST SESSION]" in text and not desk.where.profile.exists()
+    desk.look()
+    assert desk.text == golden("template.profile.md") and desk.ledger.startswith("# Session Ledger\n")
+
+
+# --- the stamp
+
+
+def test_L_47_stamps_are_local_minutes() -> None:
+    """SPEC L-47: no seconds, no zone; at the DST fold two instants have one stamp; nothing else parses."""
+    assert local_minutes(1_771_507_859) == "2026-02-19T14:30"
+    first = 1_792_888_200.0  # 2026-10-25T00:30Z, which is 02:30 summer time in Amsterdam
+    assert local_minutes(first) == local_minutes(first + 3600) == "2026-10-25T02:30"
+    for text in ("2026-02-19T14:30:00", "2026-02-19T14:30Z", "2026-02-19 14:30", "2026-02-29T10:00", ""):
+        assert time_of(text) is None
+
+
+PRINTED = {"abc": "2026-02-19T09:00"}
+
+
+@pytest.mark.parametrize(
+    ("session", "given", "printed", "state", "wanted"),
+    [
+        ("abc", "2026-01-01T10:00", PRINTED, FILE, SessionStamp("abc", "2026-01-01T10:00")),
+        ("abc", "", PRINTED, FILE, SessionStamp("abc", "2026-02-19T09:00")),
+        ("abc", "", {}, FILE, FILE),
+        ("other", "", {}, FILE, SessionStamp("other", NOW)),
+        ("other", "", {}, None, SessionStamp("other", NOW)),
+        ("", "", {}, FILE, SessionStamp("manual", NOW)),
+        ("", "", PRINTED, FILE, SessionStamp("abc", "2026-02-19T09:00")),
+        ("", "", PRINTED | {"new": NOW}, FILE, SessionStamp("manual", NOW)),
+        ("manual", "", {"manual": "2026-02-19T09:00"}, None, SessionStamp("manual", NOW)),
+        ("", "", {}, SessionStamp("manual", "2026-02-19T14:30"), SessionStamp("manual", NOW)),
+    ],
+)
+def test_L_48_L_49_precedence(
+    session: str, given: str, printed: dict[str, str], state: SessionStamp | None, wanted: SessionStamp
+) -> None:
+    """SPEC L-48, L-49: the given stamp, the one printed at the start, the session-state file of the same session, the
+    clock; the id from the caller, from the file of the newest session, otherwise `manual`.
+    """
+    assert resolve_session(session, given, printed, state, NOW) == wanted
+
+
+def test_L_48_the_session_state_file_to_the_byte() -> None:
+    """SPEC L-48 and L, first page: the file written before compaction, and how it is parsed."""
+    text = state_text(FILE, "~/.claude/leetcode-teacher-profile.md")
+    assert text == (
+        "# LeetCode Session In Progress (saved before compaction)\n"
+        "- You are in a leetcode-teacher session. Read ~/.claude/leetcode-teacher-profile.md for context.\n"
+        "- Session ID: abc\n"
+        "- Session Timestamp: 2026-02-19T14:30\n"
+        "- Write-back required at session end: Step 8B (learning) or R7B (recall).\n"
+        "- Write ledger row first, then profile entry.\n"
+    )
+    assert parse_state(text) == FILE
+    for broken in ("", text.replace("14:30", "25:30"), text.replace("- Session ID: abc\n", "")):
+        assert parse_state(broken) is None
+
+
+# --- the hook's input
+
+
+def test_L_49_the_hooks_input_in_a_process_with_many_open_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SPEC L-49: `select` refuses descriptors above 1023, and the parent process may leave that many open."""
+    ours, theirs = os.pipe()
+    os.write(theirs, b'{"session_id":"abc"}')
+    os.close(theirs)
+    high = fcntl.fcntl(ours, fcntl.F_DUPFD_CLOEXEC, 1100)
+    os.close(ours)
+    with os.fdopen(high) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert hook_session(0.5) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (b'{"session_id":"abc","hook_event_name":"SessionStart","source":"startup"}\n', "abc"),
+        (b'{"session_id": 5}', ""),
+        (b"{broken}", ""),
+        (b"[]", ""),
+        (b"", ""),
+    ],
+)
+@pytest.mark.parametrize("closed", [True, False])
+def test_L_49_the_hooks_input(
+    monkeypatch: pytest.MonkeyPatch, text: bytes, wanted: str, closed: bool
+) -> None:
+    """SPEC L-49, CLAUDE_CODE 4: the id is read from standard input; a pipe that stays open does not block."""
+    ours, theirs = os.pipe()
+    os.write(theirs, text)
+    if closed:
+        os.close(theirs)
+    with os.fdopen(ours) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert hook_session(0.5) == wanted
+    if not closed:
+        os.close(theirs)

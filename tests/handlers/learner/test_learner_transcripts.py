@@ -1,0 +1,170 @@
+"""Reports in transcripts, and what `status` says: SPEC X-10, L-23, L-35, L-48, L-50."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support_learner import row
+from tacitd.testing import World
+from tacitd_handlers.learner.ledger_file import HEADER, format_row
+from tacitd_handlers.learner.session_stamps import SessionStamp, state_text
+
+REPORT = {"problem": "two-sum", "pattern": "hash_map", "mode": "recall", "verdict": "pass", "gaps": "edge:a"}
+PROFILE, LEDGER = "~/.claude/leetcode-teacher-profile.md", "~/.claude/leetcode-teacher-ledger.md"
+STATE = "~/.claude/leetcode-session-state.md"
+
+
+class Lessons(World):
+    """A person with a teacher."""
+
+    def teach(self, session: str, **more: Any) -> None:
+        self.use_tool(session, "Skill", skill="leetcode-teacher", **more)
+
+    def report(self, session: str, **more: Any) -> None:
+        self.say(session, f"Well done.\n\n```json\n{json.dumps({**REPORT, **more})}\n```\n")
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """Stamp, session, problem and gaps of each row of the ledger."""
+        cells = [line.split(" | ") for line in self.read(LEDGER).splitlines()[4:]]
+        return [[one[0].strip("| "), one[1], one[2], one[6]] for one in cells]
+
+    @property
+    def says(self) -> list[str]:
+        """The learner's lines of `tacitd status`."""
+        part: dict[str, Any] = self.run("status", "--json").json["slices"].get("learner", {})
+        return list(part.get("says", ()))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Any:
+    with Lessons(tmp_path, [("", "NONE")]) as made:
+        yield made
+
+
+def test_X_10_a_report_of_a_teaching_session_is_recorded(world: Lessons) -> None:
+    """SPEC X-10, L-48: with the session's id and its local start time; once, also after a restart, which keeps the start."""
+    at = world.minutes()
+    world.type("s1", "teach me two-sum").wait(3000)
+    world.teach("s1")
+    world.restart(kill=True)
+    world.report("s1", observations="Fine.", tested=["edge:b"])
+    assert world.rows == [[at, "s1", "two-sum", "edge:a"]] and "Fine." in world.read(PROFILE)
+    assert "recovered" not in world.read(PROFILE)
+    world.restart(kill=True)
+    world.report("s1")
+    world.report("s1", problem="lru")
+    assert [one[2] for one in world.rows] == ["two-sum", "lru"] and {one[0] for one in world.rows} == {at}
+
+
+def test_X_10_other_sessions_report_nothing(world: Lessons) -> None:
+    """SPEC X-10: no row from a session without the skill, from before its first use, from a person's text, or without a verdict."""
+    world.report("s1")
+    world.teach("s2")
+    world.type("s2", f"```json\n{json.dumps(REPORT)}\n```")
+    world.say("s2", '```json\n{"problem": "two-sum", "mode": "recall"}\n```')
+    assert not world.rows and not world.read(PROFILE)
+    world.teach("s1")
+    world.report("s1", problem="lru")
+    assert [one[2] for one in world.rows] == ["lru"]
+
+
+def test_X_10_a_skill_that_a_person_typed_teaches(world: Lessons) -> None:
+    """SPEC X-10: `/leetcode-teacher` with and without arguments, and of a plugin; no other command."""
+    for session, name, words in (
+        ("s1", "leetcode-teacher", ""),
+        ("s2", "practice:leetcode-teacher", "two-sum"),
+        ("s3", "clear", "leetcode-teacher"),
+    ):
+        world.command_in_session(session, name, words)
+        world.report(session, problem=session)
+    assert sorted(one[1] for one in world.rows) == ["s1", "s2"]
+
+
+def test_X_10_work_on_one_of_the_files_teaches(tmp_path: Path) -> None:
+    """SPEC X-10, L-01: any tool that names the profile or the ledger, with the names that are configured; other skills if so configured."""
+    settings = {"LEARNER__LEDGER": "~/mine.md", "LEARNER__SKILLS": "coach"}
+    world = Lessons(tmp_path, [("", "NONE")], settings=settings)
+    with world:
+        world.wait(60)
+        world.edit_in_session("s1", world.home / "mine.md")
+        world.report("s1")
+        world.use_tool("s2", "Skill", skill="coach")
+        world.report("s2")
+        world.teach("s3")
+        world.report("s3")
+        assert world.read("~/mine.md").count("| two-sum |") == 2 and "| s3 |" not in world.read("~/mine.md")
+
+
+def test_L_35_a_verdict_of_the_wrong_mode_is_refused_and_named(world: Lessons) -> None:
+    """SPEC L-35, X-10: no row is written, `status` shows why, and later reports are taken."""
+    world.teach("s1")
+    world.report("s1", verdict="solved_independently")
+    world.report("s1", problem="lru")
+    assert [one[2] for one in world.rows] == ["lru"]
+    world.restart()
+    assert "is not a verdict of the mode recall" in world.says[-1]
+
+
+def test_L_23_a_fork_of_a_teaching_session_reports_nothing_twice(world: Lessons) -> None:
+    """SPEC L-23: a copied transcript contains the old report under a new session."""
+    world.teach("s1")
+    world.report("s1")
+    world.fork("s1", "s2").wait(60)
+    assert len(world.rows) == 1
+
+
+def test_L_48_the_session_state_file(world: Lessons) -> None:
+    """SPEC L-48: written before and at a compaction, for teaching sessions only, with the stamp of the session's other writes."""
+    at = world.minutes()
+    world.type("s1", "hello").compact("s1", "Summary: x")
+    assert not world.read(STATE)
+    world.teach("s1")
+    world.hook("PreCompact", "s1")
+    world.wait()
+    text = state_text(SessionStamp("s1", at), "~/.claude/leetcode-teacher-profile.md")
+    assert world.read(STATE) == text and world.path(STATE).stat().st_mode & 0o777 == 0o600
+    world.path(STATE).unlink()
+    world.wait(7200).compact("s1", "Summary: y")
+    assert world.read(STATE) == text
+    world.report("s1")
+    assert world.rows[0][0] == at
+
+
+def test_later_sessions_of_a_teaching_project_get_the_blocks(world: Lessons) -> None:
+    """docs/learner.md: in the project in which a session taught, and in no other."""
+    other = world.new_project("other")
+    world.type("s2", "hello", cwd=other).type("s1", "teach me")
+    world.teach("s1")
+    world.report("s1")
+    assert "=== LEARNER PROFILE" in world.hook("SessionStart", "s9", source="startup")
+    assert "=== LEARNER PROFILE" not in world.hook("SessionStart", "s8", cwd=other, source="startup")
+
+
+def test_L_50_what_status_says(world: Lessons, tmp_path: Path) -> None:
+    """SPEC L-50, L-11: one line of counts as soon as there is an entry; retests until they are tested; lines that are no rows."""
+    assert world.says == []
+    full = Path(__file__).parents[2] / "fixtures/learner/full.profile.md"
+    world.set_clock(datetime(2026, 4, 10, 15).timestamp() - world.clock.now())
+    world.write(PROFILE, full.read_text()).wait(600)
+    assert world.says[1:] == ["retests due: window:negative_indices, heap:tie_break"]
+    world.write(LEDGER, HEADER.decode() + "| torn\n" + format_row(row(0, "edge:z")) + "\n").wait(600)
+    assert world.says[0].startswith("3 reviews in the ledger, 5 active weaknesses")
+    assert "lines of" in world.run("status").out
+
+
+def test_a_ledger_that_cannot_be_written_is_waited_for(world: Lessons) -> None:
+    """A report that cannot be written waits, and is recorded once it can be."""
+    world.path(LEDGER).mkdir(parents=True)
+    world.teach("s1")
+    world.report("s1")
+    assert "not an ordinary file" in world.run("status").out
+    world.path(LEDGER).rmdir()
+    world.run("sync")
+    world.wait(3600)
+    assert len(world.rows) == 1
