@@ -163,8 +163,8 @@ def _wait_until_handled(app: App, deadline: float | None) -> bool:
 def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """The activities that are kept with a number above `after`, oldest first; without it, those since the daemon's start.
 
-    Returns `rows`, the `number` of the newest activity, and `since`: of what happened earlier, only the logs tell (seconds since
-    1970, UTC).
+    Returns `rows`, the `number` of the newest activity, `since`: of what happened earlier, only the logs tell (seconds since 1970,
+    UTC), and `started`: the daemon's start, because each daemon has numbers of its own.
     """
     mark = params.get("after", app.activities.load_mark)
     if not isinstance(mark, int) or mark < 0:
@@ -174,6 +174,7 @@ def _list_activities(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "number": found[-1][0] if found else newest,
         "since": found[0][1].at if is_cut else app.activities.load_time,
+        "started": app.activities.load_time,
         "rows": [one.describe() for _, one in found],
     }
 

@@ -170,6 +170,26 @@ def test_it_follows_a_daemon_by_numbers(cli: Cli, tmp_path: Path) -> None:
                 ask({"after": wrong})
 
 
+def test_another_daemon_is_followed_from_its_start(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if its numbers are higher by then than the last that was printed."""
+    first = {"rows": [], "since": 0.0, "number": 2, "started": 1.0}
+    row = {"at": "2026-07-30T10:00:00.000Z", "did": "read", "line": "read: 1 prompt"}
+    other = {"rows": [row], "since": 0.0, "number": 9, "started": 5.0}
+    answers = iter([first, {**first, "rows": []}, {**other, "rows": []}, other, {**other, "rows": []}])
+    asked: list[object] = []
+
+    def call(socket: Path, method: str, params: object = None) -> object:
+        asked.append(params)
+        if (answer := next(answers, None)) is None:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr("tacitd.cli.log_command.call_daemon", call)
+    monkeypatch.setattr("tacitd.cli.log_command.EVERY", 0.0)
+    assert cli.run("log", "-f", "-n", "0").out.count("read: 1 prompt") == 1
+    assert asked == [None, {"after": 2}, {"after": 2}, None, {"after": 9}, {"after": 9}]
+
+
 def _start_after_the_logs(tmp_path: Path) -> Scene:
     scene = Scene(tmp_path / "scene")
     scene.clock.advance(3600)
