@@ -1,0 +1,245 @@
+"""Facts and lines as rows: schema.sql has what their columns mean.
+
+Every function that reads takes `rows` (`Tools.rows`, `Tx.rows`, or a command's), every function that changes takes the transaction.
+A project is its number; None is the person.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from tacitd_handlers.shared.equality import normalise_text
+
+if TYPE_CHECKING:
+    from tacitd.contract import Rows, Tx
+
+FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
+LineState = Literal["present", "removed", "gone", "replaced", "forgotten", "withheld"]
+
+ID_LENGTH = 8
+"""Hexadecimal digits of an id."""
+_FACT = "number, project, session, prompt, heard_in, said_at, text, words, same, corrected, line, state, reason, tries"
+_LINE = (
+    "number, id, project, path, heading, text, same, by, state, written_at, said, last_said, corrections, corrected_since, reworded, "
+    "replaced_by, contrary, kept_at"
+)
+
+
+class FactRow(NamedTuple):
+    """A row of learning_fact."""
+
+    number: int
+    project: int | None
+    session: str
+    prompt: int | None
+    heard_in: int | None
+    said_at: float
+    text: str
+    words: str
+    same: str
+    corrected: bool
+    line: int | None
+    state: FactState
+    reason: str
+    tries: int
+
+
+class LineRow(NamedTuple):
+    """A row of learning_line."""
+
+    number: int
+    id: str
+    project: int | None
+    path: str
+    heading: str
+    text: str
+    same: str
+    by: Literal["tacitd", "person"]
+    state: LineState
+    written_at: float
+    said: int
+    last_said: float
+    corrections: int
+    corrected_since: tuple[float, ...]
+    reworded: bool
+    replaced_by: int | None
+    contrary: str
+    kept_at: float | None
+
+
+# --- what texts say
+
+
+def digest_same(text: str) -> str:
+    """What `same` has: equal for texts that say the same. It is also the name of the choice `never` of such a text."""
+    return sha256(normalise_text(text).encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def make_id(*parts: str) -> str:
+    """A short id that is derived from what the item is: eight hexadecimal digits."""
+    return sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:ID_LENGTH]
+
+
+def make_line_id(path: str, text: str) -> str:
+    """The id of a line in a file, also of a person's: `path` is absolute."""
+    return make_id("line", path, text)
+
+
+def is_forgotten(rows: Rows, text: str) -> bool:
+    """Whether a person chose that a text is never learned (again)."""
+    return bool(
+        rows("SELECT 1 FROM choice WHERE scope = 'text' AND what = 'never' AND name = ?", digest_same(text))
+    )
+
+
+# --- reading
+
+
+def read_facts(
+    rows: Rows, project: int | None, states: Collection[FactState] = ("waiting",)
+) -> list[FactRow]:
+    """The facts of a project, or of the person (None), in these states, the oldest first."""
+    found = rows(
+        f"SELECT {_FACT} FROM learning_fact WHERE project IS ? AND state IN ({_marks(states)}) ORDER BY number",
+        project,
+        *states,
+    )
+    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+
+
+def read_lines(
+    rows: Rows, project: int | None, states: Collection[LineState] = ("present",)
+) -> list[LineRow]:
+    """The lines of a project, or of the person (None), in these states, the oldest first."""
+    return _select_lines(
+        rows, f"project IS ? AND state IN ({_marks(states)}) ORDER BY number", project, *states
+    )
+
+
+def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = ("present",)) -> list[LineRow]:
+    """The lines of a file."""
+    return _select_lines(rows, f"path = ? AND state IN ({_marks(states)}) ORDER BY number", path, *states)
+
+
+def find_line(rows: Rows, id: str) -> LineRow | None:
+    """The line with this id."""
+    return next(iter(_select_lines(rows, "id = ?", id)), None)
+
+
+def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
+    """The facts that a line was made of or that repeat it, the oldest first."""
+    found = rows(
+        f"SELECT {_FACT} FROM learning_fact WHERE line = ? OR number IN "
+        "(SELECT fact FROM learning_line_fact WHERE line = ?) ORDER BY number",
+        line,
+        line,
+    )
+    return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
+
+
+# --- changing
+
+
+class NewLineRow(NamedTuple):
+    """A line that tacitd writes."""
+
+    project: int | None
+    path: str
+    """Absolute."""
+    heading: str
+    text: str
+    facts: Sequence[int] = ()
+    """What it is made of."""
+    state: LineState = "present"
+    contrary: str = ""
+
+
+def put_line(tx: Tx, new: NewLineRow, now: float) -> int:
+    """Insert a line, or make the one with its id a line of this state again; return its number. Its facts are written then, and count."""
+    id = make_line_id(new.path, new.text)
+    tx.execute(
+        "INSERT INTO learning_line(id, project, path, heading, text, same, state, written_at, last_said, contrary) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
+        "written_at = excluded.written_at, contrary = excluded.contrary, replaced_by = NULL, corrected_since = '[]'",
+        id,
+        new.project,
+        new.path,
+        new.heading,
+        new.text,
+        digest_same(new.text),
+        new.state,
+        now,
+        now,
+        new.contrary,
+    )
+    ((number,),) = tx.rows("SELECT number FROM learning_line WHERE id = ?", id)
+    add_facts(tx, number, new.facts)
+    return int(number)
+
+
+def add_facts(tx: Tx, line: int, facts: Sequence[int]) -> None:
+    """Say that these facts make or repeat a line. They are written then, and counted in `said`, `corrections` and `last_said`."""
+    tx.executemany(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) VALUES(?, ?)", [(line, fact) for fact in facts]
+    )
+    tx.executemany(
+        "UPDATE learning_fact SET state = 'written', reason = '' WHERE number = ? AND state IN ('waiting', 'review', 'aside', 'left out')",
+        [(fact,) for fact in facts],
+    )
+    count_said(tx, line)
+
+
+def count_said(tx: Tx, line: int) -> None:
+    """Count anew how often a line was said: distinct messages of its facts and of those that repeat it."""
+    tx.execute(
+        "UPDATE learning_line SET (said, corrections, last_said) = (SELECT max(1, count(DISTINCT coalesce(prompt, -number))), "
+        "count(DISTINCT CASE WHEN corrected THEN coalesce(prompt, -number) END), coalesce(max(said_at), learning_line.last_said) "
+        "FROM learning_fact f WHERE f.line = learning_line.number OR f.number IN "
+        "(SELECT fact FROM learning_line_fact l WHERE l.line = learning_line.number)) WHERE number = ?",
+        line,
+    )
+
+
+def mark_line(tx: Tx, line: int, state: LineState, replaced_by: int | None = None) -> None:
+    """A line is in this state now."""
+    tx.execute(
+        "UPDATE learning_line SET state = ?, replaced_by = ? WHERE number = ?", state, replaced_by, line
+    )
+
+
+def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
+    """A person reworded or moved a line: it is theirs for good."""
+    id = make_line_id(path, text)
+    tx.execute("DELETE FROM learning_line WHERE id = ? AND number <> ?", id, line)
+    tx.execute(
+        "UPDATE learning_line SET id = ?, path = ?, heading = ?, text = ?, same = ?, by = 'person' WHERE number = ?",
+        id,
+        path,
+        heading,
+        text,
+        digest_same(text),
+        line,
+    )
+
+
+def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:
+    """Facts are in this state now."""
+    tx.executemany(
+        "UPDATE learning_fact SET state = ?, reason = ? WHERE number = ?",
+        [(state, reason, fact) for fact in facts],
+    )
+
+
+def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[LineRow]:
+    found = rows(f"SELECT {_LINE} FROM learning_line WHERE {where}", *values)
+    return [
+        LineRow(*row)._replace(corrected_since=tuple(json.loads(row[13])), reworded=bool(row[14]))
+        for row in found
+    ]
+
+
+def _marks(values: Collection[str]) -> str:
+    return ", ".join("?" * len(values))
