@@ -30,6 +30,7 @@ def make_plugin() -> PluginSpec:
         settings={
             "extraction": f"{here}.settings:ExtractionSettings",
             "learning": f"{here}.settings:LearningSettings",
+            "reach": "tacitd_handlers.shared.reach_settings:ReachSettings",
         },
         schema=SCHEMA,
         observe=f"{here}.folders:observe",

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
 LineState = Literal["present", "removed", "gone", "replaced", "forgotten", "withheld"]
 
+WAITING: tuple[FactState, ...] = ("waiting",)
+PRESENT: tuple[LineState, ...] = ("present",)
 ID_LENGTH = 8
 """Hexadecimal digits of an id."""
 _FACT = "number, project, session, prompt, heard_in, said_at, text, words, same, corrected, line, state, reason, tries"
@@ -98,9 +100,7 @@ def is_forgotten(rows: Rows, text: str) -> bool:
 # --- reading
 
 
-def read_facts(
-    rows: Rows, project: int | None, states: Collection[FactState] = ("waiting",)
-) -> list[FactRow]:
+def read_facts(rows: Rows, project: int | None, states: Collection[FactState] = WAITING) -> list[FactRow]:
     """The facts of a project, or of the person (None), in these states, the oldest first."""
     found = rows(
         f"SELECT {_FACT} FROM learning_fact WHERE project IS ? AND state IN ({_marks(states)}) ORDER BY number",
@@ -110,16 +110,14 @@ def read_facts(
     return [FactRow(*row)._replace(corrected=bool(row[9])) for row in found]
 
 
-def read_lines(
-    rows: Rows, project: int | None, states: Collection[LineState] = ("present",)
-) -> list[LineRow]:
+def read_lines(rows: Rows, project: int | None, states: Collection[LineState] = PRESENT) -> list[LineRow]:
     """The lines of a project, or of the person (None), in these states, the oldest first."""
     return _select_lines(
         rows, f"project IS ? AND state IN ({_marks(states)}) ORDER BY number", project, *states
     )
 
 
-def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = ("present",)) -> list[LineRow]:
+def read_lines_of(rows: Rows, path: str, states: Collection[LineState] = PRESENT) -> list[LineRow]:
     """The lines of a file."""
     return _select_lines(rows, f"path = ? AND state IN ({_marks(states)}) ORDER BY number", path, *states)
 
