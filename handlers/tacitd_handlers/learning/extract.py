@@ -324,7 +324,7 @@ def _store(
     if is_silent:
         tx.execute("UPDATE learning_silence SET asked = asked + ?", len(batch.prompts))
     if any(one.state == "waiting" and one.project is not None for one in found.facts):
-        queue_message(tx, "raw", batch.place, now)
+        queue_message(tx, "temporary", batch.place, now)
 
 
 def _report_silence(tools: Tools, asked: int, found: _Checked) -> None:
