@@ -203,7 +203,7 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
     and FileRefusedError if it is not UTF-8, unreadable, longer than READ_LIMIT, or a link that leads out of the project, into a git
     directory, to another name or to a tracked file.
     """
-    data = _read_checked(path, root)
+    data = read_checked(path, root)
     if must_edit:
         _check_editable(path, root, data)
     view = tools.look(path, LEAVES)
@@ -221,7 +221,7 @@ def _find_removed(view: View, missing: Iterable[LineRow]) -> frozenset[str]:
     return frozenset(split_bullet(leaf)[1] for leaf in gone)
 
 
-def _read_checked(path: Path, root: Path) -> bytes | None:
+def read_checked(path: Path, root: Path) -> bytes | None:
     place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
         raise FileRefusedError(
