@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tacitd.errors import FileRefusedError
@@ -295,6 +296,16 @@ FORMATS: Mapping[str, Format] = {each.name: each for each in (Bullets(), Lines()
 
 
 def find_format(name: str, formats: Mapping[str, Format] = FORMATS) -> Format:
-    """The format of this name, as a plan stores it. Raises KeyError."""
+    """The format of this name, as a plan stores it; a plugin's own is named by its hook, `module:name`. Raises FileRefusedError if its
+    plugin is not installed any more, and KeyError."""
     kind, _, options = name.partition(" ")
+    if ":" in kind and kind not in formats:
+        module, _, attribute = kind.partition(":")
+        try:
+            found: Format = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            raise FileRefusedError(
+                f"the format {name} is not known", "install the plugin that made it"
+            ) from error
+        return found
     return Bullets(**json.loads(options)) if kind == "bullets" and options else formats[kind]

@@ -33,6 +33,8 @@ from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
+LOCKED = 5.0
+"""Seconds between looks while a git command has locked its index."""
 ID_BYTES = 3
 
 
@@ -126,6 +128,10 @@ class SharedFiles:
         if git.in_progress(root):
             raise FileBusyError(
                 f"a merge or rebase is under way in {root}", "finish or abort it", seconds=60.0
+            )
+        if (lock := git.find_unsettled(root)) is not None:
+            raise FileBusyError(
+                f"git changes files of {root} ({lock} is there)", "remove it if no git runs", seconds=LOCKED
             )
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
         head = read_checkout(root)
@@ -355,7 +361,12 @@ class SharedFiles:
         )
         if not rows:
             return True
-        format = find_format(rows[0][1], self._formats)
+        try:
+            format = find_format(rows[0][1], self._formats)
+        except FileRefusedError:
+            if must:
+                raise
+            return False
         plan = {
             leaf: PlannedLeaf(expected, put, theirs, listed)
             for leaf, _, expected, put, _, theirs, listed, _ in rows

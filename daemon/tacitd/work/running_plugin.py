@@ -170,7 +170,8 @@ class RunningPlugin:
         if kind is None:
             return Done()
         found = find_new_edits(self._services.files, self._services.store.rows, path, kind.format)
-        done = kind.on_edits(path, found.edits, tools) if any(found.edits) else Done()
+        is_due = any(found.edits) or (kind.always and found.again is None)
+        done = kind.on_edits(path, found.edits, tools) if is_due else Done()
         if not isinstance(done, Done):
             raise TypeError(f"on_edits returned {type(done).__name__}, not Done")
         return replace(done, apply=self._note(task, path, kind, found, done))
@@ -288,7 +289,8 @@ def load_format(name: str) -> Format:
 
 
 def _load_kind(kind: SharedFileKind) -> FileKind:
-    return FileKind(kind.name, load_format(kind.format), load_hook(kind.list_paths), load_hook(kind.on_edits))
+    hooks = load_hook(kind.list_paths), load_hook(kind.on_edits)
+    return FileKind(kind.name, load_format(kind.format), *hooks, always=kind.always)
 
 
 def _decide_always(changes: Mapping[Leaf, str | None]) -> Decide:

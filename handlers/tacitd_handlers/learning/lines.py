@@ -15,6 +15,7 @@ from tacitd_handlers.shared.equality import normalise_text
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows, Tx
+    from tacitd_handlers.learning.sources import Place
 
 FactState = Literal["waiting", "written", "known", "left out", "review", "refused", "aside", "forgotten"]
 LineState = Literal["present", "removed", "gone", "replaced", "forgotten", "withheld"]
@@ -141,6 +142,41 @@ def read_line_facts(rows: Rows, line: int) -> list[FactRow]:
 # --- changing
 
 
+class NewFact(NamedTuple):
+    """A fact that was heard."""
+
+    project: int | None
+    session: str
+    prompt: int | None
+    heard_in: int | None
+    said_at: float
+    text: str
+    words: str
+    corrected: bool = False
+    line: int | None = None
+    state: FactState = "waiting"
+    reason: str = ""
+
+
+def insert_fact(tx: Tx, new: NewFact) -> None:
+    """Insert a fact, once: a message says a thing once, and a program appends a line once."""
+    same = digest_same(new.text)
+    if tx.rows(
+        "SELECT 1 FROM learning_fact WHERE prompt IS ? AND same = ? AND line IS ? AND said_at = ?",
+        new.prompt,
+        same,
+        new.line,
+        new.said_at,
+    ):
+        return
+    tx.execute(
+        "INSERT INTO learning_fact(project, session, prompt, heard_in, said_at, text, words, corrected, line, state, reason, same) "
+        "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        *new,
+        same,
+    )
+
+
 class NewLineRow(NamedTuple):
     """A line that tacitd writes."""
 
@@ -223,12 +259,33 @@ def reword_line(tx: Tx, line: int, path: str, heading: str, text: str) -> None:
     )
 
 
+def note_correction(tx: Tx, line: int) -> None:
+    """Note the times of the corrections that came although the line was written."""
+    tx.execute(
+        "UPDATE learning_line SET corrected_since = (SELECT coalesce(json_group_array(at), '[]') FROM (SELECT DISTINCT said_at AS at "
+        "FROM learning_fact f WHERE f.line = learning_line.number AND f.corrected AND f.said_at >= learning_line.written_at "
+        "ORDER BY at)) WHERE number = ?",
+        line,
+    )
+
+
 def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:
     """Facts are in this state now."""
     tx.executemany(
         "UPDATE learning_fact SET state = ?, reason = ? WHERE number = ?",
         [(state, reason, fact) for fact in facts],
     )
+
+
+def queue_message(tx: Tx, what: str, place: Place, now: float) -> None:
+    """Queue work of learning's own in a place: `task_dispatch` has what each `what` is. It waits once for each place."""
+    from tacitd.contract import Task  # a command that reads needs none of these
+    from tacitd.events import NoProject
+    from tacitd.work.messages import send_message
+
+    project = place.project or NoProject("", "the person's")
+    about = Task(0, "message", "", project, place.number)
+    send_message(tx, "learning", "learning", f"{what} {place.name}", about, {}, now)
 
 
 def _select_lines(rows: Rows, where: str, *values: str | int | None) -> list[LineRow]:
