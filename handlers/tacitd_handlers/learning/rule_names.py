@@ -1,4 +1,4 @@
-"""Where the mirrors of a project are, and for which paths the client loads them. Pure.
+"""Where the rule files of a project are, and for which paths the client loads them. Pure.
 
 The client loads each `.claude/rules/**/*.md` at start, or, if its front matter has `paths:`, when a matching file is
 read. The pattern is in list form, quoted, and begins with a slash: without it, a pattern of one folder matches at any
@@ -10,24 +10,25 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 from tacitd.sources.registry import CONTEXT_FILES
 
-PROJECT_MIRROR = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
-"""The mirror of LEARNED.md, relative to a work tree."""
-MODULE_MIRRORS = f"{CONTEXT_FILES.rules}/tacitd"
-"""The directory of the modules' mirrors, relative to a work tree."""
-MIRROR_PATTERNS = (f"/{PROJECT_MIRROR}", f"/{MODULE_MIRRORS}/")
-"""The patterns that keep the mirrors out of git."""
+PROJECT_RULE = f"{CONTEXT_FILES.rules}/tacitd-learned.md"
+"""The copy of LEARNED.md, relative to a work tree."""
+MODULE_RULES = f"{CONTEXT_FILES.rules}/tacitd"
+"""The directory of the modules' copies, relative to a work tree."""
+TEAM_RULE = f"{MODULE_RULES}/AGENTS.md"
+"""The source of a project whose LEARNED.md git tracks: the client loads it where it is. Linked work trees have copies of it."""
+RULE_PATTERNS = (f"/{PROJECT_RULE}", f"/{MODULE_RULES}/")
+"""The patterns that keep the rule files out of git."""
 NAME_LIMIT = 120
-"""Maximum length of a module mirror's name in bytes, without digits and ending."""
+"""Maximum length of the name of a module's copy in bytes, without digits and ending."""
 # `{a,b}` would be expanded, and a comma splits even an item of a list. `?` matches any one character.
 _PATTERN = str.maketrans(dict.fromkeys("{},*\\", "?") | {"[": "\\\\[", "]": "\\\\]", '"': '\\"'})
 
 
-def name_module_mirrors(folders: Iterable[str]) -> dict[str, str]:
-    """Return the mirror of each module folder, both relative to a work tree.
+def name_module_rules(folders: Iterable[str]) -> dict[str, str]:
+    """Return the copy of each module folder, both relative to a work tree.
 
     The name is the folder's with `-` for `/`. Names that are equal without case get six digits of a hash of the folder,
     and so does a name that had to be changed otherwise.
@@ -35,7 +36,7 @@ def name_module_mirrors(folders: Iterable[str]) -> dict[str, str]:
     names = {folder: _plain_name(folder) for folder in folders}
     counted = Counter(name.casefold() for name in names.values())
     return {
-        folder: f"{MODULE_MIRRORS}/{name if _is_own(folder, name, counted) else _with_digits(folder, name)}.md"
+        folder: f"{MODULE_RULES}/{name if _is_own(folder, name, counted) else _with_digits(folder, name)}.md"
         for folder, name in names.items()
     }
 
@@ -50,11 +51,6 @@ def front_matter(folder: str) -> list[str]:
     return ["---", "paths:", f'  - "{scope_pattern(folder)}"', "---", ""]
 
 
-def is_module_mirror(path: PurePosixPath) -> bool:
-    """Whether this path, relative to a work tree, is that of a module's mirror."""
-    return path.parent == PurePosixPath(MODULE_MIRRORS) and path.suffix == ".md"
-
-
 def _plain_name(folder: str) -> str:
     # A name with a leading dot is hidden, and may be left out by a client that lists the directory.
     name = folder.replace("/", "-").lstrip(".") or "module"
@@ -62,9 +58,7 @@ def _plain_name(folder: str) -> str:
 
 
 def _is_own(folder: str, name: str, counted: Counter[str]) -> bool:
-    is_free = (
-        counted[name.casefold()] == 1 and name.casefold() != "agents"
-    )  # AGENTS.md is the rule file of its own lines
+    is_free = counted[name.casefold()] == 1 and name.casefold() != "agents"  # AGENTS.md is the team rule
     return is_free and name == folder.replace("/", "-")
 
 
