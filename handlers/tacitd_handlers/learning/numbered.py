@@ -9,7 +9,7 @@ The answer names numbers. Equal facts are one numbered fact. Facts that an earli
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace

@@ -165,7 +165,7 @@ def make_situation(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> 
     """All that a plan depends on beside the proposals. `files`: as they are now."""
     place = inputs.place
     removed: dict[str, set[str]] = {
-        name: {text for text in one.removed} for name, one in files.files.items() if one.removed
+        name: set(one.removed) for name, one in files.files.items() if one.removed
     }
     for row in read_lines(tools.rows, place.number, ("removed", "withheld")):
         removed.setdefault(row.path.removeprefix(f"{place.root}/"), set()).add(row.text)

@@ -7,8 +7,6 @@ The files are read (`synthesis_input`), the model is asked (`ask_synthesis`), th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -39,8 +37,7 @@ from tacitd_handlers.learning.lines import (
     queue_message,
     read_lines,
 )
-from tacitd_handlers.learning.numbered import NumberedFact
-from tacitd_handlers.learning.plan import NewLine, Plan, plan_lines
+from tacitd_handlers.learning.plan import Plan, plan_lines
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_findings, tell_removed
 from tacitd_handlers.learning.raw_file import hide_files
 from tacitd_handlers.learning.sources import Place, find_leaf, make_format, why_not_writable

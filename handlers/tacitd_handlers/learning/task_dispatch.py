@@ -7,7 +7,7 @@
 | session-started | sources, copies and the summary are compared: they may have changed while no daemon ran |
 | message | work that learning queued itself, see `_do_message` |
 | job | `recover`, `tidy`, and what a command asks for: `init`, `synthesize` |
-| command | a person's command that changes files (`learning_commands`) |
+| command | a person's command that changes files (`project_tasks`) |
 | purge | files in `tmp/` without the purged words |
 """
 
@@ -23,11 +23,11 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Project
 from tacitd.handler import Degradation
 from tacitd_handlers.learning.extract import extract_facts
-from tacitd_handlers.learning.known import init_project, refresh_summary
-from tacitd_handlers.learning.learning_commands import run_command
+from tacitd_handlers.learning.known import init_project, load_known, update_summary
 from tacitd_handlers.learning.lines import queue_message
 from tacitd_handlers.learning.person_lines import withdraw_line
 from tacitd_handlers.learning.project_rules import write_copies
+from tacitd_handlers.learning.project_tasks import purge_words, run_command
 from tacitd_handlers.learning.raw_file import update_raw
 from tacitd_handlers.learning.sources import Place, make_place, person_place
 from tacitd_handlers.learning.synthesize import synthesize
@@ -60,7 +60,7 @@ def run(task: Task, tools: Tools) -> Outcome:
         case "command":
             return run_command(task, tools)
         case "purge":
-            return _do_everywhere("temporary", tools)
+            return purge_words(task, tools)
         case _:
             return Done()
 
@@ -71,6 +71,8 @@ def _do_message(task: Task, place: Place, tools: Tools) -> Outcome:
             return write_copies(task, tools)
         case "temporary":
             return _update_temporary(place, tools)
+        case "summary":
+            return update_summary(task, tools)
         case "synthesize":
             return _with_person(synthesize(place, tools), tools)
         case "orphans":
@@ -112,7 +114,7 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
         return Done()
     id = f"learning.raw-unwritable:{place.name}"
     try:
-        refresh_summary(place.project, tools)
+        load_known(place.project, tools)
         files = update_raw(place, tools)
     except FileBusyError:
         raise
