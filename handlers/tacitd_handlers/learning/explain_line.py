@@ -175,7 +175,9 @@ def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
             "in": tokens_in,
             "out": tokens_out,
         }
-        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in map(found.__getitem__, sorted(found))
+        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in map(
+            found.__getitem__, sorted(found)
+        )
     ]
 
 

@@ -32,9 +32,7 @@ def make_check(line: str) -> LineCheck:
         about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
         return LineCheck(about, _hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
     found = "|".join(re.escape(word) for word in words)
-    program = (
-        f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
-    )
+    program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
     about = (
         f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
         "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"

@@ -189,7 +189,11 @@ class _Decided:
                     new = NewLineRow(None, path, heading, text, state="forgotten")
                     put_line(tx, new, self._now)
 
-            said = "it is never proposed again" if numbers else "not offered again; the lines in the projects stay"
+            said = (
+                "it is never proposed again"
+                if numbers
+                else "not offered again; the lines in the projects stay"
+            )
             return self._done(forget, "declined", said, path, self._decision.id)
         stored = clean_text(self._decision.text) if self._decision.choice == "edit" else text
         what = "accept" if self._decision.choice == "keep" else "review edit"

@@ -162,7 +162,9 @@ def _explain_fact(group: list[FactRow]) -> str:
     return f"{why} ({len(group)} times)" if len(group) > 1 else why
 
 
-def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str) -> StoredItem:
+def _make_fact_item(
+    rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str
+) -> StoredItem:
     last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
     words = list_fact_words(rows, group)
     return StoredItem(
