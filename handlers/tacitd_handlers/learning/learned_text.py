@@ -1,7 +1,8 @@
-"""Learning's part of `tacitd context`: lines of LEARNED.md, and of the AGENTS.md files from the root to the directory.
+"""Learning's part of a session's text: lines of LEARNED.md, and of the AGENTS.md files from the root to the directory.
 
-The client loads them by itself as a rule (SPEC S-37), and then nothing is printed. Otherwise, the lines are printed that are
-from here: text that came with a repository is a stranger's. It runs at each session's start, so this module imports little.
+The client loads them by itself as a rule (SPEC S-37), and then nothing is printed. Otherwise, those lines are printed that are tacitd's,
+and the others of a project that the person trusts: text that came with a repository is a stranger's. It runs at each session's
+start, so this module imports little.
 """
 
 from __future__ import annotations
@@ -20,10 +21,15 @@ LIMIT = 200_000
 """Bytes that are read of a file."""
 CUT = "\n[… cut: the rest is in the file]\n"
 _ITEM = compile_lazily(r" {0,3}[-*+] ")
+_OURS = """
+SELECT l.text FROM learning_line l JOIN project p ON p.number = l.project WHERE p.root = ? AND l.state = 'present' AND l.path = ?
+"""
 
 
-def build_section(request: ContextRequest) -> str:
+def make_text(request: ContextRequest) -> str:
     """Return the lines that the client does not load, by file; "" if there are none. For a sub-agent, prohibitions only."""
+    if request.occasion == "failure":
+        return ""
     parts: list[str] = []
     left = request.budget
     for path, lines in _list_missing(request):
@@ -40,7 +46,6 @@ def build_section(request: ContextRequest) -> str:
 
 def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
     """The list items of each file that the client does not load, as far as they are from here."""
-    found: list[tuple[Path, list[str]]] = []
     for path, text in read_context_files(request.cwd):
         items = [line.strip() for line in text.splitlines() if _ITEM.match(line)]
         wanted = [one for one in items if not request.is_loaded(one)]
@@ -49,15 +54,19 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
 
             wanted = [one for one in wanted if forbids(one)]
         if wanted and path not in request.withheld:
-            found.append((path, wanted))
-    if not found:
-        return
-    from tacitd_handlers.learning.local_lines import LocalLines  # reads a log, so only where it is needed
+            own = _select_own(request, path, wanted)
+            if own:
+                yield path, own
 
-    known = LocalLines(os.environ, find_project_root(request.cwd))
-    for path, lines in found:
-        if own := known.select_local(path, lines):
-            yield path, own
+
+def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
+    """Those of a file's list items that tacitd wrote; all of them in a project that the person trusts."""
+    root = str(find_project_root(request.cwd))
+    trusted = "SELECT 1 FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?"
+    if request.rows(trusted, root):
+        return items
+    ours = {text for (text,) in request.rows(_OURS, root, str(path))}
+    return [one for one in items if one[2:].strip() in ours]
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:
