@@ -7,24 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tacitd.contract import Cause, Done, Edits, FileChange, Outcome, Task, Tools, Tx
+from msgspec.structs import replace
+
+from tacitd.contract import Cause, Done, FileChange, Outcome, Task, Tools, Tx
 from tacitd.events import Project
 from tacitd.files.formats import bullet
-from tacitd.plugin import PluginSpec, SharedFileKind
+from tacitd.plugin import PluginSpec
 from tacitd.testing import FakeClock, HandlerBench
-from tacitd_handlers.learning import SCHEMA
+from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.hiding import hide
-from tacitd_handlers.learning.lines import (
-    NewLineRow,
-    find_line,
-    mark_line,
-    put_line,
-    read_lines_of,
-    reword_line,
-)
-from tacitd_handlers.learning.move_command import MOVE, move_line
-from tacitd_handlers.learning.person_lines import WITHDRAW, withdraw_line
-from tacitd_handlers.learning.project_rules import COPIES, queue_copies, write_copies
+from tacitd_handlers.learning.lines import NewLineRow, find_line, put_line
+from tacitd_handlers.learning.project_rules import queue_copies
 from tacitd_handlers.learning.sources import make_format, person_root
 
 RULES = Path(".claude/rules/tacitd-learned.md")
@@ -32,49 +25,14 @@ MODULES = Path(".claude/rules/tacitd")
 MINUTE = 60.0
 
 
-def make_plugin() -> PluginSpec:
-    """The part of learning that is about copies, with a task that puts lines without a model."""
-    here, parts = "support_rules", "tacitd_handlers.learning"
-    return PluginSpec(
-        "learning",
-        settings={"reach": "tacitd_handlers.shared.reach_settings:ReachSettings"},
-        schema=SCHEMA,
-        run=f"{here}:run",
-        events=frozenset({"session-started"}),
-        files=(
-            SharedFileKind(
-                "learned",
-                f"{parts}.sources:LEAVES",
-                f"{parts}.sources:list_paths",
-                f"{here}:take_edits",
-                always=True,
-            ),
-            SharedFileKind(
-                "rules",
-                f"{parts}.rule_text:COPY",
-                f"{parts}.project_rules:list_copies",
-                f"{parts}.project_rules:take_copy_edits",
-                always=True,
-            ),
-        ),
-        prompt_parts={"doctor": f"{parts}.rule_checks:find_problems"},
-        footprint=f"{parts}.learning_footprint:find_footprint",
-    )
+def make_bench_plugin() -> PluginSpec:
+    """Learning, with a task that puts lines without a model."""
+    return replace(make_plugin(), run=f"{__name__}:run", gather="")
 
 
 def run(task: Task, tools: Tools) -> Outcome:
     """As learning's own."""
-    match task.key.removeprefix("learning:").partition(" ")[0]:
-        case "put":
-            return _put(task, tools)
-        case key if key == MOVE:
-            return move_line(task, tools)
-        case key if key == WITHDRAW:
-            return withdraw_line(task, tools)
-        case key if key == COPIES or task.kind == "session-started":
-            return write_copies(task, tools)
-        case _:
-            return Done()
+    return _put(task, tools) if task.key.startswith("put ") else task_dispatch.run(task, tools)
 
 
 def _put(task: Task, tools: Tools) -> Done:
@@ -94,24 +52,6 @@ def _put(task: Task, tools: Tools) -> Done:
     return Done(apply, (change,))
 
 
-def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:
-    """What learning's own does as far as copies need it."""
-    lines = {line.text: line for line in read_lines_of(tools.rows, str(path))}
-    found = tools.rows("SELECT root, number FROM project WHERE ? LIKE root || '/%'", str(path))
-
-    def apply(tx: Tx) -> None:
-        for leaf in edits.removed:
-            if (line := lines.get(leaf.partition("\n")[2])) is not None:
-                mark_line(tx, line.number, "removed")
-        for leaf, (new, text) in edits.changed.items():
-            if (line := lines.get(leaf.partition("\n")[2])) is not None:
-                reword_line(tx, line.number, str(path), new.partition("\n")[0], text)
-        for root, number in found:
-            queue_copies(tx, Task(0, "message", "", Project(Path(root), git=True), number), tools.clock.now())
-
-    return Done(apply)
-
-
 class RulesBench(HandlerBench):
     """A project under real git in which lines are put."""
 
@@ -119,7 +59,7 @@ class RulesBench(HandlerBench):
 
     def __init__(self, tmp: Path, **settings: str) -> None:
         made = {f"TACITD_{name}": value for name, value in settings.items()}
-        super().__init__(tmp, make_plugin(), clock=FakeClock(), settings=made)
+        super().__init__(tmp, make_bench_plugin(), clock=FakeClock(), settings=made)
 
     def make_project(self, name: str) -> Path:
         """A repository with one commit."""
@@ -202,7 +142,7 @@ class RulesBench(HandlerBench):
 
     def copy_now(self) -> Done:
         """What a command does after a choice."""
-        return self.run_command(f"{COPIES} {self.project}", {})
+        return self.run_command("follow", {"do": "follow"})
 
 
 def find(bench: RulesBench, text: str) -> str:

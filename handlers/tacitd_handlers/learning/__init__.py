@@ -45,13 +45,18 @@ def make_plugin() -> PluginSpec:
         ),
         files=(
             SharedFileKind(
-                "learned", f"{here}.sources:LEAVES", f"{here}.sources:list_paths", f"{here}.edits:take_edits"
+                "learned",
+                f"{here}.sources:LEAVES",
+                f"{here}.sources:list_paths",
+                f"{here}.edits:take_edits",
+                always=True,
             ),
             SharedFileKind(
                 "rules",
                 f"{here}.rule_text:COPY",
                 f"{here}.project_rules:list_copies",
                 f"{here}.project_rules:take_copy_edits",
+                always=True,
             ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),
