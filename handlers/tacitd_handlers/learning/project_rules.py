@@ -12,7 +12,7 @@ import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -30,6 +30,7 @@ from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
+from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
     COPY,
@@ -50,7 +51,6 @@ PROBLEM = "learning.copies"
 GENERAL = "General"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
-Trust = Literal["yes", "no", ""]
 
 
 class Copy(NamedTuple):
@@ -276,7 +276,7 @@ class _Look:
 
     def _is_trusted(self, copy: Copy, text: str, lines: Sequence[LineRow]) -> bool:
         """Whether the whole file is copied: the person chose it, or tacitd made the file."""
-        trust = find_trust(self._tools.rows, self._project)
+        trust = find_trust(self._tools.rows, str(self._project.root))
         if trust or copy.name != LEARNED:
             return trust == "yes"
         own = {one.text for one in lines}
@@ -324,16 +324,6 @@ _BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
 
 def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
     return lambda now, edits: changes
-
-
-def find_trust(rows: Rows, project: Project) -> Trust:
-    """Whether the whole text of a project's LEARNED.md is copied; "" if nobody decided and it is not known that tacitd made it."""
-    chosen = rows(
-        "SELECT value FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?", str(project.root)
-    )
-    if chosen:
-        return "no" if chosen[0][0] == "no" else "yes"
-    return "yes" if rows("SELECT 1 FROM project WHERE root = ? AND trusted", str(project.root)) else ""
 
 
 def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
