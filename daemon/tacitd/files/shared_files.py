@@ -33,7 +33,7 @@ from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
-LOCKED = 5.0
+LOCKED = 30.0
 """Seconds between looks while a git command has locked its index."""
 ID_BYTES = 3
 

@@ -52,6 +52,7 @@ def make_plugin() -> PluginSpec:
                 f"{here}.rule_text:COPY",
                 f"{here}.project_rules:list_copies",
                 f"{here}.project_rules:take_copy_edits",
+                always=True,
             ),
             SharedFileKind("raw", "lines", f"{here}.raw_file:list_paths", f"{here}.raw_file:take_appended"),
         ),

@@ -15,6 +15,7 @@ from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_project_root, find_repository
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
+from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
 
 LIMIT = 200_000
@@ -62,8 +63,7 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
 def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
     """Those of a file's list items that tacitd wrote; all of them in a project that the person trusts."""
     root = str(find_project_root(request.cwd))
-    trusted = "SELECT 1 FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?"
-    if request.rows(trusted, root):
+    if find_trust(request.rows, root) == "yes":
         return items
     ours = {text for (text,) in request.rows(_OURS, root, str(path))}
     return [one for one in items if one[2:].strip() in ours]

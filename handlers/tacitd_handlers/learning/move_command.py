@@ -12,9 +12,6 @@ import click
 if TYPE_CHECKING:
     from tacitd.contract import Done, Edits, Leaf, Task, Tools, Tx
 
-MOVE = "move"
-"""The key of the task begins so."""
-
 
 @click.command(
     epilog="\b\nExample: tacitd move 3fa1b2c4 --everywhere\nExample: tacitd move 3fa1b2c4 --here src/api"
@@ -36,8 +33,8 @@ def move(line: str, everywhere: bool, here: str | None) -> None:
         raise UsageError("say where it holds", "`--everywhere`, or `--here DIR`")
     place = str(resolve_directory(here)) if here else ""
     with connect_or_run() as call:
-        data = {"id": line, "directory": place}
-        made = call("task", plugin="learning", key=f"{MOVE} {line}", project=place, data=data)["made"]
+        data = {"do": "move", "id": line, "directory": place}
+        made = call("task", plugin="learning", key=f"move {line}", project=place, data=data)["made"]
     echo_message(f"{made[0]['text']!r} is in {made[0]['where']} now")
 
 
@@ -82,7 +79,7 @@ def move_line(task: Task, tools: Tools) -> Done:
         for before, common in tx.rows("SELECT root, common FROM project WHERE number = ?", line.project):
             queue_project(tx, Project(Path(before), git=common is not None), line.project, now)
 
-    cause = Cause(f"{MOVE} {line.id} {now}", "person", f"tacitd move {line.id}")
+    cause = Cause(f"move {line.id} {now}", "person", f"tacitd move {line.id}")
     source = Path(line.path)
     changes = (
         FileChange(source, make_format(source, source.parent), take, cause),

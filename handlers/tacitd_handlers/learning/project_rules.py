@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Rows, Task, Tools, Tx
-from tacitd.errors import FileBusyError, FileRefusedError
+from tacitd.errors import FileRefusedError
 from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.disk import RealDisk
@@ -29,9 +30,11 @@ from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
 from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
+from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
     COPY,
+    FOOT_START,
     HEAD_START,
     TEXT,
     is_line,
@@ -44,11 +47,10 @@ from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_ch
 
 COPIES = "copies"
 """What the task is: see `lines.queue_message`."""
-PROBLEM, EDIT_PROBLEM = "learning.copies", "learning.copy-edit"
+PROBLEM = "learning.copies"
 GENERAL = "General"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
-Trust = Literal["yes", "no", ""]
 
 
 class Copy(NamedTuple):
@@ -56,9 +58,16 @@ class Copy(NamedTuple):
 
     path: Path
     tree: Path
+    root: Path
+    """The top of the main work tree."""
     source: Path
     folder: str = ""
     """The module's folder relative to the work tree; "" for what holds in the whole project."""
+
+    @property
+    def home(self) -> Path:
+        """The work tree that the source is in."""
+        return self.tree if self.source.is_relative_to(self.tree) else self.root
 
     @property
     def name(self) -> str:
@@ -131,11 +140,11 @@ def plan_copies(rows: Rows, number: int | None, root: Path) -> list[Copy]:
     named = name_module_rules(folders)
     found = list[Copy]()
     for tree in [root, *list_linked_worktrees(root)]:
-        found.append(Copy(tree / PROJECT_RULE, tree, _own_or(tree, root, LEARNED)))
+        found.append(Copy(tree / PROJECT_RULE, tree, root, _own_or(tree, root, LEARNED)))
         if root / TEAM_RULE in paths and tree != root:
-            found.append(Copy(tree / TEAM_RULE, tree, root / TEAM_RULE))
+            found.append(Copy(tree / TEAM_RULE, tree, root, root / TEAM_RULE))
         for folder, name in named.items():
-            found.append(Copy(tree / name, tree, _own_or(tree, root, f"{folder}/{AGENTS}"), folder))
+            found.append(Copy(tree / name, tree, root, _own_or(tree, root, f"{folder}/{AGENTS}"), folder))
     return found
 
 
@@ -226,15 +235,24 @@ class _Look:
     def _plan(self, copy: Copy, text: str) -> None:
         rows = self._tools.rows
         is_noted = rows("SELECT 1 FROM shared_leaf WHERE path = ? LIMIT 1", str(copy.path))
-        if is_noted and read_plain_bytes(copy.path, LARGEST) == text.encode():
+        before = read_plain_bytes(copy.path, LARGEST)
+        if is_noted and before == text.encode():
             return
         leaves = COPY.read_leaves(text.encode())
-        shown = set(leaves.values())
+        is_known = _match_lines(leaves.values(), is_cut=before is not None and COPY.is_cut(before, {}))
+        reported = {leaf for (leaf,) in rows("SELECT leaf FROM shared_seen WHERE path = ?", str(copy.path))}
+        for leaf, words in COPY.read_leaves(before or b"").items():
+            if leaf in reported and not is_known(words):
+                why = _why_kept(copy, self._project, self._tools) if is_line(leaf) else "it is no list item"
+                why = why or "it cannot be written there"
+                self.problems.append(
+                    f"{copy.path} has text of yours that cannot be moved to {copy.source}: {why}"
+                )
 
         def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
             if edits.removed or any(map(is_line, edits.changed)):
                 return {}  # the person's edits come first
-            gone = [leaf for leaf in now if leaf not in edits.added or (is_line(leaf) and now[leaf] in shown)]
+            gone = [leaf for leaf in now if leaf not in edits.added or is_known(now[leaf])]
             return {TEXT: text, **dict.fromkeys(gone), **leaves}
 
         unlisted = frozenset({TEXT, *leaves, *(leaf for (leaf,) in rows(_BASE, str(copy.path)))})
@@ -258,7 +276,7 @@ class _Look:
 
     def _is_trusted(self, copy: Copy, text: str, lines: Sequence[LineRow]) -> bool:
         """Whether the whole file is copied: the person chose it, or tacitd made the file."""
-        trust = find_trust(self._tools.rows, self._project)
+        trust = find_trust(self._tools.rows, str(self._project.root))
         if trust or copy.name != LEARNED:
             return trust == "yes"
         own = {one.text for one in lines}
@@ -271,9 +289,8 @@ class _Look:
     def _read_source(self, copy: Copy) -> str | None:
         if copy.source not in self._sources:
             self._sources[copy.source] = None
-            home = copy.tree if copy.source.is_relative_to(copy.tree) else self._project.root
             try:
-                data = read_checked(copy.source, home)
+                data = read_checked(copy.source, copy.home)
                 self._sources[copy.source] = data.decode("utf-8", "replace") if data is not None else None
             except FileRefusedError as error:
                 self.problems.append(error.what)
@@ -289,7 +306,7 @@ class _Look:
             if view is None or any(view.edits) or view.doubt:
                 what = what or "has text of yours, so it stays"
                 self.problems.append(f"{path} {what}")
-                self.kept.append(Notice("kept", str(path), about=what))
+                self.kept.append(Notice("stays", str(path), about=what))
                 continue
             gone: dict[Leaf, str | None] = {TEXT: None, **dict.fromkeys(view.now)}
             cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", "the copy is not needed any more")
@@ -307,16 +324,6 @@ _BASE = "SELECT leaf FROM shared_leaf WHERE path = ?"
 
 def _always(changes: Mapping[Leaf, str | None]) -> Callable[..., Mapping[Leaf, str | None]]:
     return lambda now, edits: changes
-
-
-def find_trust(rows: Rows, project: Project) -> Trust:
-    """Whether the whole text of a project's LEARNED.md is copied; "" if nobody decided and it is not known that tacitd made it."""
-    chosen = rows(
-        "SELECT value FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?", str(project.root)
-    )
-    if chosen:
-        return "no" if chosen[0][0] == "no" else "yes"
-    return "yes" if rows("SELECT 1 FROM project WHERE root = ? AND trusted", str(project.root)) else ""
 
 
 def find_obstacle(path: Path, tree: Path, rows: Rows) -> str:
@@ -374,30 +381,14 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     root, number = Path(found[0][0]), found[0][1]
     project = Project(root, git=found[0][2] is not None)
     copy = next((one for one in plan_copies(tools.rows, number, root) if one.path == path), None)
-    id = f"{EDIT_PROBLEM}:{path}"
     if copy is None or git.read_index_mode(copy.tree, path):
         return Done()
-    home = copy.tree if copy.source.is_relative_to(copy.tree) else root
-    try:
-        why, data = _find_source_obstacle(project, copy, home, tools), read_checked(copy.source, home)
-    except FileBusyError:
-        raise
-    except FileRefusedError as error:
-        why, data = error.what, None
-    now = tools.clock.now()
-    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {})
-    left = next(
-        (leaf for leaf in (*edits.added, *(new for new, _ in edits.changed.values())) if not is_line(leaf)),
-        "",
-    )
-    if left and not why:
-        why = f"{split_bullet(left)[1]!r} is no list item: move it by hand"
-    if why:
-        what = f"what you changed in {path} cannot be moved to {copy.source}: {why}"
-        tools.degrade(Degradation(id, what, "the copy keeps it"))
-    else:
-        tools.clear(id)
-    if data is None or (why and not left) or not moved.changes:
+    now, data = tools.clock.now(), None
+    with suppress(FileRefusedError):
+        data = read_checked(copy.source, copy.home) if not _why_kept(copy, project, tools) else None
+    is_cut = COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
+    moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
+    if data is None or not moved.changes:
         return Done(lambda tx: queue_project(tx, project, number, now))
     lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
 
@@ -415,11 +406,11 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     return Done(apply, (change,))
 
 
-def _find_source_obstacle(project: Project, copy: Copy, home: Path, tools: Tools) -> str:
-    tracked = git.read_index_mode(home, copy.source) if project.git else ""
-    if tracked and tools.write_mode(project) != "shared":
-        return "git tracks it"
-    return "" if copy.source.exists() else "it does not exist"
+def _why_kept(copy: Copy, project: Project, tools: Tools) -> str:
+    """Why an edit of a copy cannot be moved to its source; "" if it can."""
+    if project.git and git.read_index_mode(copy.home, copy.source) and tools.write_mode(project) != "shared":
+        return "git tracks that"
+    return "" if copy.source.exists() else "that does not exist"
 
 
 class _Moved(Struct, frozen=True):
@@ -432,10 +423,20 @@ class _Moved(Struct, frozen=True):
     """By the text of the source's line: heading and text in the place of it."""
 
 
-def _move_edits(edits: Edits, source: Mapping[Leaf, str]) -> _Moved:
+def _match_lines(known: Iterable[str], *, is_cut: bool) -> Callable[[str], bool]:
+    """Whether a line of a copy is one of these. `is_cut`: the copy was cut off, so that the beginning of one is what is left of it."""
+    if is_cut:
+        whole = [*known, HEAD_START, FOOT_START]
+        return lambda text: any(one.startswith(text) for one in whole)
+    exact = set(known)
+    return lambda text: text in exact
+
+
+def _move_edits(edits: Edits, source: Mapping[Leaf, str], *, is_cut: bool) -> _Moved:
     """A copy shows a line without comments and imports, so its lines are found by what is shown. What the source says already, and the
     rest of a line that was cut, is no addition."""
     by_shown = {show_line(text): leaf for leaf, text in source.items()}
+    is_known = _match_lines(by_shown, is_cut=is_cut)
     moved = _Moved({}, [], {})
     added = list(edits.added)
     for leaf in edits.removed:
@@ -454,6 +455,6 @@ def _move_edits(edits: Edits, source: Mapping[Leaf, str]) -> _Moved:
             moved.changes[at] = text
             moved.reworded[source[at]] = (split_bullet(at)[0], text)
     for heading, text in map(split_bullet, filter(is_line, added)):
-        if not any(shown.startswith(text) for shown in by_shown):
+        if not is_known(text):
             moved.changes[bullet(heading or GENERAL, text)] = text
     return moved

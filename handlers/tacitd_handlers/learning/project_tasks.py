@@ -14,6 +14,8 @@ from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.known import SUMMARY, init_project
 from tacitd_handlers.learning.lines import queue_message
+from tacitd_handlers.learning.move_command import move_line
+from tacitd_handlers.learning.project_rules import write_copies
 from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import Place, is_tracked_source, list_paths
 
@@ -21,11 +23,15 @@ RAW = "tmp/learning-raw.jsonl"
 
 
 def run_command(task: Task, tools: Tools) -> Done:
-    """Do what `init`, `share` and `exclude` ask. Raises UsageError, FileRefusedError, OSError."""
+    """Do what `init`, `share`, `exclude`, `trust` and `move` ask. Raises UsageError, FileRefusedError, OSError."""
     match task.data.get("do"):
         case "init":
             return init_project(task, tools)
-        case "reveal" | "hide" | "follow" as do:
+        case "move":
+            return move_line(task, tools)
+        case "follow":
+            return write_copies(task, tools)
+        case "reveal" | "hide" as do:
             return _follow_choice(task, tools, do)
         case do:
             raise UsageError(f"learning has no command {do!r}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.project_rules import EDIT_PROBLEM, PROBLEM
+from tacitd_handlers.learning.project_rules import PROBLEM
 
 HINT = "move it away or mend it; the copy is made when the next session starts"
 
@@ -19,9 +19,8 @@ def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
     if store is not None:
         with store:
             found = store.rows(
-                "SELECT what FROM degradation WHERE owner = 'learning' AND (id LIKE ? OR id LIKE ?) ORDER BY id",
+                "SELECT what FROM degradation WHERE owner = 'learning' AND id LIKE ? ORDER BY id",
                 f"{PROBLEM}%",
-                f"{EDIT_PROBLEM}%",
             )
     for (what,) in found:
         yield DoctorFinding(PROBLEM, "warning", what, HINT)

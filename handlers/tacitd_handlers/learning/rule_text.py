@@ -59,24 +59,26 @@ def show_line(text: str) -> str:
 def _list_body(text: str, source: str) -> Iterator[str]:
     plain = _strip_comments(text.removeprefix("\ufeff").replace("\r\n", "\n")).replace("<!--", "&lt;!--")
     blocks, runs, left = lines_as_blocks(plain.split("\n")), list_runs(plain), LIMIT
-    heading, blank = "", True
+    headings, blank = dict[int, str](), True
     for at, block in list(enumerate(blocks))[find_matter_end(blocks) :]:
         if block.kind is LineKind.UNDERLINE:
             continue
         if block.kind is LineKind.HEADING:
-            heading = f"{'#' * block.level} {quote_imports(block.title, runs)}".rstrip()
+            headings = {level: line for level, line in headings.items() if level < block.level}
+            headings[block.level] = f"{'#' * block.level} {quote_imports(block.title, runs)}".rstrip()
             continue
         if not block.text.strip() and block.kind is not LineKind.OPAQUE:
             blank = True
             continue
         shown = quote_imports(block.text.rstrip(), runs, starts_block=_starts_block(blocks, at))
-        added = [*(["", heading] if heading else [""] if blank else []), shown]
+        above = [part for line in headings.values() for part in ("", line)]
+        added = [*(above or ([""] if blank else [])), shown]
         left -= sum(len(line) + 1 for line in added)
         if left < 0:
             yield from ("", f"(cut here: read the rest in {source} before you work)")
             return
         yield from added
-        heading, blank = "", False
+        headings, blank = {}, False
 
 
 def _starts_block(blocks: Sequence[MarkdownLine], at: int) -> bool:

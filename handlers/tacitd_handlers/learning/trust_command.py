@@ -18,7 +18,6 @@ from tacitd.store import Store
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.lines import read_lines_of
-from tacitd_handlers.learning.project_rules import COPIES
 from tacitd_handlers.learning.rule_text import COPY, LIMIT
 from tacitd_handlers.learning.sources import read_checked
 
@@ -53,7 +52,7 @@ def trust(project: str | None, yes: bool, remove: bool) -> None:
     finally:
         store.close()
     with connect_or_run() as call:
-        call("task", plugin="learning", key=f"{COPIES} {root}", project=str(root))
+        call("task", plugin="learning", key=f"trust {root}", project=str(root), data={"do": "follow"})
     shows = "is shown to its sessions as a whole" if trusted else "shows its sessions only what tacitd wrote"
     echo_message(f"{root / LEARNED} {shows}")
 
