@@ -18,11 +18,11 @@ from tacitd_handlers.learning.line_queries import (
     list_earlier,
     list_places,
     list_words,
-    name_file,
+    make_said,
     name_place,
     read_said_of,
 )
-from tacitd_handlers.learning.lines import FactRow, LineRow, LineState, read_facts, read_lines
+from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, LineState, read_facts, read_lines
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
@@ -38,7 +38,7 @@ _STATES: Mapping[LineState, str] = {
     "withheld": "you removed it, and said it again since",
 }
 _EVERY: tuple[LineState, ...] = tuple(_STATES)
-_OPEN = ("waiting", "review", "refused", "aside", "left out")
+_OPEN: tuple[FactState, ...] = ("waiting", "review", "refused", "aside", "left out")
 _CALLS = """
 SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
 FROM call_part k JOIN call c ON c.number = k.call
@@ -175,7 +175,9 @@ def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
             "in": tokens_in,
             "out": tokens_out,
         }
-        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in map(found.__getitem__, sorted(found))
+        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in map(
+            found.__getitem__, sorted(found)
+        )
     ]
 
 

@@ -209,7 +209,9 @@ def list_own(text: str) -> list[SummaryLine]:
     if listed:
         return [SummaryLine(_name_group(one.heading), one.text) for one in listed]
     return [
-        SummaryLine(_name_group(one.heading), part) for one in statements for part in split_sentences(one.text)
+        SummaryLine(_name_group(one.heading), part)
+        for one in statements
+        for part in split_sentences(one.text)
     ]
 
 

@@ -151,9 +151,7 @@ def _print_check(rows: Rows, id: str) -> None:
 # --- lines
 
 
-def _show_lines(
-    rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool
-) -> int:
+def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool) -> int:
     """Print the learned lines that contain the words; return how many there are."""
     from tacitd_handlers.learning.line_queries import list_places, name_place, read_said
     from tacitd_handlers.learning.lines import read_lines

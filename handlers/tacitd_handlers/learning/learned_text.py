@@ -25,6 +25,11 @@ _OURS = """
 SELECT l.text FROM learning_line l JOIN project p ON p.number = l.project WHERE p.root = ? AND l.state = 'present' AND l.path = ?
 """
 
+_TRUSTED = """
+SELECT 1 WHERE EXISTS(SELECT 1 FROM project WHERE root = ? AND trusted)
+OR EXISTS(SELECT 1 FROM choice WHERE scope = 'project' AND what = 'trust' AND value <> 'no' AND name = ?)
+"""
+
 
 def make_text(request: ContextRequest) -> str:
     """Return the lines that the client does not load, by file; "" if there are none. For a sub-agent, prohibitions only."""
@@ -62,8 +67,7 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
 def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
     """Those of a file's list items that tacitd wrote; all of them in a project that the person trusts."""
     root = str(find_project_root(request.cwd))
-    trusted = "SELECT 1 FROM choice WHERE scope = 'project' AND what = 'trust' AND name = ?"
-    if request.rows(trusted, root):
+    if request.rows(_TRUSTED, root, root):
         return items
     ours = {text for (text,) in request.rows(_OURS, root, str(path))}
     return [one for one in items if one[2:].strip() in ours]

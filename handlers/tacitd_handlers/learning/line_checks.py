@@ -13,7 +13,28 @@ _FORBIDDEN = re.compile(
     r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
     re.IGNORECASE,
 )
-_PLAIN = frozenset("a an the any to be in on it that this for of or and use run more than only".split())
+_PLAIN = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "any",
+        "to",
+        "be",
+        "in",
+        "on",
+        "it",
+        "that",
+        "this",
+        "for",
+        "of",
+        "or",
+        "and",
+        "more",
+        "than",
+        "only",
+    }
+)
 
 
 class LineCheck(NamedTuple):
@@ -32,9 +53,7 @@ def make_check(line: str) -> LineCheck:
         about = "put this into .claude/settings.json: each prompt brings the line with it. A rule of your linter holds better"
         return LineCheck(about, _hook("UserPromptSubmit", "", f"echo {_quote(f'Remember: {line}')}"))
     found = "|".join(re.escape(word) for word in words)
-    program = (
-        f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
-    )
+    program = f"jq -r .tool_input.command | grep -qwE {_quote(found)} && {{ echo {_quote(line)} >&2; exit 2; }}; exit 0"
     about = (
         f"put this into .claude/settings.json: a command with {' or '.join(words)} is refused, with the line as the reason "
         "(it needs jq). Try it with a command of that kind, and change the pattern if it refuses too much"

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Tools, Tx
+from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import Project
 from tacitd.files.formats import bullet
@@ -189,7 +189,11 @@ class _Decided:
                     new = NewLineRow(None, path, heading, text, state="forgotten")
                     put_line(tx, new, self._now)
 
-            said = "it is never proposed again" if numbers else "not offered again; the lines in the projects stay"
+            said = (
+                "it is never proposed again"
+                if numbers
+                else "not offered again; the lines in the projects stay"
+            )
             return self._done(forget, "declined", said, path, self._decision.id)
         stored = clean_text(self._decision.text) if self._decision.choice == "edit" else text
         what = "accept" if self._decision.choice == "keep" else "review edit"
@@ -271,7 +275,8 @@ class _Decided:
             withdraw(tx, self._state_dir, Choice("text", same, "never", "", self._now))
 
     def _follow(self, tx: Tx) -> None:
-        queue_copies(tx, self._place.number, self._now)
+        if self._place.project is not None:
+            queue_copies(tx, Task(0, "message", "", self._place.project, self._place.number), self._now)
 
     def _done(
         self,

@@ -30,6 +30,7 @@ from tacitd_handlers.learning.line_queries import (
 )
 from tacitd_handlers.learning.lines import (
     FactRow,
+    FactState,
     LineRow,
     digest_same,
     make_id,
@@ -46,6 +47,7 @@ LINE, WITHHELD, FACT, OFFER = "line", "withheld line", "refused fact", "rule off
 ENOUGH = 3
 """Projects in which a line is learned before it is offered for all (SPEC S-55)."""
 EVERYWHERE = "all projects"
+_FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
 _OFFERS = """
 SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
 WHERE l.state = 'present' AND l.project IS NOT NULL
@@ -150,7 +152,7 @@ def _list_facts(
         if same not in known and same not in forgotten:
             yield _make_fact_item(rows, place, group, _explain_fact(group), "proposed")
     listed = {*known, *forgotten, *(one.same for one in open_facts)}
-    for same, group in group_facts(read_facts(rows, place.number, ("forgotten",))).items():
+    for same, group in group_facts(read_facts(rows, place.number, _FORGOTTEN)).items():
         if same not in listed:
             yield _make_fact_item(rows, place, group, "", "forgotten")
 
@@ -162,7 +164,9 @@ def _explain_fact(group: list[FactRow]) -> str:
     return f"{why} ({len(group)} times)" if len(group) > 1 else why
 
 
-def _make_fact_item(rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str) -> StoredItem:
+def _make_fact_item(
+    rows: Rows, place: ItemPlace, group: list[FactRow], review: str, state: str
+) -> StoredItem:
     last, texts = group[-1], [text for one in group for text in (one.text, one.words)]
     words = list_fact_words(rows, group)
     return StoredItem(

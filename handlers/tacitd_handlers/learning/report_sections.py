@@ -38,12 +38,12 @@ def build_learned(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) 
     """How many lines were written, by week, and the newest of those that are in the files now."""
     buckets = make_buckets(scope.since, scope.now)
     written = [
-        (line.written_at, 1.0) for _, line in lines if line.by == "tacitd" and scope.covers_time(line.written_at)
+        (line.written_at, 1.0)
+        for _, line in lines
+        if line.by == "tacitd" and scope.covers_time(line.written_at)
     ]
     there = [
-        (root, line)
-        for root, line in lines
-        if line.state == "present" and scope.covers_time(line.written_at)
+        (root, line) for root, line in lines if line.state == "present" and scope.covers_time(line.written_at)
     ]
     there.sort(key=lambda one: (-one[1].written_at, one[1].number))
     table = ReportTable(

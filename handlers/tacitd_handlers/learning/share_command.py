@@ -21,7 +21,9 @@ from tacitd_handlers.learning.folders import LEARNED
 
 @click.command(epilog="\b\nExample: tacitd share ~/work/app\nExample: tacitd share --undo ~/work/app")
 @click.argument("project", metavar="[DIR]", required=False)
-@click.option("--undo", is_flag=True, help="Hide what git does not track yet again, and write nothing that it tracks.")
+@click.option(
+    "--undo", is_flag=True, help="Hide what git does not track yet again, and write nothing that it tracks."
+)
 def share(project: str | None, undo: bool) -> None:
     """Share LEARNED.md and AGENTS.md with a team: remove them from this clone's `.git/info/exclude`.
 
