@@ -323,10 +323,10 @@ def _store(
     )
     if is_silent:
         tx.execute("UPDATE learning_silence SET asked = asked + ?", len(batch.prompts))
-    if any(one.state == "waiting" and one.project is not None for one in found.facts):
-        queue_message(tx, "raw", batch.place, now)
     if batch.known.is_stale:
         queue_message(tx, "summary", batch.place, now)
+    if any(one.state == "waiting" and one.project is not None for one in found.facts):
+        queue_message(tx, "temporary", batch.place, now)
 
 
 def _report_silence(tools: Tools, asked: int, found: _Checked) -> None:

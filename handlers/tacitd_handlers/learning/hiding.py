@@ -85,6 +85,14 @@ def reveal(project: Project, paths: Iterable[Path]) -> list[str]:
     return taken
 
 
+def list_own_patterns(project: Project) -> list[str]:
+    """The lines of the exclude file that only tacitd writes."""
+    found = git.locate_exclude_file(project.root) if project.git else None
+    lines = git.read_small_file(found).splitlines() if isinstance(found, Path) else []
+    own = {*RULE_PATTERNS, *LEFT_BEHIND, *(f"/tmp/{name}" for name in TEMPORARY)}
+    return [line for line in lines if line in own]
+
+
 def is_listed(project: Project, path: Path) -> bool:
     """Whether the exclude file lists this file of the project: then tacitd made it in this clone."""
     found = git.locate_exclude_file(project.root) if project.git else None
@@ -119,7 +127,7 @@ def pattern_of(path: Path) -> str:
 def _list_temporary(root: Path) -> list[str]:
     """If `tmp` is a link within the project, also of its target."""
     top, tmp = resolve_links(root), resolve_links(root / "tmp")
-    places = ["/tmp"]  # noqa: S108 - in the project
+    places = ["/tmp"]
     if tmp != top / "tmp" and tmp.is_relative_to(top):
         places.append(pattern_of(tmp.relative_to(top)).rstrip("."))
     return [*(f"{place.rstrip('/')}/{name}" for place in places for name in TEMPORARY), *LEFT_BEHIND]

@@ -194,6 +194,10 @@ class NewLineRow(NamedTuple):
 def put_line(tx: Tx, new: NewLineRow, now: float) -> int:
     """Insert a line, or make the one with its id a line of this state again; return its number. Its facts are written then, and count."""
     id = make_line_id(new.path, new.text)
+    for (number,) in tx.rows("SELECT number FROM learning_line WHERE id = ? AND state = 'replaced'", id):
+        # It was contradicted: what is counted begins anew.
+        tx.execute("DELETE FROM learning_line_fact WHERE line = ?", number)
+        tx.execute("UPDATE learning_fact SET line = NULL WHERE line = ?", number)
     tx.execute(
         "INSERT INTO learning_line(id, project, path, heading, text, same, state, written_at, last_said, contrary) "
         "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET state = excluded.state, heading = excluded.heading, "
@@ -224,6 +228,17 @@ def add_facts(tx: Tx, line: int, facts: Sequence[int]) -> None:
         [(fact,) for fact in facts],
     )
     count_said(tx, line)
+
+
+def inherit_facts(tx: Tx, old: int, new: int) -> None:
+    """A line takes over what was said for another one, which it merges or rewords."""
+    tx.execute(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
+        new,
+        old,
+    )
+    tx.execute("UPDATE learning_fact SET line = ? WHERE line = ?", new, old)
+    count_said(tx, new)
 
 
 def count_said(tx: Tx, line: int) -> None:
@@ -267,6 +282,22 @@ def note_correction(tx: Tx, line: int) -> None:
         "ORDER BY at)) WHERE number = ?",
         line,
     )
+
+
+def split_line(tx: Tx, row: LineRow, heading: str, text: str, now: float) -> None:
+    """A person gave a line another meaning: the new one is theirs, with the facts of the old one, which counts as deleted."""
+    new = NewLineRow(row.project, row.path, heading, text)
+    number = put_line(tx, new, now)
+    tx.execute(
+        "UPDATE learning_line SET by = 'person', written_at = ? WHERE number = ?", row.written_at, number
+    )
+    tx.execute(
+        "INSERT OR IGNORE INTO learning_line_fact(line, fact) SELECT ?, fact FROM learning_line_fact WHERE line = ?",
+        number,
+        row.number,
+    )
+    mark_line(tx, row.number, "removed", number)
+    count_said(tx, number)
 
 
 def mark_facts(tx: Tx, facts: Sequence[int], state: FactState, reason: str = "") -> None:

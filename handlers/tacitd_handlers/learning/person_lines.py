@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tacitd.files.formats import Bullets, split_bullet
+from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Task, Tools
+from tacitd.files.formats import split_bullet
 from tacitd.session_context.person_rules import PersonRule
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
+from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.lines import LineRow, make_line_id, mark_line, read_lines_of
 from tacitd_handlers.learning.safe_read import read_plain_bytes
+from tacitd_handlers.learning.sources import LEAVES, person_root
 
 if TYPE_CHECKING:
     from tacitd.clock import Clock
     from tacitd.contract import Tx
 
+WITHDRAW = "withdraw"
+"""The key of the message begins so."""
 LARGEST = 1 << 20
 """Bytes that are read of the file."""
 
@@ -28,7 +33,7 @@ class LearnedRules:
     title = "Learned"
 
     def __init__(self, environ: Mapping[str, str], clock: Clock) -> None:
-        self._path = Path(environ.get("HOME") or Path.home()) / ".agents" / "LEARNED.md"
+        self._path, self._clock = person_root(environ) / LEARNED, clock
         self._state = state_dir(environ)
 
     def list_files(self) -> Sequence[Path]:
@@ -40,7 +45,7 @@ class LearnedRules:
         data = read_plain_bytes(self._path, LARGEST) or b""
         rows = self._read_rows()
         found = list[tuple[tuple[bool, int, float], PersonRule]]()
-        for _, text in map(split_bullet, Bullets().read_leaves(data)):
+        for _, text in map(split_bullet, LEAVES.read_leaves(data)):
             row = rows.get(text)
             is_own = row is None or row.by == "person" or row.corrections > 0
             rank = (is_own, row.said if row else 1, row.last_said if row else 0.0)
@@ -58,15 +63,28 @@ class LearnedRules:
             return {line.text: line for line in read_lines_of(store.rows, str(self._path))}
 
     def withdraw_rule(self, id: str) -> Callable[[Tx], None]:
-        """The person deleted the line: it leaves the file too, and is not learned again."""
-        path = str(self._path)
+        """Have the line taken out of the file, by a message to learning."""
+        from tacitd.contract import Task
+        from tacitd.events import NoProject
+        from tacitd.work.messages import send_message
 
-        def withdraw(tx: Tx) -> None:
-            from tacitd_handlers.learning.move_command import queue_removal
+        about = Task(0, "message", id, NoProject("", "it is the person's"), None)
+        return lambda tx: send_message(
+            tx, "learning", "learning", f"{WITHDRAW} {id}", about, {"id": id}, self._clock.now()
+        )
 
-            for line in read_lines_of(tx.rows, path):
-                if line.id == id:
-                    mark_line(tx, line.number, "removed")
-            queue_removal(tx, id)
 
-        return withdraw
+def withdraw_line(task: Task, tools: Tools) -> Done:
+    """Take a line out of the person's file that they deleted in the file of rules; it is not learned again."""
+    path, id = person_root(os.environ) / LEARNED, str(task.data["id"])
+
+    def decide(now: Mapping[Leaf, str], edits: Edits) -> dict[Leaf, str | None]:
+        return {leaf: None for leaf, text in now.items() if make_line_id(str(path), text) == id}
+
+    def apply(tx: Tx) -> None:
+        for line in read_lines_of(tx.rows, str(path)):
+            if line.id == id:
+                mark_line(tx, line.number, "removed")
+
+    cause = Cause(f"{WITHDRAW} {id} {tools.clock.now()}", "copy", "you deleted its copy in rules/tacitd.md")
+    return Done(apply, (FileChange(path, LEAVES, decide, cause),))

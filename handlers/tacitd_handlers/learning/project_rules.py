@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -26,9 +26,9 @@ from tacitd.files.worktrees import list_linked_worktrees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.work.task_rows import NewTask, insert_task
+from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
-from tacitd_handlers.learning.lines import LineRow, mark_line, read_lines_of, reword_line
+from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
     COPY,
@@ -40,12 +40,12 @@ from tacitd_handlers.learning.rule_text import (
     show_line,
 )
 from tacitd_handlers.learning.safe_read import read_plain_bytes
-from tacitd_handlers.learning.sources import LEAVES, make_format, read_checked, title_for
+from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
 
-KEY = "copies "
-"""The key of the task begins so; the root of the project follows."""
-PROBLEM = "learning.copies"
-LEARNED, AGENTS, GENERAL = "LEARNED.md", "AGENTS.md", "General"
+COPIES = "copies"
+"""What the task is: see `lines.queue_message`."""
+PROBLEM, EDIT_PROBLEM = "learning.copies", "learning.copy-edit"
+GENERAL = "General"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
 Trust = Literal["yes", "no", ""]
@@ -74,12 +74,12 @@ class Copy(NamedTuple):
 def queue_copies(tx: Tx, task: Task, now: float) -> None:
     """Have the copies follow the sources of a task's project, once its changes are committed."""
     if isinstance(task.project, Project):
-        queue_project(tx, task.project.root, task.project_number, now)
+        queue_project(tx, task.project, task.project_number, now)
 
 
-def queue_project(tx: Tx, root: Path, number: int | None, now: float) -> None:
-    """The same for a project by its root."""
-    insert_task(tx, NewTask("learning", str(root), "message", f"{KEY}{root}", number), now)
+def queue_project(tx: Tx, project: Project, number: int | None, now: float) -> None:
+    """The same for a project."""
+    queue_message(tx, COPIES, Place(number, project.root, project), now)
 
 
 def write_copies(task: Task, tools: Tools) -> Done:
@@ -188,7 +188,7 @@ class _Look:
         def apply(tx: Tx) -> None:
             for line in gone:
                 mark_line(tx, line.number, "gone")
-            queue_project(tx, root, self._number, now)
+            queue_project(tx, self._project, self._number, now)
 
         return Done(apply, changes)
 
@@ -374,7 +374,7 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     root, number = Path(found[0][0]), found[0][1]
     project = Project(root, git=found[0][2] is not None)
     copy = next((one for one in plan_copies(tools.rows, number, root) if one.path == path), None)
-    id = f"learning.copy-edit:{path}"
+    id = f"{EDIT_PROBLEM}:{path}"
     if copy is None or git.read_index_mode(copy.tree, path):
         return Done()
     home = copy.tree if copy.source.is_relative_to(copy.tree) else root
@@ -398,7 +398,7 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
     else:
         tools.clear(id)
     if data is None or (why and not left) or not moved.changes:
-        return Done(lambda tx: queue_project(tx, root, number, now))
+        return Done(lambda tx: queue_project(tx, project, number, now))
     lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
 
     def apply(tx: Tx) -> None:
@@ -408,7 +408,7 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         for text, (heading, new) in moved.reworded.items():
             if text in lines:
                 reword_line(tx, lines[text].number, str(copy.source), heading, new)
-        queue_project(tx, root, number, now)
+        queue_project(tx, project, number, now)
 
     cause = Cause(f"edit of {path} {now}", "copy", f"you changed {path.name}")
     change = FileChange(copy.source, LEAVES, _always(moved.changes), cause, theirs=True)

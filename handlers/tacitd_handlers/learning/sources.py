@@ -90,6 +90,27 @@ def title_for(name: str) -> str:
     return f"{' '.join(word[:1].upper() + word[1:] for word in folder.split())} Module"
 
 
+def find_place(path: Path, tools: Tools) -> Place | None:
+    """The place that a file belongs to; None if it is in no known project."""
+    if path == person_root(os.environ) / LEARNED:
+        return person_place()
+    found = tools.rows("SELECT number, root, common FROM project ORDER BY length(root) DESC")
+    for number, root, common in found:
+        if path.is_relative_to(root):
+            return make_place(number, Project(Path(root), common is not None), tools)
+    return None
+
+
+def make_place(number: int | None, project: Project, tools: Tools) -> Place:
+    """The place of a project."""
+    return Place(number, project.root, project, tools.write_mode(project) == "local")
+
+
+def person_place() -> Place:
+    """The person's own place."""
+    return Place(None, person_root(os.environ), None)
+
+
 # --- which files may have lines
 
 
@@ -172,12 +193,17 @@ class SourceFile(Struct, frozen=True, dict=True):
     path: Path
     data: bytes | None
     """None if there is no file."""
-    ours: tuple[LineRow, ...] = ()
-    """The lines in it that tacitd wrote and that are still there."""
+    rows: tuple[LineRow, ...] = ()
+    """The lines in it that have a row."""
     missing: tuple[LineRow, ...] = ()
-    """Lines that tacitd wrote and that are not there."""
+    """Lines that have a row and are not there."""
     removed: frozenset[str] = frozenset()
     """Texts of lines that a person just removed, or that are in doubt."""
+
+    @property
+    def ours(self) -> list[LineRow]:
+        """The lines in it that are tacitd's to change."""
+        return [row for row in self.rows if row.by == "tacitd"]
 
     @cached_property
     def leaves(self) -> list[tuple[str, str]]:
@@ -203,15 +229,15 @@ def read_source(path: Path, root: Path, tools: Tools, *, must_edit: bool = False
     and FileRefusedError if it is not UTF-8, unreadable, longer than READ_LIMIT, or a link that leads out of the project, into a git
     directory, to another name or to a tracked file.
     """
-    data = _read_checked(path, root)
+    data = read_checked(path, root)
     if must_edit:
         _check_editable(path, root, data)
     view = tools.look(path, LEAVES)
     rows = read_lines_of(tools.rows, str(path))
     there = {text for _, text in lines_of(data)}
-    ours = tuple(row for row in rows if row.text in there)
+    found = tuple(row for row in rows if row.text in there)
     missing = tuple(row for row in rows if row.text not in there)
-    return SourceFile(path, data, ours, missing, _find_removed(view, missing))
+    return SourceFile(path, data, found, missing, _find_removed(view, missing))
 
 
 def _find_removed(view: View, missing: Iterable[LineRow]) -> frozenset[str]:
@@ -221,7 +247,8 @@ def _find_removed(view: View, missing: Iterable[LineRow]) -> frozenset[str]:
     return frozenset(split_bullet(leaf)[1] for leaf in gone)
 
 
-def _read_checked(path: Path, root: Path) -> bytes | None:
+def read_checked(path: Path, root: Path) -> bytes | None:
+    """The bytes of a source file; None if there is none. Raises FileRefusedError, see `read_source`."""
     place, top = resolve_links(path), resolve_links(root)
     if not place.is_relative_to(top):
         raise FileRefusedError(
