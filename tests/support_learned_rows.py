@@ -19,7 +19,7 @@ from tacitd.model.port import Model
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, insert_prompt
-from tacitd_handlers.learning import make_plugin
+from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.lines import (
     FactState,
     LineState,
@@ -30,26 +30,14 @@ from tacitd_handlers.learning.lines import (
     note_correction,
     put_line,
 )
-from tacitd_handlers.learning.project_tasks import purge_words, run_command
 from tacitd_handlers.learning.sources import make_format
 
 PNPM, SHORT = "Use pnpm, never npm", "Prefers short answers"
-SPEC = replace(
-    make_plugin(),
-    run="support_learned_rows:run",
-    observe="",
-    gather="",
-    events=frozenset({"purge"}),
-    jobs=(),
-    files=(),
-)
-"""The commands of learning alone: nothing is extracted, synthesised or copied."""
+SPEC = replace(make_plugin(), run="support_learned_rows:run")
 
 
 def run(task: Task, tools: Tools) -> Outcome:
-    """The tasks of learning that commands queue, and "put" of these tests, which writes a line."""
-    if task.kind == "purge":
-        return purge_words(task, tools)
+    """The tasks of learning, and "put" of these tests, which writes a line."""
     if task.kind == "command" and task.data["do"] == "put":
         path, text, heading = Path(task.data["path"]), task.data["text"], task.data["heading"]
         cause = Cause(task.key, "prompt", prompts=task.data["prompts"])
@@ -62,7 +50,7 @@ def run(task: Task, tools: Tools) -> Outcome:
             path, make_format(path, path.parent), lambda there, edits: {bullet(heading, text): text}, cause
         )
         return Done(lambda tx: _put(tx, new, now), [change])
-    return run_command(task, tools) if task.kind == "command" else Done()
+    return task_dispatch.run(task, tools)
 
 
 def _put(tx: Tx, new: NewLineRow, now: float) -> None:
@@ -90,6 +78,11 @@ class LearnedRows:
     def __exit__(self, *_: object) -> None:
         self.bench.close()
         self._environ.stop()
+
+    def notice(self) -> None:
+        """Let the minutes pass in which an edit is noticed."""
+        for _ in range(3):
+            self.bench.settle(60.0)
 
     def make_project(self, name: str) -> Path:
         """A git work tree below the home."""

@@ -133,6 +133,8 @@ def test_a_withheld_line(rows: LearnedRows, choice: Literal["keep", "drop", "edi
     """S-28: removed by hand and said again, the person decides."""
     id = rows.learn(PNPM, "no, use pnpm")
     (rows.root / "LEARNED.md").write_text("# Learned Preferences\n")
+    rows.notice()
+    assert rows.rows("SELECT state FROM learning_line WHERE id = ?", id) == [("removed",)]
     rows.mark(id, "withheld")
     item = rows.find(PNPM)
     assert (item.kind, item.state) == ("withheld line", "proposed")
