@@ -36,7 +36,7 @@ def make_plugin() -> PluginSpec:
         observe=f"{here}.folders:observe",
         run=f"{here}.task_dispatch:run",
         gather=f"{here}.settings:choose_gather",
-        events=frozenset({"session-started", "session-ended", "compaction", "purge"}),
+        events=frozenset({"session-started", "session-ended", "purge"}),
         jobs=(
             TimedJob("recover", 600.0),
             TimedJob("tidy", 86_400.0),
@@ -45,7 +45,7 @@ def make_plugin() -> PluginSpec:
         ),
         files=(
             SharedFileKind(
-                "learned", f"{here}.sources:LEAVES", f"{here}.sources:list_paths", f"{here}.edits:take_edits"
+                "learned", "bullets", f"{here}.sources:list_paths", f"{here}.edits:take_edits", always=True
             ),
             SharedFileKind(
                 "rules",

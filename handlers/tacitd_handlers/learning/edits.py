@@ -13,6 +13,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Tools, Tx
 from tacitd.files.formats import split_bullet
 from tacitd_handlers.learning.lines import (
     LineRow,
+    LineState,
     digest_same,
     mark_line,
     queue_message,
@@ -23,7 +24,7 @@ from tacitd_handlers.learning.lines import (
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.sources import LEAVES, Place, find_place
 
-_TAKEN = ("removed", "gone", "replaced", "withheld")
+_TAKEN: tuple[LineState, ...] = ("removed", "gone", "replaced", "withheld")
 
 
 def take_edits(path: Path, edits: Edits, tools: Tools) -> Done:

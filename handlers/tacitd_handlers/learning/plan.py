@@ -14,13 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd_handlers.learning.folders import LEARNED, ROOT_FILES
-from tacitd_handlers.learning.headings import choose_heading
 from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact
 from tacitd_handlers.learning.proposals import Proposal
 from tacitd_handlers.shared.fact_index import FactIndex
 from tacitd_handlers.shared.line_cleaning import Unfit, clean_fact
 from tacitd_handlers.shared.words import Refused, Sources, find_loss, share_subject, word_line
 
+GROUPS = ("Coding", "Testing", "Communication", "Architecture")
+GENERAL = "General"
 LINES_LIMIT = 20
 """Default maximum number of lines that one synthesis writes."""
 REPLACED_LIMIT = 2
@@ -131,6 +132,12 @@ def plan_lines(proposals: Sequence[Proposal], now: Situation, limit: int = LINES
     )
 
 
+def choose_heading(section: str, headings: Collection[str]) -> str:
+    """The heading for a line: the group that the answer's SECTION names, or a heading of the file. A model makes no other one."""
+    title = section.strip("#*_`\"' ").rstrip(":").casefold()
+    return next((one for one in (*GROUPS, *headings) if one.casefold() == title), GENERAL)
+
+
 def _is_there(line: ExistingLine, now: Situation) -> bool:
     """Whether a line is what it was when the model was asked."""
     file = now.files.get(line.path, FileNow())
@@ -148,7 +155,7 @@ def _word_all(proposals: Iterable[Proposal], now: Situation) -> tuple[list[NewLi
             divided.setdefault(fact.text, []).append(one.text)
     for one in given:
         path = one.file if one.file in now.files and one.file not in ROOT_FILES else now.root_file
-        heading = choose_heading(one.section, now.files.get(path, FileNow()).headings, one.text)
+        heading = choose_heading(one.section, now.files.get(path, FileNow()).headings)
         text = clean_fact(one.text)
         reason = text.reason if isinstance(text, Unfit) else ""
         if not isinstance(text, Unfit):

@@ -29,6 +29,7 @@ from tacitd_handlers.learning.lines import (
     NewFact,
     insert_fact,
     is_forgotten,
+    make_id,
     queue_message,
     read_facts,
 )
@@ -70,7 +71,7 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
     path, facts = raw_path(place.root), read_facts(tools.rows, place.number)
     if place.project is None or (not facts and not path.exists()) or _report_foreign(place, tools):
         return []
-    wanted = dict.fromkeys(_encode_facts(fact for fact in facts if fact.prompt is not None))
+    wanted = dict.fromkeys(_encode_facts((fact for fact in facts if fact.prompt is not None), tools.rows))
     # Lines of other programs stay until their facts are written.
     waiting = {fact.text for fact in facts if fact.prompt is None}
     now = tools.look(path, LINES).now
@@ -85,7 +86,8 @@ def update_raw(place: Place, tools: Tools) -> list[FileChange]:
         ]
         return {**dict.fromkeys(gone), **{leaf: leaf for leaf in wanted}}
 
-    cause = Cause(f"raw {tools.clock.now()}", "tacitd", "facts that wait")
+    key = make_id(*now, "", *wanted)
+    cause = Cause(f"raw {tools.clock.now()} {key}", "tacitd", "facts that wait")
     return [FileChange(path, LINES, decide, cause, unlisted=frozenset((*now, *wanted)))]
 
 
@@ -173,14 +175,15 @@ def _why_foreign(place: Place, path: Path, tools: Tools) -> str:
 # --- the lines
 
 
-def _encode_facts(facts: Iterable[FactRow]) -> Iterable[str]:
+def _encode_facts(facts: Iterable[FactRow], rows: Rows) -> Iterable[str]:
     """A line for each message, with the facts that it says."""
     groups: dict[tuple[str, int | None], list[FactRow]] = {}
     for fact in facts:
         groups.setdefault((fact.session, fact.prompt), []).append(fact)
     for (session, prompt), some in groups.items():
         record: dict[str, Any] = {"ts": utc_seconds(some[0].said_at), "facts": [one.text for one in some]}
-        yield json.dumps(record | {"session": session, "prompt": prompt}, ensure_ascii=False)
+        ids = [id for (id,) in rows("SELECT id FROM prompt WHERE number = ?", prompt)]
+        yield json.dumps(record | {"session": session, "prompts": ids}, ensure_ascii=False)
 
 
 def _read_texts(line: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from tacitd.handler import Degradation
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
-from tacitd_handlers.learning.lines import FactRow, LineRow, digest_same, read_facts, read_lines
+from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, digest_same, read_facts, read_lines
 from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact, number_facts
 from tacitd_handlers.learning.plan import FileNow, Situation
 from tacitd_handlers.learning.settings import LearningSettings
@@ -32,6 +32,7 @@ _FOLDER = re.compile(r"[\w@.-]+(?:/[\w@.-]+)*/?")
 """What may be a folder's name in a fact: "keep `src/auth` free of mocks"."""
 FILES_LIMIT = 60
 """Maximum number of files that the model may choose from."""
+LEFT_OUT: tuple[FactState, ...] = ("left out",)
 LEFT_OUT_LIMIT = 50
 """Facts that were left out before and go with the new ones, the newest."""
 
@@ -129,7 +130,7 @@ def build_input(place: Place, tools: Tools) -> SynthesisInput:
             known[fact.number] = None
         else:
             wanted.append(fact._replace(line=None))
-    left_out = [one for one in read_facts(tools.rows, place.number, ("left out",)) if not covers(one.text)]
+    left_out = [one for one in read_facts(tools.rows, place.number, LEFT_OUT) if not covers(one.text)]
     facts = number_facts(wanted, left_out[-LEFT_OUT_LIMIT:])
     return SynthesisInput(
         place, rows, facts, known, tuple(forgotten), frozenset(reword), files, tuple(folders)

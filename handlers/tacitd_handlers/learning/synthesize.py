@@ -24,6 +24,7 @@ from tacitd_handlers.learning.ask_synthesis import (
 from tacitd_handlers.learning.extract import ANSWERS
 from tacitd_handlers.learning.learned_notices import describe_lines, explain_no_line
 from tacitd_handlers.learning.lines import (
+    FactState,
     LineRow,
     NewLineRow,
     add_facts,
@@ -141,7 +142,7 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
 
     def apply(tx: Tx) -> None:
         lines = _store_lines(tx, plan, by_text, files, place, now)
-        _store_facts(tx, inputs, plan, asked, now)
+        _store_facts(tx, inputs, plan, asked)
         gone = [old.text for line in plan.lines for old in line.replaces]
         tell_removed(tx, listeners, place, gone, now)
         tell_findings(tx, found, inputs, lines, now)
@@ -241,26 +242,22 @@ def _read_removed(tx: Tx, place: Place) -> list[LineRow]:
     return read_lines(tx.rows, place.number, ("removed", "withheld"))
 
 
-def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked, now: float) -> None:
+def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> None:
     """Say what became of each fact. Those of lines are written; void ones go on waiting."""
-    for fact, line in inputs.known.items():
-        tx.execute(
-            "UPDATE learning_fact SET state = 'known', line = coalesce(?, line) WHERE number = ?", line, fact
-        )
+    known = dict(inputs.known)
     by_text = {row.text: row.number for row in inputs.files.rows}
     for text, fact in plan.known:
-        for number in fact.rows:
-            tx.execute(
-                "UPDATE learning_fact SET state = 'known', line = ? WHERE number = ? AND state = 'waiting'",
-                by_text.get(text),
-                number,
-            )
-    for line in {*inputs.known.values(), *(by_text.get(text) for text, _ in plan.known)} - {None}:
-        count_said(tx, line or 0)
+        known |= dict.fromkeys(fact.rows, by_text.get(text))
+    for number, line in known.items():
+        _settle(tx, number, "known")
+        tx.execute("UPDATE learning_fact SET line = coalesce(?, line) WHERE number = ?", line, number)
+    for line in dict.fromkeys(known.values()):
+        if line is not None:
+            count_said(tx, line)
     mark_facts(tx, inputs.forgotten, "forgotten")
     for one in plan.refused:
-        state = "review" if one.waits else "refused"
-        mark_facts(tx, [row for fact in one.facts for row in fact.rows], state, one.reason)
+        rows = [row for fact in one.facts for row in fact.rows]
+        mark_facts(tx, rows, "review" if one.waits else "refused", one.reason)
     waits = {row for fact in plan.void for row in fact.rows}
     for answer in asked.useless:
         for fact in answer.facts:
@@ -268,19 +265,19 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked, now:
             if answer.lost.intersection(fact.rows) or (fact.tries and not answer.lost):
                 mark_facts(tx, fact.rows, "aside", answer.reason)
             elif not answer.lost:
-                tx.executemany(
-                    "UPDATE learning_fact SET tries = tries + 1 WHERE number = ?",
-                    [(row,) for row in fact.rows],
-                )
+                tried = [(row,) for row in fact.rows]
+                tx.executemany("UPDATE learning_fact SET tries = tries + 1 WHERE number = ?", tried)
     named = {row for fact in plan.used for row in fact.rows}
     for fact in inputs.facts:
         for number in fact.rows if fact.is_new else ():
             # One of a known line that was made no rule is counted there; one that a proposal names is known, or refused.
-            state = "known" if fact.line is not None or number in named else "left out"
             if number not in waits:
-                tx.execute(
-                    "UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, number
-                )
+                _settle(tx, number, "known" if fact.line is not None or number in named else "left out")
+
+
+def _settle(tx: Tx, fact: int, state: FactState) -> None:
+    """A fact that waited is in this state, unless it is in a line by now."""
+    tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
 
 
 def _report_crowded(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> None:
