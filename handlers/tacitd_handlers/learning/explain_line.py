@@ -160,7 +160,7 @@ def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
 
 def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
     """The calls that the prompts and the facts were part of."""
-    found = dict[int, Row]()
+    found: dict[int, Row] = {}
     prompts = [key for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
     for kind, keys in (("prompt", prompts), ("fact", [str(one.number) for one in said])):
         for row in rows(_CALLS.format(_marks(keys)), kind, *keys) if keys else ():
