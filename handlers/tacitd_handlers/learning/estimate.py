@@ -68,6 +68,15 @@ def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes
     return Estimate(len(kept), sum(s.prompts for s in kept), fast + smart, round(usd, 4))
 
 
+def describe_pace(est: Estimate, calls_per_day: int, usd_per_day: float, share: float) -> str:
+    """How long a scan takes under the caps of a day, of which it has a share: `about 3 days at $1.00 a day`; "" for one day."""
+    usd, calls = share * usd_per_day, share * calls_per_day
+    if not usd or not calls:
+        return "the budget allows no call now"
+    days = ceil(max(est.usd / usd, est.calls / calls))
+    return f"about {days} days at ${usd_per_day:.2f} a day" if days > 1 else ""
+
+
 def _syntheses(answers: int) -> int:
     """Synthesis calls for this many answers, each as long as possible, with the longest facts.
 

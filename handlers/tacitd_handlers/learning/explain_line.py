@@ -18,11 +18,11 @@ from tacitd_handlers.learning.line_queries import (
     list_earlier,
     list_places,
     list_words,
-    name_file,
+    make_said,
     name_place,
     read_said_of,
 )
-from tacitd_handlers.learning.lines import FactRow, LineRow, LineState, read_facts, read_lines
+from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, LineState, read_facts, read_lines
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
@@ -38,7 +38,7 @@ _STATES: Mapping[LineState, str] = {
     "withheld": "you removed it, and said it again since",
 }
 _EVERY: tuple[LineState, ...] = tuple(_STATES)
-_OPEN = ("waiting", "review", "refused", "aside", "left out")
+_OPEN: tuple[FactState, ...] = ("waiting", "review", "refused", "aside", "left out")
 _CALLS = """
 SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
 FROM call_part k JOIN call c ON c.number = k.call
@@ -160,7 +160,7 @@ def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
 
 def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
     """The calls that the prompts and the facts were part of."""
-    found = dict[int, Row]()
+    found: dict[int, Row] = {}
     prompts = [key for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
     for kind, keys in (("prompt", prompts), ("fact", [str(one.number) for one in said])):
         for row in rows(_CALLS.format(_marks(keys)), kind, *keys) if keys else ():

@@ -37,6 +37,7 @@ from tacitd_handlers.learning.sources import (
     TITLE,
     Place,
     is_tracked_source,
+    list_paths,
     person_root,
     read_text,
     why_not_writable,
@@ -95,7 +96,8 @@ def load_known(project: Project, tools: Tools) -> Known:
     """Read what is known, and write the summary if it is missing or differs (SPEC S-04). Asks nobody."""
     directives = list(read_directives(project, tools))
     lines = _read_project_lines(project, tools)
-    texts = [read_text(project.root / LEARNED, project.root), read_text(person_root(os.environ) / LEARNED)]
+    texts = [read_text(path, project.root) for path in list_paths(tools.rows, os.environ, project.root)]
+    texts.append(read_text(person_root(os.environ) / LEARNED))
     distilled = _read_distilled(tools, directives)
     own = [line for text in texts for line in list_own(text)]
     rest = [line for one in directives for line in list_own(distilled.get(one.digest) or one.text)]

@@ -26,7 +26,7 @@ WHERE l.state = 'present' AND l.corrected_since <> '[]'
 """
 _OFFERS = """
 SELECT count(*) FROM (SELECT same FROM learning_line l WHERE state = 'present' AND project IS NOT NULL
-  AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same)
+  AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
   GROUP BY same HAVING count(DISTINCT project) >= 3)
 """
 

@@ -13,7 +13,28 @@ _FORBIDDEN = re.compile(
     r"\b(?:never|not|don['’]t|do not|avoid|without|no|instead of|rather than)\s+(?:use|run|call|add|with|the|a)?\s*`?([\w][\w./-]*)`?",
     re.IGNORECASE,
 )
-_PLAIN = frozenset("a an the any to be in on it that this for of or and use run more than only".split())
+_PLAIN = frozenset(
+    {
+        "a",
+        "an",
+        "the",
+        "any",
+        "to",
+        "be",
+        "in",
+        "on",
+        "it",
+        "that",
+        "this",
+        "for",
+        "of",
+        "or",
+        "and",
+        "more",
+        "than",
+        "only",
+    }
+)
 
 
 class LineCheck(NamedTuple):

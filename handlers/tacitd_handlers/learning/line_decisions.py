@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
-from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Tools, Tx
+from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import Project
 from tacitd.files.formats import bullet
@@ -19,6 +19,7 @@ from tacitd.state.paths import state_dir
 from tacitd.state.person_choices import Choice, choose, withdraw
 from tacitd.state.store_words import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
+from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import hiding, sources
 from tacitd_handlers.learning.line_items import find_offers, group_facts, list_own_lines, make_fact_id
 from tacitd_handlers.learning.line_queries import find_place, name_file
@@ -116,9 +117,9 @@ class _Decided:
         """A line that the person wrote themselves. Forgotten, it is a row, so that it can be put back."""
         match self._decision.choice:
             case "drop":
-                new = NewLineRow(self._place.number, path, heading, text, state="forgotten")
 
                 def forget(tx: Tx) -> None:
+                    new = NewLineRow(self._find_number(tx), path, heading, text, state="forgotten")
                     number = put_line(tx, new, self._now)
                     tx.execute("UPDATE learning_line SET by = 'person' WHERE number = ?", number)
                     self._never(tx, [digest_same(text)])
@@ -159,10 +160,7 @@ class _Decided:
 
         def apply(tx: Tx) -> None:
             self._lift(tx, sames)
-            if is_gone:
-                tx.execute("DELETE FROM learning_line WHERE number = ?", line.number)
-                return
-            mark_line(tx, line.number, "present")
+            mark_line(tx, line.number, "gone" if is_gone else "present")
             self._follow(tx)
 
         said = "it may be learned again" if is_gone else "it is in its file again"
@@ -202,9 +200,9 @@ class _Decided:
 
         def apply(tx: Tx) -> None:
             self._lift(tx, [digest_same(stored)])
-            if line is not None and stored != line.text:
-                tx.execute("DELETE FROM learning_line WHERE number = ?", line.number)
             number = put_line(tx, new, self._now)
+            if line is not None and stored != line.text:
+                mark_line(tx, line.number, "replaced", number)
             _keep(tx, number, self._now)
             mark_facts(tx, numbers, "written")
             if stored != text:
@@ -275,7 +273,14 @@ class _Decided:
             withdraw(tx, self._state_dir, Choice("text", same, "never", "", self._now))
 
     def _follow(self, tx: Tx) -> None:
-        queue_copies(tx, self._place.number, self._now)
+        project = self._place.project
+        if project is not None:
+            queue_copies(tx, Task(0, "message", "", project, self._find_number(tx)), self._now)
+
+    def _find_number(self, tx: Tx) -> int | None:
+        """The project's row, which is made if nothing was read of it yet."""
+        project = self._place.project
+        return store_project(tx, project, self._now) if project is not None else None
 
     def _done(
         self,

@@ -30,6 +30,7 @@ from tacitd_handlers.learning.line_queries import (
 )
 from tacitd_handlers.learning.lines import (
     FactRow,
+    FactState,
     LineRow,
     digest_same,
     make_id,
@@ -46,10 +47,11 @@ LINE, WITHHELD, FACT, OFFER = "line", "withheld line", "refused fact", "rule off
 ENOUGH = 3
 """Projects in which a line is learned before it is offered for all (SPEC S-55)."""
 EVERYWHERE = "all projects"
+_FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
 _OFFERS = """
 SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
 WHERE l.state = 'present' AND l.project IS NOT NULL
-AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same)
+AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
 GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
 """
 
@@ -58,7 +60,7 @@ def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Ite
     """The items of one project, or of all (None), and those of the person. Raises OSError."""
     now = time.time()
     for place in list_places(rows, root):
-        own = list_own_lines(rows, place, environ) if root is not None else []
+        own = list_own_lines(rows, place, environ) if root is not None else None
         yield from _list_place(rows, place, own, now)
     yield from _list_offers(rows, environ)
 
@@ -71,12 +73,12 @@ def decide(decision: Decision, tools: Tools) -> Done:
 
 
 def _list_place(
-    rows: Rows, place: ItemPlace, own: list[tuple[str, str, str]], now: float
+    rows: Rows, place: ItemPlace, own: list[tuple[str, str, str]] | None, now: float
 ) -> Iterator[StoredItem]:
     said = read_said(rows, place.number)
     lines = read_lines(rows, place.number, ("present", "withheld", "forgotten"))
     present = [one for one in lines if one.state == "present"]
-    theirs = {text for _, _, text in own}
+    theirs = {text for _, _, text in own or ()}
     for line in lines:
         texts = [*list_texts(said.get(line.number, ())), *(text for _, text in list_earlier(rows, line))]
         item = StoredItem(
@@ -88,9 +90,9 @@ def _list_place(
             words=tuple(words for words, _ in list_words(said.get(line.number, ()))),
             earlier=tuple(dict.fromkeys(text for text in texts if text and text != line.text)),
         )
-        yield _in_state(item, line, theirs if own else None, now)
+        yield _in_state(item, line, theirs if own is not None else None, now)
     known = {one.id for one in lines if one.state != "forgotten"}
-    for path, heading, text in own:
+    for path, heading, text in own or ():
         id = make_line_id(path, text)
         if id not in known:
             where = f"{name_file(path, place.root)} · {heading}" if heading else name_file(path, place.root)
@@ -150,7 +152,7 @@ def _list_facts(
         if same not in known and same not in forgotten:
             yield _make_fact_item(rows, place, group, _explain_fact(group), "proposed")
     listed = {*known, *forgotten, *(one.same for one in open_facts)}
-    for same, group in group_facts(read_facts(rows, place.number, ("forgotten",))).items():
+    for same, group in group_facts(read_facts(rows, place.number, _FORGOTTEN)).items():
         if same not in listed:
             yield _make_fact_item(rows, place, group, "", "forgotten")
 

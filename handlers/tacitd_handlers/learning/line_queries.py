@@ -10,7 +10,7 @@ from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning.lines import LineRow
 
 if TYPE_CHECKING:
-    from tacitd.contract import Rows
+    from tacitd.contract import Row, Rows
 
 UNHEEDED = 2
 """Corrections since a line was written, after which a person is asked about it: the third in all."""
@@ -89,7 +89,7 @@ def read_said(rows: Rows, project: int | None) -> dict[int, list[SaidFact]]:
     """The facts of each line of a project, or of the person, by the line's number, the oldest first."""
     found: dict[int, list[SaidFact]] = {}
     for line, *fields in rows(f"{_SAID} WHERE l.project IS ? ORDER BY f.number", project):
-        found.setdefault(line, []).append(make_said(fields))
+        found.setdefault(line, []).append(make_said(tuple(fields)))
     return found
 
 
@@ -97,7 +97,7 @@ def read_said_of(rows: Rows, lines: Sequence[int]) -> list[SaidFact]:
     """The facts of these lines, the oldest first, each once."""
     marks = ", ".join("?" * len(lines))
     found = rows(f"{_SAID} WHERE k.line IN ({marks}) GROUP BY f.number ORDER BY f.number", *lines)
-    return [make_said(fields) for _, *fields in found]
+    return [make_said(tuple(fields)) for _, *fields in found]
 
 
 def list_earlier(rows: Rows, line: LineRow) -> list[tuple[int, str]]:
@@ -157,8 +157,8 @@ def is_unheeded(line: LineRow) -> bool:
     return len(times) >= UNHEEDED and max(times) > (line.kept_at or 0.0)
 
 
-def make_said(fields: Sequence[object]) -> SaidFact:
-    number, text, words, session, said_at, prompt, typed_text, typed, prompt_number = fields
+def make_said(row: Row) -> SaidFact:
+    """A row of number, text, words, session, said_at of the fact, and id, text, typed, number of its prompt."""
+    number, text, words, session, said_at, prompt, typed_text, typed, prompt_number = row
     beginning = shorten_line(str(typed_text or words), WORDS)
-    made = SaidFact(number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number)  # type: ignore[arg-type]
-    return made
+    return SaidFact(number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number)

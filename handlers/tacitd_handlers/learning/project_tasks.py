@@ -13,11 +13,10 @@ from tacitd.handler import Notice
 from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.known import SUMMARY, init_project
-from tacitd_handlers.learning.lines import queue_message
 from tacitd_handlers.learning.move_command import move_line
-from tacitd_handlers.learning.project_rules import write_copies
+from tacitd_handlers.learning.project_rules import queue_copies, write_copies
 from tacitd_handlers.learning.safe_read import leads_out
-from tacitd_handlers.learning.sources import Place, is_tracked_source, list_paths
+from tacitd_handlers.learning.sources import is_tracked_source, list_paths
 
 RAW = "tmp/learning-raw.jsonl"
 
@@ -41,7 +40,6 @@ def _follow_choice(task: Task, tools: Tools, do: str) -> Done:
     """Let git show the project's files, or hide those that it does not track, and have the copies follow."""
     project = task.project
     assert isinstance(project, Project)
-    place = Place(task.project_number, project.root, project, tools.write_mode(project) != "shared")
     paths = _list_files(project, tools)
     stays = list[Path]()
     if do == "reveal":
@@ -53,7 +51,7 @@ def _follow_choice(task: Task, tools: Tools, do: str) -> Done:
             raise FileRefusedError(f"what tacitd makes in {project.root} cannot be hidden: {why}")
 
     def apply(tx: Tx) -> None:
-        queue_message(tx, "copies", place, tools.clock.now())
+        queue_copies(tx, task, tools.clock.now())
 
     return Done(apply, notices=[Notice("stays", str(path), project.root.name) for path in stays])
 
