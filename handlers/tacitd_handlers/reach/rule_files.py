@@ -6,9 +6,9 @@ import os
 import stat
 from pathlib import Path
 
+from tacitd.errors import FileRefusedError
 from tacitd.files.git import find_repository
 from tacitd.sources.registry import CONTEXT_FILES
-from tacitd.text.lazy_pattern import compile_lazily
 
 USER_RULES = Path("rules/tacitd.md")
 """The file of what is known of the person, relative to Claude Code's directory."""
@@ -19,7 +19,6 @@ MOST = 500
 """Rules of one directory that are looked at."""
 LIMIT = 1 << 20
 """Bytes that are read of a file."""
-_ITEM = compile_lazily(r"(?m)^ {0,3}[-*+] ")
 
 
 def locate_directory(directory: Path) -> tuple[Path, Path, Path]:
@@ -68,8 +67,13 @@ def split_matter(text: str) -> tuple[str, str]:
 
 
 def count_items(text: str) -> int:
-    """The number of list items of a text, without its front matter."""
-    return len(_ITEM.findall(split_matter(text)[1]))
+    """The number of list items of a text, without those in comments, code and front matter."""
+    from tacitd.text.markdown import lines_of  # a session's start counts none
+
+    try:
+        return len(lines_of(text.encode("utf-8", "replace")))
+    except FileRefusedError:
+        return 0
 
 
 def read_text(path: Path) -> str:
