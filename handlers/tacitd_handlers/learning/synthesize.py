@@ -229,9 +229,11 @@ def _store_lines(
                 inherit_facts(tx, old.number, number)
         if takes_over:
             tx.execute("UPDATE learning_line SET reworded = 1 WHERE number = ?", number)
+    # A removal that was seen once is in doubt until the next look; said again, the line waits for the person either way.
+    doubted = [row for one in files.files.values() for row in one.missing if row.text in one.removed]
     for line in plan.withheld:
         same = digest_same(line.text)
-        removed = [row for row in _read_removed(tx, place) if row.same == same]
+        removed = [row for row in (*_read_removed(tx, place), *doubted) if row.same == same]
         for row in removed[:1]:
             mark_line(tx, row.number, "withheld")
             add_facts(tx, row.number, [row for fact in line.facts if fact.is_new for row in fact.rows])
