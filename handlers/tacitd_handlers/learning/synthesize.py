@@ -6,6 +6,7 @@ The files are read (`synthesis_input`), the model is asked (`ask_synthesis`), th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -126,7 +127,7 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     )
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
-    _report_crowded(inputs, files, tools)
+    _report_crowded(inputs, files, plan, tools)
     notices = list(describe_lines(plan.lines, place, usd))
     if not notices:
         refused = len(plan.refused) + len(ungrounded)
@@ -282,9 +283,11 @@ def _settle(tx: Tx, fact: int, state: FactState) -> None:
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
 
 
-def _report_crowded(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> None:
+def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:
     """Say which files have more learned lines than they may have. The model is asked to merge some (SPEC S-54)."""
-    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"])
+    more = Counter(line.path for line in plan.lines)
+    more.subtract(old.path for line in plan.lines for old in line.replaces)
+    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"], more)
     id = f"learning.lines:{place.name}"
     if not crowded:
         tools.clear(id)
