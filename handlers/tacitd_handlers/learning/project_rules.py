@@ -29,7 +29,14 @@ from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
-from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
+from tacitd_handlers.learning.lines import (
+    LineRow,
+    make_id,
+    mark_line,
+    queue_message,
+    read_lines_of,
+    reword_line,
+)
 from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
@@ -256,7 +263,8 @@ class _Look:
             return {TEXT: text, **dict.fromkeys(gone), **leaves}
 
         unlisted = frozenset({TEXT, *leaves, *(leaf for (leaf,) in rows(_BASE, str(copy.path)))})
-        cause = Cause(f"copy {self._tools.clock.now()}", "tacitd", f"copied from {copy.name}")
+        key = f"copy {self._tools.clock.now()} {make_id(text)}"
+        cause = Cause(key, "tacitd", f"copied from {copy.name}")
         self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
 
     def _render(self, copy: Copy) -> str:

@@ -15,6 +15,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.formats import bullet
 from tacitd.handler import Degradation, Notice
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.ask_synthesis import (
     NoUse,
     PaidAnswer,
@@ -39,6 +40,7 @@ from tacitd_handlers.learning.lines import (
     queue_message,
     read_lines,
 )
+from tacitd_handlers.learning.numbered import NumberedFact
 from tacitd_handlers.learning.plan import Plan, plan_lines
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_findings, tell_removed
 from tacitd_handlers.learning.raw_file import hide_files
@@ -51,6 +53,8 @@ from tacitd_handlers.learning.synthesis_input import (
     read_files,
 )
 
+ASIDE = "learning.aside"
+"""Id of the degradation while facts of a place are put aside."""
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
 
 
@@ -128,6 +132,7 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
     _report_crowded(inputs, files, plan, tools)
+    _report_aside(inputs, asked, tools)
     notices = list(describe_lines(plan.lines, place, usd))
     if not notices:
         refused = len(plan.refused) + len(ungrounded)
@@ -265,7 +270,7 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
     for answer in asked.useless:
         for fact in answer.facts:
             waits.update(fact.rows)
-            if answer.lost.intersection(fact.rows) or (fact.tries and not answer.lost):
+            if _is_given_up(fact, answer):
                 mark_facts(tx, fact.rows, "aside", answer.reason)
             elif not answer.lost:
                 tried = [(row,) for row in fact.rows]
@@ -281,6 +286,32 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
 def _settle(tx: Tx, fact: int, state: FactState) -> None:
     """A fact that waited is in this state, unless it is in a line by now."""
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
+
+
+def _is_given_up(fact: NumberedFact, answer: NoUse) -> bool:
+    """Whether a fact without an answer is not asked about again."""
+    return bool(answer.lost.intersection(fact.rows)) or (fact.tries > 0 and not answer.lost)
+
+
+def _report_aside(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> None:
+    """Say how many facts are put aside, and why (SPEC S-23)."""
+    place = inputs.place
+    new = [
+        (row, answer.reason)
+        for answer in asked.useless
+        for fact in answer.facts
+        if _is_given_up(fact, answer)
+        for row in fact.rows
+    ]
+    old = tools.rows(
+        "SELECT number, reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number
+    )
+    if not new and not old:
+        tools.clear(f"{ASIDE}:{place.name}")
+        return
+    reason = (new or old)[0][1]
+    what = f"{count_noun(len(new) + len(old), 'fact')} of {place.name} made no line: {reason}"
+    tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, "`tacitd rescue retry --all` tries them again"))
 
 
 def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:
