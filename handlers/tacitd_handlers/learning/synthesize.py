@@ -6,6 +6,7 @@ The files are read (`synthesis_input`), the model is asked (`ask_synthesis`), th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -130,7 +131,7 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     )
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
-    _report_crowded(inputs, files, tools)
+    _report_crowded(inputs, files, plan, tools)
     _report_aside(inputs, asked, tools)
     notices = list(describe_lines(plan.lines, place, usd))
     if not notices:
@@ -234,9 +235,11 @@ def _store_lines(
                 inherit_facts(tx, old.number, number)
         if takes_over:
             tx.execute("UPDATE learning_line SET reworded = 1 WHERE number = ?", number)
+    # A removal that was seen once is in doubt until the next look; said again, the line waits for the person either way.
+    doubted = [row for one in files.files.values() for row in one.missing if row.text in one.removed]
     for line in plan.withheld:
         same = digest_same(line.text)
-        removed = [row for row in _read_removed(tx, place) if row.same == same]
+        removed = [row for row in (*_read_removed(tx, place), *doubted) if row.same == same]
         for row in removed[:1]:
             mark_line(tx, row.number, "withheld")
             add_facts(tx, row.number, [row for fact in line.facts if fact.is_new for row in fact.rows])
@@ -311,9 +314,11 @@ def _report_aside(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> None:
     tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, "`tacitd rescue retry --all` tries them again"))
 
 
-def _report_crowded(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> None:
+def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:
     """Say which files have more learned lines than they may have. The model is asked to merge some (SPEC S-54)."""
-    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"])
+    more = Counter(line.path for line in plan.lines)
+    more.subtract(old.path for line in plan.lines for old in line.replaces)
+    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"], more)
     id = f"learning.lines:{place.name}"
     if not crowded:
         tools.clear(id)
