@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tacitd_handlers.learning.stage1.gather import gather_prompts
 
 from support_examples import examples
 from support_sources import ROOT
@@ -15,7 +16,6 @@ from tacitd_handlers.learning.answer_sizes import EXTRACTION_ANSWER
 from tacitd_handlers.learning.estimate import MATERIAL, SMART_IN, SMART_OUT, SessionVolume, estimate_cost
 from tacitd_handlers.learning.heard import HeardAnswer, parse_heard
 from tacitd_handlers.learning.numbered import NumberedFact, split_facts
-from tacitd_handlers.learning.stage1.gather import gather_prompts
 from tacitd_handlers.shared.tidy import FACT_LIMIT
 
 MAX_PROMPTS, MAX_BYTES = 10, 2048
