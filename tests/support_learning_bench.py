@@ -134,7 +134,10 @@ class LearningBench:
     def line(self, text: str) -> LineRow:
         """The row of a line, whatever its state."""
         states = ("present", "removed", "gone", "replaced", "forgotten", "withheld")
-        found = [*read_lines(self.bench.rows, self.number, states), *read_lines(self.bench.rows, None, states)]
+        found = [
+            *read_lines(self.bench.rows, self.number, states),
+            *read_lines(self.bench.rows, None, states),
+        ]
         (row,) = [one for one in found if one.text == text]
         return row
 

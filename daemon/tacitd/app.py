@@ -31,6 +31,7 @@ from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
 from tacitd.files.locks import Lock, acquire_lock, make_private_dir
 from tacitd.files.replaced import EditGuards
+from tacitd.files.row_history import list_row_changes
 from tacitd.files.shared_files import SharedFiles
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import Transaction
@@ -145,7 +146,7 @@ class App:
         since = self.clock.now() - A_DAY
         earlier = open_handlers(self.handlers, self.runnables, self.store.rows, since, self.degraded)
         changes = [one for one in self.history.list_transactions() if one.state == "done" and one.at >= since]
-        self.activities.load(earlier, changes)
+        self.activities.load(earlier, changes, list_row_changes(self.store.rows, since=since))
         self.engine.start()
         with self.store.write() as tx:
             for one in self.handlers.values():

@@ -194,7 +194,7 @@ def test_many_parked_transcripts_are_one_line(make: MakeDaemon) -> None:
     said = daemon.cli("sync")
     lines = [text for text in said.stderr.splitlines() if text.startswith("parked: learning")]
     assert said.returncode == 75 and len(lines) == 1, said.stderr
-    assert "7 transcripts: usage limit" in lines[0]
+    assert "prompts of 7 sessions: usage limit" in lines[0]
     assert daemon.cli("status").stdout.count("parked    learning: ") == 1
     assert len(daemon.status()["parked"]) >= 7, "the document keeps each of them"
 

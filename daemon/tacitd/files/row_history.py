@@ -34,10 +34,10 @@ class ChangedLine(Struct, frozen=True):
     put: str | None
 
 
-def list_row_changes(rows: Rows, root: Path | None = None) -> list[dict[str, Any]]:
-    """The changes of a project's files and of the person's (None: of all), oldest first, in the form of
-    `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
-    found = [_describe(rows, row) for row in rows(f"{_CHANGES} ORDER BY c.number")]
+def list_row_changes(rows: Rows, root: Path | None = None, since: float = 0.0) -> list[dict[str, Any]]:
+    """The changes of a project's files and of the person's (None: of all) since a time (seconds since 1970, UTC), oldest first, in the
+    form of `change_view.describe_transaction`. One that changed only unlisted leaves is left out."""
+    found = [_describe(rows, row) for row in rows(f"{_CHANGES} WHERE c.at >= ? ORDER BY c.number", since)]
     return [one for one in found if one["lines"] and (root is None or one["root"] in ("", str(root)))]
 
 

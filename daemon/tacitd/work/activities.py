@@ -17,7 +17,7 @@ from loguru import logger
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from tacitd.clock import local_date, utc_seconds
+from tacitd.clock import local_date, parse_utc, utc_seconds
 from tacitd.contract import Row
 from tacitd.files.change_view import summarise_transaction
 from tacitd.files.log import BLANK
@@ -118,18 +118,28 @@ class Activities:
         for wake in wakers:
             wake()
 
-    def load(self, earlier: Iterable[Activity], changes: Iterable[Transaction] = ()) -> None:
+    def load(
+        self,
+        earlier: Iterable[Activity],
+        changes: Iterable[Transaction] = (),
+        row_changes: Iterable[Mapping[str, Any]] = (),
+    ) -> None:
         """Keep what happened before the start. It is not logged again, and no caller of `sync` gets it.
 
-        `changes`: the finished transactions of the same time.
+        `changes`: the finished transactions of the same time; `row_changes`: those of the store, as `row_history` describes them.
         """
         # A transaction comes before the commit that announces its lines, also in the same millisecond.
-        both: list[Activity | Transaction] = [*changes, *earlier]
-        ordered = sorted(both, key=lambda one: one.at)
+        both: list[tuple[float, Activity | Transaction | Mapping[str, Any]]] = [
+            *((one.at, one) for one in changes),
+            *((parse_utc(one["at"]) or 0.0, one) for one in row_changes),
+            *((one.at, one) for one in earlier),
+        ]
         with self._lock:
-            for one in ordered:
+            for _, one in sorted(both, key=lambda pair: pair[0]):
                 if isinstance(one, Activity):
                     self._keep(one)
+                elif isinstance(one, Mapping):
+                    self._follow_row(one)
                 else:
                     self._follow_lines(one)
             self.load_mark, self.load_time = self._last_number, self._now()
@@ -163,14 +173,17 @@ class Activities:
 
     def follow_change(self, change: Mapping[str, Any]) -> None:
         """A plugin changed files: add that, and follow what was removed and put. `change`: as `row_history` describes it."""
-        root = str(change["root"])
         with self._lock:
-            for name, is_gone in (("removed", True), ("added", False)):
-                for line in change["lines"]:
-                    found = self._learned.get((root, line[name]))
-                    if found is not None:
-                        found.is_gone = is_gone
+            self._follow_row(change)
         self.add("changed", *describe_row(change))
+
+    def _follow_row(self, change: Mapping[str, Any]) -> None:
+        root = str(change["root"])
+        for name, is_gone in (("removed", True), ("added", False)):
+            for line in change["lines"]:
+                found = self._learned.get((root, line[name]))
+                if found is not None:
+                    found.is_gone = is_gone
 
     def follow_decision(self, handler: str, item: str, *, is_gone: bool) -> None:
         """A person forgot this item of a plugin, or restored it (`is_gone` is False)."""

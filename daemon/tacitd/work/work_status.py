@@ -77,6 +77,8 @@ def _describe(kind: str, key: str, session: str, data: str) -> str:
     match kind:
         case "grew":
             return f"growth of {key}"
+        case "prompts":
+            return f"prompts of session {session}"
         case "session-ended":
             return f"the end of session {session}"
         case "job":

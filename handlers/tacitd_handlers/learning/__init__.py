@@ -42,6 +42,7 @@ def make_plugin() -> PluginSpec:
             TimedJob("tidy", 86_400.0),
             TimedJob("synthesize", once, each_project=True),
             TimedJob("init", once, each_project=True),
+            TimedJob("retry", once),
         ),
         files=(
             SharedFileKind(

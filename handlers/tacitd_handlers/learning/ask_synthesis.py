@@ -101,10 +101,8 @@ def ground_answers(
 ) -> tuple[dict[str, list[Any]], list[RefusedPart]]:
     """Return the parts of the answers' findings that the facts support, by plugin, and a refusal for each other part."""
     new = [fact for fact in inputs.facts if fact.is_new]
-    texts = [fact.text for fact in new]
-    texts += [inputs.rows[row].words for fact in new if fact.line is not None for row in fact.rows]
     at = next((fact.at for fact in new if fact.at is not None), None)
-    sources = Sources(tuple(text for text in dict.fromkeys(texts) if text), inputs.folders, at)
+    sources = Sources(tuple(fact.text for fact in new), inputs.folders, at)
     kept: dict[str, list[Any]] = {}
     refused: list[RefusedPart] = []
     for one in answers:

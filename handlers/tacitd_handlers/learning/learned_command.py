@@ -324,7 +324,8 @@ def _format_items(rows: Rows, items: Sequence[StoredItem], *, with_reasons: bool
 
 
 def _item_data(item: StoredItem) -> dict[str, Any]:
-    return {"id": item.id, "line": item.text, "file": item.where}
+    file, _, heading = item.where.partition(" · ")
+    return {"id": item.id, "line": item.text, "file": file, "heading": heading}
 
 
 def _refusal_data(rows: Rows, item: StoredItem) -> dict[str, Any]:

@@ -7,13 +7,13 @@ anew knows it too: no fact that says it is kept, and no line written.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import Project
-from tacitd.files.formats import bullet
+from tacitd.files.formats import Bullets, bullet
 from tacitd.handler import Decision, Notice
 from tacitd.state.paths import state_dir
 from tacitd.state.person_choices import Choice, choose, withdraw
@@ -33,10 +33,12 @@ from tacitd_handlers.learning.lines import (
     mark_facts,
     mark_line,
     put_line,
+    queue_message,
     read_facts,
     read_line_facts,
     reword_line,
 )
+from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.project_rules import queue_copies
 
 GENERAL = "General"
@@ -59,6 +61,7 @@ class _Decided:
         self._place = _find_source_place(decision.root, tools)
         self._now = tools.clock.now()
         self._state_dir = state_dir(os.environ)
+        self._listeners = list_listeners(tools)
 
     def carry_out(self) -> Done:
         rows, id = self._tools.rows, self._decision.id
@@ -107,7 +110,7 @@ class _Decided:
                 def apply(tx: Tx) -> None:
                     reword_line(tx, line.number, line.path, line.heading, text)
                     _keep(tx, line.number, self._now)
-                    self._follow(tx)
+                    self._follow(tx, [line.text])
 
                 return self._done(apply, "changed", "the line is yours now", line.path, files=[change])
             case choice:
@@ -125,7 +128,7 @@ class _Decided:
                     self._never(tx, [digest_same(text)])
                     self._follow(tx)
 
-                change = self._change(path, _taking(text), "forget")
+                change = self._change(path, _taking(text), "forget", theirs=True)
                 return self._done(forget, "forgotten", NEVER, path, self._decision.id, [change])
             case "keep":
                 return self._done(lambda tx: None, "kept", "it stays", path)
@@ -143,7 +146,7 @@ class _Decided:
         def apply(tx: Tx) -> None:
             mark_line(tx, line.number, "forgotten")
             self._never(tx, sames)
-            self._follow(tx)
+            self._follow(tx, [line.text])
 
         files = [change] if change is not None else []
         return self._done(apply, "forgotten", NEVER, line.path, line.id, files)
@@ -248,8 +251,11 @@ class _Decided:
         return self._change(path, decide, what)
 
     def _change(self, path: str, decide: Decide, what: str, *, theirs: bool = False) -> FileChange:
+        """`theirs`: the line is the person's own, and so is the heading above it, which stays."""
         cause = Cause(f"{what} {self._decision.id} {self._now}", "person", what)
-        format = sources.make_format(Path(path), self._place.root)
+        format = (
+            sources.make_format(Path(path), self._place.root) if not theirs else Bullets(keeps_headings=True)
+        )
         return FileChange(Path(path), format, decide, cause, theirs=theirs)
 
     def _list_sames(self, line: LineRow) -> list[str]:
@@ -272,10 +278,13 @@ class _Decided:
         for same in sames:
             withdraw(tx, self._state_dir, Choice("text", same, "never", "", self._now))
 
-    def _follow(self, tx: Tx) -> None:
+    def _follow(self, tx: Tx, gone: Sequence[str] = ()) -> None:
+        """Copies and the summary follow, and what other plugins made of the words of lines that are gone."""
         project = self._place.project
+        tell_removed(tx, self._listeners, self._place, gone, self._now)
         if project is not None:
             queue_copies(tx, Task(0, "message", "", project, self._find_number(tx)), self._now)
+            queue_message(tx, "temporary", self._place, self._now)
 
     def _find_number(self, tx: Tx) -> int | None:
         """The project's row, which is made if nothing was read of it yet."""

@@ -121,7 +121,10 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
     if line.contrary and not kept and (theirs is None or line.contrary in theirs):
         return f"it contradicts your line: {line.contrary}"
     if is_unheeded(line):
-        return f"you {describe_corrections(line)}: drop it, or have it checked: `tacitd learned --check {line.id}` prints how"
+        return (
+            f"you {describe_corrections(line)}: drop it, or have it checked by a hook: `tacitd learned --check {line.id}` "
+            "prints one"
+        )
     if is_stale(line, now) and now - max(line.last_said, kept) > STALE:
         return f"it was last said {int((now - line.last_said) / DAY)} days ago"
     return ""

@@ -35,6 +35,9 @@ READ_LIMIT = 4 << 20
 TEXT_LIMIT = 200_000
 """Bytes that are read of a document whose text goes into a prompt."""
 TITLE = "Learned Preferences"
+GENERAL = "General"
+GROUPS = ("Coding", "Testing", "Communication", "Architecture", GENERAL)
+"""The headings of lines, in the order in which a file gets them (seed 003)."""
 LEAVES = Bullets()
 """The format in which edits are looked for."""
 
@@ -78,7 +81,8 @@ def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> lis
 
 def make_format(path: Path, root: Path) -> Bullets:
     """The format of a file that may have to be made."""
-    return Bullets(title_for(path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name))
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+    return Bullets(title_for(name), order=GROUPS)
 
 
 def title_for(name: str) -> str:

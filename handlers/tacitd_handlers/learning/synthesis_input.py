@@ -57,13 +57,15 @@ class SourceFiles(Struct, frozen=True):
             ]
         return found
 
-    def count_crowded(self, settings: LearningSettings) -> dict[str, tuple[int, int]]:
-        """Return (number, limit) of the learned lines of each file that has more than its limit."""
+    def count_crowded(
+        self, settings: LearningSettings, more: Mapping[str, int] | None = None
+    ) -> dict[str, tuple[int, int]]:
+        """Return (number, limit) of the learned lines of each file that has more than its limit. `more`: how many are about to come."""
         limits = {
             name: settings.max_lines if name in ROOT_FILES else settings.max_module_lines
             for name in self.files
         }
-        counts = {name: len(one.ours) for name, one in self.files.items()}
+        counts = {name: len(one.ours) + (more or {}).get(name, 0) for name, one in self.files.items()}
         return {name: (counts[name], limit) for name, limit in limits.items() if counts[name] > limit}
 
     def describe_now(self) -> dict[str, FileNow]:

@@ -6,6 +6,7 @@ The files are read (`synthesis_input`), the model is asked (`ask_synthesis`), th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome
 from tacitd.errors import FileBusyError, FileRefusedError
 from tacitd.files.formats import bullet
 from tacitd.handler import Degradation, Notice
+from tacitd.text.plurals import count_noun
 from tacitd_handlers.learning.ask_synthesis import (
     NoUse,
     PaidAnswer,
@@ -38,6 +40,7 @@ from tacitd_handlers.learning.lines import (
     queue_message,
     read_lines,
 )
+from tacitd_handlers.learning.numbered import NumberedFact
 from tacitd_handlers.learning.plan import Plan, plan_lines
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_findings, tell_removed
 from tacitd_handlers.learning.raw_file import hide_files
@@ -50,6 +53,8 @@ from tacitd_handlers.learning.synthesis_input import (
     read_files,
 )
 
+ASIDE = "learning.aside"
+"""Id of the degradation while facts of a place are put aside."""
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
 
 
@@ -126,7 +131,8 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     )
     changes = list(_make_changes(plan, by_text, place, cause))
     hide_files(place, [change.path for change in changes], tools)
-    _report_crowded(inputs, files, tools)
+    _report_crowded(inputs, files, plan, tools)
+    _report_aside(inputs, asked, tools)
     notices = list(describe_lines(plan.lines, place, usd))
     if not notices:
         refused = len(plan.refused) + len(ungrounded)
@@ -229,9 +235,11 @@ def _store_lines(
                 inherit_facts(tx, old.number, number)
         if takes_over:
             tx.execute("UPDATE learning_line SET reworded = 1 WHERE number = ?", number)
+    # A removal that was seen once is in doubt until the next look; said again, the line waits for the person either way.
+    doubted = [row for one in files.files.values() for row in one.missing if row.text in one.removed]
     for line in plan.withheld:
         same = digest_same(line.text)
-        removed = [row for row in _read_removed(tx, place) if row.same == same]
+        removed = [row for row in (*_read_removed(tx, place), *doubted) if row.same == same]
         for row in removed[:1]:
             mark_line(tx, row.number, "withheld")
             add_facts(tx, row.number, [row for fact in line.facts if fact.is_new for row in fact.rows])
@@ -262,7 +270,7 @@ def _store_facts(tx: Tx, inputs: SynthesisInput, plan: Plan, asked: _Asked) -> N
     for answer in asked.useless:
         for fact in answer.facts:
             waits.update(fact.rows)
-            if answer.lost.intersection(fact.rows) or (fact.tries and not answer.lost):
+            if _is_given_up(fact, answer):
                 mark_facts(tx, fact.rows, "aside", answer.reason)
             elif not answer.lost:
                 tried = [(row,) for row in fact.rows]
@@ -280,9 +288,37 @@ def _settle(tx: Tx, fact: int, state: FactState) -> None:
     tx.execute("UPDATE learning_fact SET state = ? WHERE number = ? AND state = 'waiting'", state, fact)
 
 
-def _report_crowded(inputs: SynthesisInput, files: SourceFiles, tools: Tools) -> None:
+def _is_given_up(fact: NumberedFact, answer: NoUse) -> bool:
+    """Whether a fact without an answer is not asked about again."""
+    return bool(answer.lost.intersection(fact.rows)) or (fact.tries > 0 and not answer.lost)
+
+
+def _report_aside(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> None:
+    """Say how many facts are put aside, and why (SPEC S-23)."""
+    place = inputs.place
+    new = [
+        (row, answer.reason)
+        for answer in asked.useless
+        for fact in answer.facts
+        if _is_given_up(fact, answer)
+        for row in fact.rows
+    ]
+    old = tools.rows(
+        "SELECT number, reason FROM learning_fact WHERE project IS ? AND state = 'aside'", place.number
+    )
+    if not new and not old:
+        tools.clear(f"{ASIDE}:{place.name}")
+        return
+    reason = (new or old)[0][1]
+    what = f"{count_noun(len(new) + len(old), 'fact')} of {place.name} made no line: {reason}"
+    tools.degrade(Degradation(f"{ASIDE}:{place.name}", what, "`tacitd rescue retry --all` tries them again"))
+
+
+def _report_crowded(inputs: SynthesisInput, files: SourceFiles, plan: Plan, tools: Tools) -> None:
     """Say which files have more learned lines than they may have. The model is asked to merge some (SPEC S-54)."""
-    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"])
+    more = Counter(line.path for line in plan.lines)
+    more.subtract(old.path for line in plan.lines for old in line.replaces)
+    place, crowded = inputs.place, files.count_crowded(tools.settings["learning"], more)
     id = f"learning.lines:{place.name}"
     if not crowded:
         tools.clear(id)

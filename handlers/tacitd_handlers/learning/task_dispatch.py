@@ -23,14 +23,14 @@ from tacitd.errors import FileBusyError, TacitdError
 from tacitd.events import Project
 from tacitd.handler import Degradation
 from tacitd_handlers.learning.extract import extract_facts
-from tacitd_handlers.learning.known import init_project, load_known, update_summary
+from tacitd_handlers.learning.known import SUMMARY, init_project, load_known, update_summary
 from tacitd_handlers.learning.lines import queue_message
 from tacitd_handlers.learning.person_lines import withdraw_line
 from tacitd_handlers.learning.project_rules import write_copies
 from tacitd_handlers.learning.project_tasks import purge_words, run_command
 from tacitd_handlers.learning.raw_file import update_raw
 from tacitd_handlers.learning.sources import Place, make_place, person_place
-from tacitd_handlers.learning.synthesize import synthesize
+from tacitd_handlers.learning.synthesize import ASIDE, synthesize
 
 DAY = 86_400.0
 FACTS_KEPT = 90 * DAY
@@ -91,6 +91,8 @@ def _do_job(task: Task, place: Place, tools: Tools) -> Outcome:
             return init_project(task, tools)
         case "recover":
             return _do_everywhere("orphans", tools)
+        case "retry":
+            return _take_back(tools)
         case "tidy":
             return Done(lambda tx: _forget_old(tx, tools.clock.now()))
         case _:
@@ -112,6 +114,12 @@ def _update_temporary(place: Place, tools: Tools) -> Outcome:
     """Bring the raw file and the known-facts summary in step with what waits and what is written."""
     if place.project is None or tools.write_mode(place.project) == "off" or not place.root.is_dir():
         return Done()
+    has_rows = tools.rows(
+        "SELECT 1 FROM learning_line WHERE project IS ?1 UNION SELECT 1 FROM learning_fact WHERE project IS ?1 LIMIT 1",
+        place.number,
+    )
+    if not has_rows and not (place.root / SUMMARY).exists():
+        return Done()  # nothing was learned there
     id = f"learning.raw-unwritable:{place.name}"
     try:
         load_known(place.project, tools)
@@ -149,8 +157,31 @@ def _find_orphans(place: Place, tools: Tools) -> Done:
     return Done() if is_live else _queue(place, "synthesize", tools=tools)
 
 
+def _take_back(tools: Tools) -> Done:
+    """`tacitd rescue retry --all`: facts that were put aside wait again."""
+    done = _do_everywhere("synthesize", tools)
+    for place in _list_places(tools):
+        tools.clear(f"{ASIDE}:{place.name}")
+
+    def apply(tx: Tx) -> None:
+        tx.execute("UPDATE learning_fact SET state = 'waiting', tries = 0, reason = '' WHERE state = 'aside'")
+        done.apply(tx)
+
+    return Done(apply)
+
+
 def _do_everywhere(what: str, tools: Tools) -> Done:
     """Queue work for each project with facts or lines, and for the person."""
+    places, now = _list_places(tools), tools.clock.now()
+
+    def apply(tx: Tx) -> None:
+        for place in places:
+            queue_message(tx, what, place, now)
+
+    return Done(apply)
+
+
+def _list_places(tools: Tools) -> list[Place]:
     found = tools.rows(
         "SELECT number, root, common FROM project WHERE number IN "
         "(SELECT project FROM learning_fact UNION SELECT project FROM learning_line)"
@@ -158,13 +189,7 @@ def _do_everywhere(what: str, tools: Tools) -> Done:
     places = [
         make_place(number, Project(Path(root), common is not None), tools) for number, root, common in found
     ]
-    now = tools.clock.now()
-
-    def apply(tx: Tx) -> None:
-        for place in (*places, person_place()):
-            queue_message(tx, what, place, now)
-
-    return Done(apply)
+    return [*places, person_place()]
 
 
 def _forget_old(tx: Tx, now: float) -> None:

@@ -69,7 +69,9 @@ def test_a_secret_is_never_stored(bench: LearningBench) -> None:
     """S-67: neither in a row nor in a file."""
     key = "sk-ant-api03-" + "a1B2c3D4" * 6
     bench.learn(f"use the key {key} for tests", f"Use the key {key} for tests")
-    assert bench.facts("text") == [] and not bench.bench.rows("SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'")
+    assert bench.facts("text") == [] and not bench.bench.rows(
+        "SELECT 1 FROM prompt WHERE text LIKE '%a1B2c3D4%'"
+    )
 
 
 def test_who_the_person_is_goes_to_their_own_file(bench: LearningBench) -> None:

@@ -76,7 +76,7 @@ def test_a_persons_own_line_is_forgotten_and_put_back(rows: LearnedRows) -> None
     assert rows.find("keep this line").by_person and not rows.find(PNPM).by_person
     decide(rows, "keep this line", "drop")
     decide(rows, "and this", "drop")
-    assert rows.bullets() == [PNPM]
+    assert rows.bullets() == [PNPM] and "## Mine" in (rows.root / "LEARNED.md").read_text()
     assert rows.is_never("keep this line")
     decide(rows, "keep this line", "restore")
     assert rows.bullets() == [PNPM, "keep this line"] or rows.bullets() == ["keep this line", PNPM]

@@ -68,9 +68,7 @@ def test_merged_lines_keep_their_counts(bench: LearningBench) -> None:
         '{"FILE": "LEARNED.md", "SECTION": "Coding", "FACT": "Always run make lint and make test", '
         '"FROM": [1], "REPLACES": ["L1", "L2"]}'
     )
-    bench.learn(
-        "always run make lint and make test", "Always run make lint and make test", "s3", merged
-    )
+    bench.learn("always run make lint and make test", "Always run make lint and make test", "s3", merged)
     assert bench.bullets == ["Always run make lint and make test"]
     assert bench.line("Always run make lint and make test").said == 3
 
@@ -93,7 +91,9 @@ def test_a_line_that_says_more_becomes_its_facts(bench: LearningBench) -> None:
     assert bench.bullets == [PNPM]
 
 
-@pytest.mark.parametrize("file", ["../../LEARNED.md", "/etc/LEARNED.md", "src/missing/AGENTS.md", "AGENTS.md"])
+@pytest.mark.parametrize(
+    "file", ["../../LEARNED.md", "/etc/LEARNED.md", "src/missing/AGENTS.md", "AGENTS.md"]
+)
 def test_a_place_that_was_not_offered_is_the_projects_file(bench: LearningBench, file: str) -> None:
     """S-24: nothing is written outside the project, in a folder that does not exist, or in the person's AGENTS.md."""
     bench.learn("use pnpm, not npm", PNPM, proposed=block(PNPM, file=file))
