@@ -28,17 +28,13 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RulesBenc
         yield made
 
 
-def move(bench: RulesBench, text: str, to: Path | None) -> Done:
+def move(bench: RulesBench, text: str, to: Path) -> Done:
     """As the command does it."""
-    data: Mapping[str, Any] = {"do": "move", "id": find(bench, text), "directory": str(to or "")}
-    done = bench.run_command(f"move {text}", data, cwd=to) if to is None else _run_at(bench, data, to)
-    bench.wait(1)
-    return done
-
-
-def _run_at(bench: RulesBench, data: Mapping[str, Any], to: Path) -> Done:
+    data: Mapping[str, Any] = {"do": "move", "id": find(bench, text), "directory": str(to)}
     root = next(one for one in (to, *to.parents) if (one / ".git").exists())
-    return bench.run_command("move", data, cwd=root)
+    done = bench.run_command(f"move {text}", data, cwd=root)
+    bench.settle(1.0)
+    return done
 
 
 # --- move
