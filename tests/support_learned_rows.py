@@ -184,6 +184,11 @@ class LearnedRows:
         with self.bench._app.store.write() as tx:
             tx.execute(sql, *values)
 
+    def choose_trust(self, value: str) -> None:
+        """What the person said of the text that came with the project."""
+        choice = "INSERT OR REPLACE INTO choice VALUES('project', ?, 'trust', ?, 1)"
+        self.change(choice, str(self.root), value)
+
     def command(self, do: str, root: Path | None = None) -> list[str]:
         """A command of the person; return what its notices say."""
         self._serial += 1

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tacitd.errors import FileRefusedError
-from tacitd.files.git import find_project_root, find_repository
+from tacitd.files.git import find_project_root, find_repository, list_tracked
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.text.lazy_pattern import compile_lazily
 from tacitd_handlers.learning.project_trust import find_trust
@@ -61,12 +61,23 @@ def _list_missing(request: ContextRequest) -> Iterator[tuple[Path, list[str]]]:
 
 
 def _select_own(request: ContextRequest, path: Path, items: list[str]) -> list[str]:
-    """Those of a file's list items that tacitd wrote; all of them in a project that the person trusts."""
+    """Those of a file's list items that tacitd wrote; all of them if the person trusts the project, or if it is not known who wrote
+    the file and git did not bring it."""
     root = str(find_project_root(request.cwd))
-    if find_trust(request.rows, root) == "yes":
+    trust = find_trust(request.rows, root)
+    if trust == "yes" or (not trust and not _is_tracked(path)):
         return items
     ours = {text for (text,) in request.rows(_OURS, root, str(path))}
     return [one for one in items if one[2:].strip() in ours]
+
+
+def _is_tracked(path: Path) -> bool:
+    """Whether git tracks a file, or cannot say."""
+    tree = find_repository(path.parent)
+    if tree is None:
+        return False
+    tracked = list_tracked(tree.here, path.parent, path.name)
+    return tracked is None or path.name.casefold() in tracked
 
 
 def read_context_files(cwd: Path) -> Iterator[tuple[Path, str]]:

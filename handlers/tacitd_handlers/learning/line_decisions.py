@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tacitd.contract import Cause, Decide, Done, Edits, FileChange, Leaf, Task, Tools, Tx
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import Project
@@ -280,11 +282,11 @@ class _Decided:
 
     def _follow(self, tx: Tx, gone: Sequence[str] = ()) -> None:
         """Copies and the summary follow, and what other plugins made of the words of lines that are gone."""
-        project = self._place.project
         tell_removed(tx, self._listeners, self._place, gone, self._now)
+        project, number = self._place.project, self._find_number(tx)
         if project is not None:
-            queue_copies(tx, Task(0, "message", "", project, self._find_number(tx)), self._now)
-            queue_message(tx, "temporary", self._place, self._now)
+            queue_copies(tx, Task(0, "message", "", project, number), self._now)
+            queue_message(tx, "temporary", replace(self._place, number=number), self._now)
 
     def _find_number(self, tx: Tx) -> int | None:
         """The project's row, which is made if nothing was read of it yet."""

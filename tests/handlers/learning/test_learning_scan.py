@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support_beginnings import is_new, opening
 from support_cli import Cli
 from support_examples import examples
-from support_learning import git
+from support_git import run_git as git
 from tacitd.clock import SystemClock
 from tacitd.events import Prompt
 from tacitd.store import Store
