@@ -60,8 +60,9 @@ def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes
     answers = Counter[str]()
     for session in kept:
         answers[session.project] += _calls(session, max_prompts, max_bytes)
-    # For each project one summary call for its own directives, and its syntheses; one call for shared directives.
-    smart = sum(1 + _syntheses(number) for number in answers.values()) + bool(answers)
+    # For each project one summary call for its own directives, its syntheses, and one for what is about the person; one call for
+    # each of two shared directives.
+    smart = sum(2 + _syntheses(number) for number in answers.values()) + 2 * bool(answers)
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6
