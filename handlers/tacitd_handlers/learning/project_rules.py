@@ -27,16 +27,10 @@ from tacitd.files.worktrees import list_linked_worktrees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
 from tacitd.sources.registry import CONTEXT_FILES
+from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
-from tacitd_handlers.learning.lines import (
-    LineRow,
-    make_id,
-    mark_line,
-    queue_message,
-    read_lines_of,
-    reword_line,
-)
+from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
 from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
@@ -263,8 +257,9 @@ class _Look:
             return {TEXT: text, **dict.fromkeys(gone), **leaves}
 
         unlisted = frozenset({TEXT, *leaves, *(leaf for (leaf,) in rows(_BASE, str(copy.path)))})
-        key = f"copy {self._tools.clock.now()} {make_id(text)}"
-        cause = Cause(key, "tacitd", f"copied from {copy.name}")
+        # Of what stood there too: a choice may be taken back within a tick of the clock.
+        key = sha256((before or b"") + text.encode()).hexdigest()[:12]
+        cause = Cause(f"copy {self._tools.clock.now()} {key}", "tacitd", f"copied from {copy.name}")
         self.changes.append(FileChange(copy.path, COPY, decide, cause, unlisted=unlisted))
 
     def _render(self, copy: Copy) -> str:

@@ -32,8 +32,8 @@ def test_nothing_costs_nothing() -> None:
 def test_no_fewer_calls_than_gathering_makes(sizes: list[int]) -> None:
     """The estimate is never exceeded."""
     waiting = [
-        StoredPrompt(n, f"u{n}", "t", "s", "typed", "x" * max(1, size), "", "/w", 0.0)
-        for n, size in enumerate(sizes)
+        StoredPrompt(i, f"u{i}", "claude-code", "s", "typed", "x" * max(1, size), "", "/w", 0.0)
+        for i, size in enumerate(sizes)
     ]
     calls = 0
     while waiting:
@@ -56,8 +56,8 @@ def test_no_fewer_syntheses_than_portions(answers: int) -> None:
     assert isinstance(parsed, HeardAnswer) and len(parsed.lines) == len(many) - 1 > 20
     facts = [f"{answer} {heard.fact}"[:FACT_LIMIT] for answer in range(answers) for heard in parsed.lines]
     said = estimate_cost([SessionVolume("/w", answers * MAX_PROMPTS, answers)], MAX_PROMPTS, MAX_BYTES)
-    new = {number: NumberedFact(fact) for number, fact in enumerate(facts, 1)}
-    assert answers + len(list(split_facts(new, {}))) <= said.calls
+    numbered = dict(enumerate(map(NumberedFact, facts), 1))
+    assert answers + len(list(split_facts(numbered, {}))) <= said.calls
 
 
 def test_the_readme_says_what_is_estimated() -> None:

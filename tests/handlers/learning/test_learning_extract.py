@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from support_heard import RawAnswer
-from support_learning_bench import QUIET, LearningBench
+from support_learning import QUIET, LearningBench
 from tacitd.model.port import NoAnswer, Why
 
 PNPM = "Use pnpm, not npm"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from support_heard import RawAnswer
-from support_learning_bench import IDLE, QUIET, SYNTHESIS, LearningBench
+from support_learning import IDLE, QUIET, SYNTHESIS, LearningBench
 from tacitd.model.port import NoAnswer, Why
 
 PNPM, YARN, SHORT = "Use pnpm, not npm", "Use yarn from now on, not pnpm", "Keep answers short"
@@ -98,7 +98,7 @@ def test_a_place_that_was_not_offered_is_the_projects_file(bench: LearningBench,
     """S-24: nothing is written outside the project, in a folder that does not exist, or in the person's AGENTS.md."""
     bench.learn("use pnpm, not npm", PNPM, proposed=block(PNPM, file=file))
     assert bench.bullets == [PNPM] and not (bench.root / "AGENTS.md").exists()
-    assert [path for path in bench.bench.home.rglob("LEARNED.md")] == [bench.root / "LEARNED.md"]
+    assert list(bench.bench.home.rglob("LEARNED.md")) == [bench.root / "LEARNED.md"]
 
 
 def test_an_unusable_answer_is_halved_once_then_put_aside(bench: LearningBench) -> None:
