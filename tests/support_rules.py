@@ -89,9 +89,9 @@ class RulesBench(HandlerBench):
         path.parent.mkdir(parents=True, exist_ok=True)
         data: Mapping[str, Any] = {"file": file, "lines": [[heading, line] for line in lines]}
         self.run_command(f"put {self.serial}", data, cwd=root)
-        self.wait()
+        self.pass_minutes()
 
-    def wait(self, minutes: int = 3) -> None:
+    def pass_minutes(self, minutes: int = 3) -> None:
         """Files are compared once a minute, and a removal counts at the second look."""
         for _ in range(minutes):
             self.settle(MINUTE)
@@ -99,14 +99,14 @@ class RulesBench(HandlerBench):
     def begin_session(self, session: str, cwd: Path | None = None) -> None:
         """A session starts."""
         self.type("hello", session=session, cwd=cwd)
-        self.wait(1)
+        self.pass_minutes(1)
 
     def edit(self, path: Path, old: str, new: str) -> None:
         """A person saves a file."""
         text = path.read_text()
         assert old in text, text
         path.write_text(text.replace(old, new, 1))
-        self.wait()
+        self.pass_minutes()
 
     def rule(self, tree: Path | None = None, module: str = "") -> Path:
         """A copy."""

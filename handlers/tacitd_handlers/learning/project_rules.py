@@ -99,7 +99,7 @@ def write_copies(task: Task, tools: Tools) -> Done:
     """
     if not isinstance(task.project, Project) or not task.project.root.is_dir():
         return Done()
-    look = _Look(task.project, task.project_number, tools)
+    look = _CopyRound(task.project, task.project_number, tools)
     is_wanted = tools.settings["reach"].project_rules and tools.write_mode(task.project) != "off"
     if is_wanted:
         restored = look.restore_sources()
@@ -157,7 +157,7 @@ def _own_or(tree: Path, root: Path, name: str) -> Path:
     return tree / name if os.path.lexists(tree / name) else root / name
 
 
-class _Look:
+class _CopyRound:
     """One comparison of a project's copies with their sources."""
 
     def __init__(self, project: Project, number: int | None, tools: Tools) -> None:
