@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tacitd_handlers.learning.refusals import RefusalLog, RefusedText
+from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
+
 from tacitd.clock import utc_millis
 from tacitd.config.model_settings import BudgetSettings
 from tacitd.contract import Tx
@@ -39,8 +42,6 @@ from tacitd.testing import FakeClock
 from tacitd.work.commit_rows import SCHEMA, insert_commit, list_unfolded
 from tacitd.work.commit_rows import fold_commits as fold_commits_of
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
-from tacitd_handlers.learning.refusals import RefusalLog, RefusedText
-from tacitd_handlers.learning.state_snapshot import encode_state, fold_commits
 
 DAY = 86_400.0
 SESSIONS, PROMPTS, PROJECTS = 50, 5, 15

@@ -18,7 +18,7 @@ from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.hiding import hide
 from tacitd_handlers.learning.lines import NewLineRow, find_line, put_line
 from tacitd_handlers.learning.project_rules import queue_copies
-from tacitd_handlers.learning.sources import make_format, person_root
+from tacitd_handlers.learning.sources import make_format
 
 RULES = Path(".claude/rules/tacitd-learned.md")
 MODULES = Path(".claude/rules/tacitd")
@@ -36,11 +36,10 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 
 def _put(task: Task, tools: Tools) -> Done:
-    is_person = not isinstance(task.project, Project)
-    root = person_root({"HOME": str(Path(task.data["home"]))}) if is_person else task.project.root
+    assert isinstance(task.project, Project)
+    root = task.project.root
     path = root / task.data["file"]
-    if isinstance(task.project, Project):
-        hide(task.project, [path], tools)
+    hide(task.project, [path], tools)
     lines = {bullet(heading, text): text for heading, text in task.data["lines"]}
 
     def apply(tx: Tx) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 
 from tacitd.clock import utc_seconds
-from tacitd.errors import FileRefusedError, UsageError
+from tacitd.errors import UsageError
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf, Row, Rows
@@ -124,23 +124,27 @@ def require_undoable(rows: Rows, change: Mapping[str, Any]) -> None:
         )
 
 
-def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> dict[Leaf, str | None]:
-    """What takes the lines of one file back, given what is in it now. Pure. Raises FileRefusedError if one was changed since."""
+class RowUndo(NamedTuple):
+    """What takes the lines of one file back."""
+
+    back: dict[Leaf, str | None]
+    left: list[str]
+    """Lines that somebody removed or changed since: they stay as they are."""
+
+
+def plan_row_undo(lines: Iterable[ChangedLine], now: Mapping[Leaf, str]) -> RowUndo:
+    """What takes the lines of one file back, given what is in it now. Pure."""
     back: dict[Leaf, str | None] = {}
+    left = list[str]()
     for line in lines:
         if line.put is None:
             if line.leaf not in now:
                 back[line.leaf] = line.taken
-            continue
-        leaf = _find_leaf(line, now)
-        if leaf is None:
-            raise FileRefusedError(
-                f"{line.path.name} no longer has “{line.put}”: somebody removed or changed it since"
-            )
-        back[leaf] = line.taken
-    if not back:
-        raise UsageError("what it removed is there again: there is nothing to undo")
-    return back
+        elif (leaf := _find_leaf(line, now)) is not None:
+            back[leaf] = line.taken
+        else:
+            left.append(line.put)
+    return RowUndo(back, left)
 
 
 def _find_leaf(line: ChangedLine, now: Mapping[Leaf, str]) -> Leaf | None:

@@ -53,15 +53,19 @@ class Estimate(Struct, frozen=True):
     usd: float
 
 
-def estimate_cost(sessions: Iterable[SessionVolume], max_prompts: int, max_bytes: int) -> Estimate:
-    """Given the sessions and the limits of one call in prompts and bytes, return the upper bounds."""
+def estimate_cost(
+    sessions: Iterable[SessionVolume], max_prompts: int, max_bytes: int, directives: int = 2
+) -> Estimate:
+    """Given the sessions, the limits of one call in prompts and bytes, and the number of directives of all projects, return the upper
+    bounds."""
     kept = [s for s in sessions if s.prompts]
     fast = sum(_calls(s, max_prompts, max_bytes) for s in kept)
     answers = Counter[str]()
     for session in kept:
         answers[session.project] += _calls(session, max_prompts, max_bytes)
-    # For each project one summary call for its own directives, and its syntheses; one call for shared directives.
-    smart = sum(1 + _syntheses(number) for number in answers.values()) + bool(answers)
+    # For each project one summary call for its own directives, its syntheses, and one for what is about the person; one call for
+    # each directive of all.
+    smart = sum(2 + _syntheses(number) for number in answers.values()) + directives * bool(answers)
     tokens = sum(s.bytes for s in kept) / 2 + fast * (OVERHEAD + 300 * max_prompts) / 2
     usd = (tokens * FAST_IN + fast * 1000 * FAST_OUT) / 1e6
     usd += smart * (MATERIAL / 2 * SMART_IN + 3000 * SMART_OUT) / 1e6

@@ -24,6 +24,13 @@ def describe_lines(lines: Sequence[NewLine], place: Place, usd: float) -> Iterat
         yield Notice("learned", line.text, f"{place.root.name}/{line.path}", ", ".join(about), root=root)
 
 
+def describe_withheld(lines: Sequence[NewLine], place: Place) -> Iterator[Notice]:
+    """A notice for each line that is not written, because the person removed it before."""
+    for line in lines:
+        what = f"you removed it before, and said it again: “{line.text}”; `tacitd review` asks about it"
+        yield Notice(NO_LINE, what, str(place.root))
+
+
 def explain_no_line(*, repeated: bool, withheld: bool, refused: bool, asked: bool) -> str:
     """Return why a synthesis wrote no line, without any of the person's words.
 

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
+from tacitd_handlers.learning.line_queries import describe_count
 from tacitd_handlers.learning.lines import FactRow
 
 
@@ -89,16 +90,6 @@ class Numbered(Struct, frozen=True):
                 shown.append(f"## {_flatten(heading)}")
             shown.append(_show_line(number, line))
         return shown
-
-
-def describe_count(said: int, sessions: int, corrections: int = 0) -> str:
-    """Return `said 3 times in 2 sessions, 1 of them a correction`."""
-    text = f"said {said} time{'' if said == 1 else 's'}"
-    if sessions:
-        text += f" in {sessions} session{'' if sessions == 1 else 's'}"
-    if corrections:
-        text += f", {corrections} of them {'a correction' if corrections == 1 else 'corrections'}"
-    return text
 
 
 def number_facts(new: Iterable[FactRow], left_out: Iterable[FactRow] = ()) -> tuple[NumberedFact, ...]:

@@ -68,7 +68,8 @@ def scan(
     found = dict(_find_sessions(floor, project, config.projects.exclude))
     sessions = [one for several in found.values() for one in several]
     extraction = config.get_section("extraction")
-    est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes)
+    directives = sum(path.is_file() for path in config.list_directives(get_paths().home))
+    est = estimate_cost(sessions, extraction.max_prompts, extraction.max_bytes, directives)
     _echo_estimate(est, sum(one.handled for one in sessions), as_json)
     caps = config.budget
     pace = describe_pace(est, caps.calls_per_day, caps.usd_per_day, SCAN_SHARE) if est.prompts else ""

@@ -24,7 +24,7 @@ from tacitd_handlers.learning.ask_synthesis import (
     list_portions,
 )
 from tacitd_handlers.learning.extract import ANSWERS
-from tacitd_handlers.learning.learned_notices import describe_lines, explain_no_line
+from tacitd_handlers.learning.learned_notices import describe_lines, describe_withheld, explain_no_line
 from tacitd_handlers.learning.lines import (
     FactState,
     LineRow,
@@ -133,12 +133,12 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
     hide_files(place, [change.path for change in changes], tools)
     _report_crowded(inputs, files, plan, tools)
     _report_aside(inputs, asked, tools)
-    notices = list(describe_lines(plan.lines, place, usd))
+    notices = [*describe_lines(plan.lines, place, usd), *describe_withheld(plan.withheld, place)]
     if not notices:
         refused = len(plan.refused) + len(ungrounded)
         why = explain_no_line(
             repeated=bool(inputs.known or plan.known),
-            withheld=bool(plan.withheld),
+            withheld=False,
             refused=bool(refused),
             asked=bool(inputs.facts),
         )

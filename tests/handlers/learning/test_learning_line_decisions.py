@@ -116,6 +116,15 @@ def test_a_refused_fact_is_listed_with_its_words_and_accepted(
     assert rows.find("Use pnpm 9.9.9").words == ("pnpm please",)
 
 
+def test_a_refused_fact_that_stands_in_the_file_by_now_is_no_item(rows: LearnedRows) -> None:
+    """S-67: written by hand, or learned since."""
+    for text in (PNPM, SHORT):
+        rows.hear(text, state="refused", reason="why")
+    (rows.root / "LEARNED.md").write_text(f"# L\n\n- {PNPM}\n")
+    rows.learn(SHORT)
+    assert rows.reviewed() == {}
+
+
 def test_a_refused_fact_is_stored_in_other_words_or_dropped(rows: LearnedRows) -> None:
     """S-67: dropped, it is not proposed again, and `forget --undo` lets it wait again."""
     rows.hear("Use pnpm 9.9.9", state="review", reason="nobody said 9.9.9")
