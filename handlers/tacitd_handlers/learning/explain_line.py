@@ -19,6 +19,7 @@ from tacitd_handlers.learning.line_queries import (
     list_earlier,
     list_places,
     list_words,
+    make_fact_id,
     make_said,
     name_place,
     read_said_of,
@@ -82,8 +83,6 @@ def _find_ids(rows: Rows, asked: str) -> list[dict[str, Any]]:
 
 
 def _explain_fact_ids(rows: Rows, place: ItemPlace, asked: str) -> Iterator[dict[str, Any]]:
-    from tacitd_handlers.learning.line_items import make_fact_id
-
     for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
         id = make_fact_id(place.number, fact.same)
         if id.startswith(asked):
