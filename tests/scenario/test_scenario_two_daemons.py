@@ -42,7 +42,7 @@ def test_two_daemons_in_one_project(make: MakeDaemon) -> None:
 
     def look_again() -> None:
         for daemon in (first, second):
-            for job in ("recover", "mirror", "restore", "unfinished-mirrors"):
+            for job in ("recover", "tidy"):
                 daemon.call("due", job=job, project=str(project))
             daemon.sync()
 
