@@ -210,6 +210,7 @@ def _score(replays: Sequence[ProjectReplay]) -> LabelScore:
 
 def _list_learned(name: str, replay: ProjectReplay) -> list[FoundLine]:
     """The lines of a project and of its person, with the messages that they were made from."""
+    home = replay.memory_dir.parents[1]
     store = open_readonly(replay.state_dir)
     assert store is not None
     with store:
@@ -219,7 +220,7 @@ def _list_learned(name: str, replay: ProjectReplay) -> list[FoundLine]:
         return [
             FoundLine(
                 name,
-                path.removeprefix(f"{replay.root}/"),
+                path.removeprefix(f"{replay.root}/").replace(f"{home}/", "~/"),
                 text,
                 tuple(
                     id

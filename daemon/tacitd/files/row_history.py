@@ -82,13 +82,16 @@ def list_reasons(
     """The written lines that contain a text, the newest of each, for `tacitd why`. `known_by`: plugins that explain
     their lines themselves."""
     known = set[tuple[str, str]]()
-    for number, path, put in rows(
-        "SELECT change, path, put FROM change_line WHERE put IS NOT NULL AND instr(lower(put), lower(?)) ORDER BY change DESC",
+    for number, path, put, plugin in rows(
+        "SELECT l.change, l.path, l.put, c.plugin FROM change_line l JOIN change c ON c.number = l.change "
+        "WHERE l.put IS NOT NULL AND instr(lower(l.put), lower(?)) ORDER BY l.change DESC",
         text,
     ):
+        if plugin in known_by:
+            continue
         (row,) = rows(f"{_CHANGES} WHERE c.number = ?", number)
         change = _describe(rows, row)
-        if (path, put) in known or change["by"] in known_by or change["root"] not in ("", str(root)):
+        if (path, put) in known or change["root"] not in ("", str(root)):
             continue
         known.add((path, put))
         said = rows(

@@ -81,7 +81,7 @@ def make_plugin() -> PluginSpec:
             "move": (
                 f"{here}.move_command:move",
                 "Move a learned line to all projects, or to a folder.",
-                "Decide",
+                "Others",
             ),
         },
         session_text=f"{here}.learned_text:make_text",

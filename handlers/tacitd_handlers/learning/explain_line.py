@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tacitd.clock import utc_seconds
 from tacitd.state.paths import state_dir
+from tacitd.state.store_words import FORGOTTEN
 from tacitd_handlers.learning.line_queries import (
     OUTSIDE,
     ItemPlace,
@@ -18,6 +19,7 @@ from tacitd_handlers.learning.line_queries import (
     list_earlier,
     list_places,
     list_words,
+    make_fact_id,
     make_said,
     name_place,
     read_said_of,
@@ -25,7 +27,7 @@ from tacitd_handlers.learning.line_queries import (
 from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, LineState, read_facts, read_lines
 
 if TYPE_CHECKING:
-    from tacitd.contract import Row, Rows
+    from tacitd.contract import Rows
 
 SHORTEST_ID = 4
 """Characters of the beginning of an id."""
@@ -42,11 +44,10 @@ _OPEN: tuple[FactState, ...] = ("waiting", "review", "refused", "aside", "left o
 _CALLS = """
 SELECT DISTINCT c.number, c.purpose, coalesce(nullif(c.model, ''), c.tier), c.begun, c.usd, c.assumed, c.tokens_in, c.tokens_out
 FROM call_part k JOIN call c ON c.number = k.call
-WHERE c.plugin = 'learning' AND c.ended IS NOT NULL AND k.kind = ? AND k.row IN ({}) ORDER BY c.number
+WHERE c.plugin = 'learning' AND c.ended IS NOT NULL AND (k.kind, k.row) IN (VALUES {}) ORDER BY c.number
 """
 _CHANGES = """
-SELECT DISTINCT c.id, c.number FROM change c JOIN change_line l ON l.change = c.number LEFT JOIN change_prompt p ON p.change = c.number
-WHERE l.path = ? AND (? IN (l.put, l.taken) OR p.prompt IN ({})) ORDER BY c.number
+SELECT DISTINCT c.id FROM change_line l JOIN change c ON c.number = l.change WHERE l.path = ? AND {} ORDER BY c.number
 """
 
 
@@ -82,8 +83,6 @@ def _find_ids(rows: Rows, asked: str) -> list[dict[str, Any]]:
 
 
 def _explain_fact_ids(rows: Rows, place: ItemPlace, asked: str) -> Iterator[dict[str, Any]]:
-    from tacitd_handlers.learning.line_items import make_fact_id
-
     for fact in {one.same: one for one in read_facts(rows, place.number, ("review", "refused"))}.values():
         id = make_fact_id(place.number, fact.same)
         if id.startswith(asked):
@@ -160,11 +159,10 @@ def _list_origin(said: Sequence[SaidFact]) -> dict[str, Any]:
 
 def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
     """The calls that the prompts and the facts were part of."""
-    found: dict[int, Row] = {}
-    prompts = [key for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
-    for kind, keys in (("prompt", prompts), ("fact", [str(one.number) for one in said])):
-        for row in rows(_CALLS.format(_marks(keys)), kind, *keys) if keys else ():
-            found[row[0]] = row
+    keys = [("prompt", key) for one in said if one.prompt for key in (one.prompt, str(one.prompt_number))]
+    keys += [("fact", str(one.number)) for one in said]
+    pairs = ", ".join(["(?, ?)"] * len(keys))
+    found = rows(_CALLS.format(pairs), *(value for key in keys for value in key)) if keys else []
     return [
         {
             "purpose": purpose,
@@ -175,17 +173,19 @@ def _list_calls(rows: Rows, said: Sequence[SaidFact]) -> list[dict[str, Any]]:
             "in": tokens_in,
             "out": tokens_out,
         }
-        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in map(
-            found.__getitem__, sorted(found)
-        )
+        for _, purpose, model, at, usd, assumed, tokens_in, tokens_out in found
     ]
 
 
 def _list_changes(rows: Rows, line: LineRow, said: Sequence[SaidFact]) -> list[str]:
     """The changes that put or took a line; of one whose words were purged, those that rest on its prompts."""
     prompts = [one.prompt_number for one in said if one.prompt_number is not None]
-    found = rows(_CHANGES.format(_marks(prompts)), line.path, line.text, *prompts)
-    return [id for id, _ in found]
+    if line.text == FORGOTTEN:
+        of_prompts = f"c.number IN (SELECT change FROM change_prompt WHERE prompt IN ({_marks(prompts)}))"
+        found = rows(_CHANGES.format(of_prompts), line.path, *prompts)
+    else:
+        found = rows(_CHANGES.format("? IN (l.put, l.taken)"), line.path, line.text)
+    return [id for (id,) in found]
 
 
 def _marks(values: Sequence[object]) -> str:

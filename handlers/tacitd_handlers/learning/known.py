@@ -24,7 +24,7 @@ from tacitd.contract import Done, Part, Task, Tools, Tx
 from tacitd.errors import TacitdError, UsageError
 from tacitd.events import Project
 from tacitd.files.replaced import replace_file
-from tacitd.handler import Notice
+from tacitd.handler import Degradation, Notice
 from tacitd.model.port import Answer, ModelRequest
 from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
@@ -94,6 +94,7 @@ class SummaryLine(NamedTuple):
 def load_known(project: Project, tools: Tools) -> Known:
     """Read what is known, and write the summary if it is missing or differs (SPEC S-04). Asks nobody."""
     directives = list(read_directives(project, tools))
+    _report_link(project, tools)
     texts = {path: read_text(path, project.root) for path in list_paths(tools.rows, os.environ, project.root)}
     texts |= {path: read_text(path) for path in list_paths(tools.rows, os.environ, None)}
     own = {path: list_own(text) for path, text in texts.items()}
@@ -164,6 +165,17 @@ def read_directives(project: Project, tools: Tools) -> Iterator[Directive]:
     path = project.root / AGENTS
     if (text := read_text(path, project.root)).strip():
         yield Directive(path, text)
+
+
+def _report_link(project: Project, tools: Tools) -> None:
+    """Degrade while AGENTS.md is a link that leads out of the project: the person may have linked it on purpose."""
+    path, id = project.root / AGENTS, f"learning.document:{project.root}"
+    if not leads_out(path, project.root):
+        tools.clear(id)
+        return
+    what = f"{path} is a link that leads out of the project: it is not read"
+    hint = "replace it with a regular file, or name the file behind it in `directives`"
+    tools.degrade(Degradation(id, what, hint))
 
 
 def _read_distilled(tools: Tools, directives: Iterable[Directive]) -> dict[str, str]:

@@ -23,8 +23,14 @@ from tacitd.state.store_words import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
 from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import hiding, sources
-from tacitd_handlers.learning.line_items import find_offers, group_facts, list_own_lines, make_fact_id
-from tacitd_handlers.learning.line_queries import find_place, name_file
+from tacitd_handlers.learning.line_queries import (
+    find_offers,
+    find_place,
+    group_facts,
+    list_own_lines,
+    make_fact_id,
+    name_file,
+)
 from tacitd_handlers.learning.lines import (
     FactRow,
     LineRow,

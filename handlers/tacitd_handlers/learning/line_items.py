@@ -18,12 +18,16 @@ from tacitd_handlers.learning.line_queries import (
     STALE,
     ItemPlace,
     describe_corrections,
+    find_offers,
+    group_facts,
     is_stale,
     is_unheeded,
     list_earlier,
+    list_own_lines,
     list_places,
     list_texts,
     list_words,
+    make_fact_id,
     name_file,
     name_place,
     read_said,
@@ -33,7 +37,6 @@ from tacitd_handlers.learning.lines import (
     FactState,
     LineRow,
     digest_same,
-    make_id,
     make_line_id,
     read_facts,
     read_lines,
@@ -44,16 +47,8 @@ if TYPE_CHECKING:
     from tacitd.handler import Decision
 
 LINE, WITHHELD, FACT, OFFER = "line", "withheld line", "refused fact", "rule offer"
-ENOUGH = 3
-"""Projects in which a line is learned before it is offered for all (SPEC S-55)."""
 EVERYWHERE = "all projects"
 _FORGOTTEN: tuple[FactState, ...] = ("forgotten",)
-_OFFERS = """
-SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
-WHERE l.state = 'present' AND l.project IS NOT NULL
-AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
-GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
-"""
 
 
 def list_items(rows: Rows, environ: Mapping[str, str], root: Path | None) -> Iterator[StoredItem]:
@@ -133,19 +128,6 @@ def _explain_review(line: LineRow, theirs: Collection[str] | None, now: float) -
 # --- facts that are no lines
 
 
-def make_fact_id(project: int | None, same: str) -> str:
-    """The id of a fact that is no line."""
-    return make_id("fact", str(project or ""), same)
-
-
-def group_facts(facts: Collection[FactRow]) -> dict[str, list[FactRow]]:
-    """Facts that say the same are one item."""
-    groups: dict[str, list[FactRow]] = {}
-    for one in facts:
-        groups.setdefault(one.same, []).append(one)
-    return groups
-
-
 def _list_facts(
     rows: Rows, place: ItemPlace, known: Collection[str], forgotten: Collection[str]
 ) -> Iterator[StoredItem]:
@@ -210,53 +192,6 @@ def _list_offers(rows: Rows, environ: Mapping[str, str]) -> Iterator[StoredItem]
         why = f"it was learned in {len(roots)} projects: {', '.join(map(str, roots))}"
         id = make_line_id(str(person_root(environ) / LEARNED), text)
         yield StoredItem(id, OFFER, text, EVERYWHERE, None, "proposed", review=why)
-
-
-def find_offers(rows: Rows) -> Iterator[tuple[str, list[Path]]]:
-    """Lines that are in three projects and not the person's, with the projects' roots. Two clones count as one project. What the
-    person declined, removed or took is a row of the person's, and is not offered."""
-    found = rows(_OFFERS, ENOUGH)
-    if not found:
-        return
-    from tacitd_handlers.shared.project_identity import identify_project
-
-    all_roots: dict[int, str] = dict(rows("SELECT number, root FROM project"))
-    for _, numbers, newest in found:
-        projects = {
-            identify_project(Path(all_roots[number])).key: Path(all_roots[number])
-            for number in sorted(map(int, numbers.split(",")), reverse=True)
-        }
-        ((text,),) = rows("SELECT text FROM learning_line WHERE number = ?", newest)
-        if len(projects) >= ENOUGH:
-            yield text, sorted(projects.values())
-
-
-# --- the person's own lines
-
-
-def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Path, heading and text of the list items in a place's files that are not tacitd's. A file that cannot be read has none."""
-    from tacitd.errors import FileRefusedError
-    from tacitd.text.markdown import lines_of
-    from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
-    from tacitd_handlers.learning.sources import READ_LIMIT, list_paths
-
-    found = list[tuple[str, str, str]]()
-    for path in list_paths(rows, environ, place.root):
-        if place.root is not None and leads_out(path, place.root):
-            continue
-        try:
-            items = lines_of(read_plain_bytes(path, READ_LIMIT))
-        except (OSError, FileRefusedError):
-            continue
-        ours = {
-            text
-            for (text,) in rows(
-                "SELECT text FROM learning_line WHERE path = ? AND state = 'present'", str(path)
-            )
-        }
-        found += [(str(path), heading, text) for heading, text in items if text not in ours]
-    return found
 
 
 def _show(text: str) -> str:

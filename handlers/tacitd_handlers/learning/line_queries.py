@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.text.shorten import shorten_line
-from tacitd_handlers.learning.lines import LineRow
+from tacitd_handlers.learning.lines import FactRow, LineRow, make_id
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows
@@ -18,11 +18,19 @@ PROPOSAL = "make it a check that runs by itself: a hook of Claude Code, or a rul
 DAY = 86_400.0
 STALE = 100 * DAY
 """Seconds after which a line that was said once is stale; one that was said twice after twice as many (SPEC S-54)."""
+ENOUGH = 3
+"""Projects in which a line is learned before it is offered for all (SPEC S-55)."""
 WORDS = 200
 """Characters of a prompt that are shown."""
 NOBODY = 0
 """The number of a project that has no row."""
 OUTSIDE = "another program of yours appended it to tmp/learning-raw.jsonl"
+_OFFERS = """
+SELECT l.same, group_concat(DISTINCT l.project), max(l.number) FROM learning_line l
+WHERE l.state = 'present' AND l.project IS NOT NULL
+AND NOT EXISTS(SELECT 1 FROM learning_line own WHERE own.project IS NULL AND own.same = l.same AND own.state <> 'gone')
+GROUP BY l.same HAVING count(DISTINCT l.project) >= ? ORDER BY count(DISTINCT l.project) DESC, l.same
+"""
 _SAID = """
 SELECT k.line, f.number, f.text, f.words, f.session, f.said_at, p.id, p.text, p.typed, p.number FROM (
   SELECT line, fact FROM learning_line_fact UNION SELECT line, number FROM learning_fact WHERE line IS NOT NULL) k
@@ -162,3 +170,63 @@ def make_said(row: Row) -> SaidFact:
     number, text, words, session, said_at, prompt, typed_text, typed, prompt_number = row
     beginning = shorten_line(str(typed_text or words), WORDS)
     return SaidFact(number, text, words, session, said_at, prompt or "", beginning, typed, prompt_number)
+
+
+# --- what is no line of tacitd
+
+
+def make_fact_id(project: int | None, same: str) -> str:
+    """The id of a fact that is no line."""
+    return make_id("fact", str(project or ""), same)
+
+
+def group_facts(facts: Collection[FactRow]) -> dict[str, list[FactRow]]:
+    """Facts that say the same are one item."""
+    groups: dict[str, list[FactRow]] = {}
+    for one in facts:
+        groups.setdefault(one.same, []).append(one)
+    return groups
+
+
+def find_offers(rows: Rows) -> Iterator[tuple[str, list[Path]]]:
+    """Lines that are in three projects and not the person's, with the projects' roots. Two clones count as one project. What the
+    person declined, removed or took is a row of the person's, and is not offered."""
+    found = rows(_OFFERS, ENOUGH)
+    if not found:
+        return
+    from tacitd_handlers.shared.project_identity import identify_project
+
+    all_roots: dict[int, str] = dict(rows("SELECT number, root FROM project"))
+    for _, numbers, newest in found:
+        projects = {
+            identify_project(Path(all_roots[number])).key: Path(all_roots[number])
+            for number in sorted(map(int, numbers.split(",")), reverse=True)
+        }
+        ((text,),) = rows("SELECT text FROM learning_line WHERE number = ?", newest)
+        if len(projects) >= ENOUGH:
+            yield text, sorted(projects.values())
+
+
+def list_own_lines(rows: Rows, place: ItemPlace, environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Path, heading and text of the list items in a place's files that are not tacitd's. A file that cannot be read has none."""
+    from tacitd.errors import FileRefusedError
+    from tacitd.text.markdown import lines_of
+    from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes
+    from tacitd_handlers.learning.sources import READ_LIMIT, list_paths
+
+    found = list[tuple[str, str, str]]()
+    for path in list_paths(rows, environ, place.root):
+        if place.root is not None and leads_out(path, place.root):
+            continue
+        try:
+            items = lines_of(read_plain_bytes(path, READ_LIMIT))
+        except (OSError, FileRefusedError):
+            continue
+        ours = {
+            text
+            for (text,) in rows(
+                "SELECT text FROM learning_line WHERE path = ? AND state = 'present'", str(path)
+            )
+        }
+        found += [(str(path), heading, text) for heading, text in items if text not in ours]
+    return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
-from hashlib import sha256
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from tacitd.text.hashes import sha256
 from tacitd_handlers.shared.equality import normalise_text
 
 if TYPE_CHECKING:

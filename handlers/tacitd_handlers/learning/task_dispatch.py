@@ -38,6 +38,8 @@ FACTS_KEPT = 90 * DAY
 REVIEW_KEPT = 30 * DAY
 """Seconds for which a fact waits in `review`."""
 FOLDERS_KEPT = 30 * DAY
+AN_END = 600.0
+"""Seconds after which the end of a session has done its work."""
 
 
 def run(task: Task, tools: Tools) -> Outcome:
@@ -150,8 +152,9 @@ def _find_orphans(place: Place, tools: Tools) -> Done:
     else:
         is_live = bool(
             tools.rows(
-                "SELECT 1 FROM learning_fact f JOIN session s ON s.id = f.session "
-                "WHERE f.project IS NULL AND f.state = 'waiting' AND s.ended IS NULL LIMIT 1"
+                "SELECT 1 FROM learning_fact f JOIN session s ON s.id = f.session WHERE f.project IS NULL "
+                "AND f.state = 'waiting' AND (s.ended IS NULL OR s.ended > ?) LIMIT 1",
+                tools.clock.now() - AN_END,
             )
         )
     return Done() if is_live else _queue(place, "synthesize", tools=tools)

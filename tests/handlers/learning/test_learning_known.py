@@ -131,6 +131,21 @@ def test_somebody_elses_summary_is_left_alone(rows: LearnedRows) -> None:
     assert outside.read_text() == "# Known facts\n"
 
 
+def test_a_document_that_is_a_link_out_of_the_project_is_not_read(
+    rows: LearnedRows, model: ScriptedModel
+) -> None:
+    """S-40: `status` names it, and what to do, until it is a file."""
+    outside = rows.home / "outside.md"
+    outside.write_text("- a private key\n")
+    (rows.root / "AGENTS.md").symlink_to(outside)
+    rows.command("init")
+    assert "private" not in summary(rows) and model.asked == []
+    assert any("AGENTS.md is a link that leads out of the project" in what for what in rows.bench.degraded)
+    (rows.root / "AGENTS.md").unlink()
+    rows.command("init")
+    assert not any("AGENTS.md" in what for what in rows.bench.degraded)
+
+
 # --- init
 
 
