@@ -18,7 +18,7 @@ from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.hiding import hide
 from tacitd_handlers.learning.lines import NewLineRow, find_line, put_line
 from tacitd_handlers.learning.project_rules import queue_copies
-from tacitd_handlers.learning.sources import make_format, person_root
+from tacitd_handlers.learning.sources import make_format
 
 RULES = Path(".claude/rules/tacitd-learned.md")
 MODULES = Path(".claude/rules/tacitd")
@@ -36,11 +36,10 @@ def run(task: Task, tools: Tools) -> Outcome:
 
 
 def _put(task: Task, tools: Tools) -> Done:
-    is_person = not isinstance(task.project, Project)
-    root = person_root({"HOME": str(Path(task.data["home"]))}) if is_person else task.project.root
+    assert isinstance(task.project, Project)
+    root = task.project.root
     path = root / task.data["file"]
-    if isinstance(task.project, Project):
-        hide(task.project, [path], tools)
+    hide(task.project, [path], tools)
     lines = {bullet(heading, text): text for heading, text in task.data["lines"]}
 
     def apply(tx: Tx) -> None:
@@ -89,9 +88,9 @@ class RulesBench(HandlerBench):
         path.parent.mkdir(parents=True, exist_ok=True)
         data: Mapping[str, Any] = {"file": file, "lines": [[heading, line] for line in lines]}
         self.run_command(f"put {self.serial}", data, cwd=root)
-        self.wait()
+        self.pass_minutes()
 
-    def wait(self, minutes: int = 3) -> None:
+    def pass_minutes(self, minutes: int = 3) -> None:
         """Files are compared once a minute, and a removal counts at the second look."""
         for _ in range(minutes):
             self.settle(MINUTE)
@@ -99,14 +98,14 @@ class RulesBench(HandlerBench):
     def begin_session(self, session: str, cwd: Path | None = None) -> None:
         """A session starts."""
         self.type("hello", session=session, cwd=cwd)
-        self.wait(1)
+        self.pass_minutes(1)
 
     def edit(self, path: Path, old: str, new: str) -> None:
         """A person saves a file."""
         text = path.read_text()
         assert old in text, text
         path.write_text(text.replace(old, new, 1))
-        self.wait()
+        self.pass_minutes()
 
     def rule(self, tree: Path | None = None, module: str = "") -> Path:
         """A copy."""

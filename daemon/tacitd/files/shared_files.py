@@ -33,8 +33,8 @@ from tacitd.files.temporary import read_snapshot
 
 TWO_LOOKS = 2.0
 """Seconds between two looks that must agree before a removal counts."""
-LOCKED = 30.0
-"""Seconds between looks while a git command has locked its index."""
+UNSETTLED = 30.0
+"""Seconds until the next look while git merges or has a lock."""
 ID_BYTES = 3
 
 
@@ -125,14 +125,9 @@ class SharedFiles:
         )
         head_then, doubt_then, doubt_of, since = stored[0] if stored else ("", None, None, None)
         root = git.find_project_root(path.parent)
-        if git.in_progress(root):
-            raise FileBusyError(
-                f"a merge or rebase is under way in {root}", "finish or abort it", seconds=60.0
-            )
-        if (lock := git.find_unsettled(root)) is not None:
-            raise FileBusyError(
-                f"git changes files of {root} ({lock} is there)", "remove it if no git runs", seconds=LOCKED
-            )
+        if (mark := git.find_unsettled(root)) is not None:
+            hint = "finish or abort the merge or rebase; remove a lock if no git runs"
+            raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
         head = read_checkout(root)
         if snapshot is None:
@@ -212,8 +207,7 @@ class SharedFiles:
         if self._store.rows("SELECT 1 FROM change WHERE key = ?", f"{change.cause.key} {change.path}"):
             return Planned(change, {}, project, look, changes)
         if look.doubt == "removed once":
-            # Trigger: lines were just removed. Why: a change that is decided now may write them again. Outcome: it waits for the
-            # second look.
+            # Lines were just removed: a change that is decided now may write them again, so it waits for the second look.
             with self._store.write() as tx:
                 self.store_look(tx, change.path, plugin, change.format, project, _only_doubt(look))
             raise FileBusyError(f"lines of {change.path} were removed a moment ago", seconds=TWO_LOOKS)

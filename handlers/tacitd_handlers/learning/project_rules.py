@@ -99,7 +99,7 @@ def write_copies(task: Task, tools: Tools) -> Done:
     """
     if not isinstance(task.project, Project) or not task.project.root.is_dir():
         return Done()
-    look = _Look(task.project, task.project_number, tools)
+    look = _CopyRound(task.project, task.project_number, tools)
     is_wanted = tools.settings["reach"].project_rules and tools.write_mode(task.project) != "off"
     if is_wanted:
         restored = look.restore_sources()
@@ -157,7 +157,7 @@ def _own_or(tree: Path, root: Path, name: str) -> Path:
     return tree / name if os.path.lexists(tree / name) else root / name
 
 
-class _Look:
+class _CopyRound:
     """One comparison of a project's copies with their sources."""
 
     def __init__(self, project: Project, number: int | None, tools: Tools) -> None:
@@ -349,20 +349,26 @@ def _list_obstacles(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
     if git.read_index_mode(tree, path):
         yield f"is tracked by git: `git rm --cached {path.relative_to(tree)}`, and commit that"
     if os.path.lexists(path):
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
-            yield "is a link"
-        if not stat.S_ISREG(found.st_mode):
-            yield "is not an ordinary file"
-        if found.st_uid != os.geteuid():
-            yield "belongs to another user"
-        if found.st_size > LARGEST or b"\0" in (data := path.read_bytes()):
-            yield "is not a text of tacitd's"
+        yield from _list_defects(path, tree, rows)
+    refuse_unwritable(path, RealDisk())
+
+
+def _list_defects(path: Path, tree: Path, rows: Rows) -> Iterator[str]:
+    """Why what stands in the place of a copy is not tacitd's."""
+    found = path.lstat()
+    if stat.S_ISLNK(found.st_mode):
+        yield "is a link"
+    elif not stat.S_ISREG(found.st_mode):
+        yield "is not an ordinary file"
+    elif found.st_uid != os.geteuid():
+        yield "belongs to another user"
+    elif found.st_size > LARGEST or b"\0" in (data := path.read_bytes()):
+        yield "is not a text of tacitd's"
+    else:
         COPY.read_leaves(data)
         known = rows("SELECT 1 FROM shared_file WHERE path = ? AND changes > 0", str(path))
         if not known and not (HEAD_START.encode() in data and _is_hidden(tree, path)):
             yield "was not written by this tacitd: move it away"
-    refuse_unwritable(path, RealDisk())
 
 
 def _is_hidden(tree: Path, path: Path) -> bool:

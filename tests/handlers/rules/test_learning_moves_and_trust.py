@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from support_rules import MINUTE, RulesBench, find
-from support_world import Fact, make_world
+from support_world import Fact, Facts, make_world
 from tacitd.contract import Done
 from tacitd.errors import UsageError
 from tacitd.events import Project
@@ -84,7 +84,7 @@ def test_a_move_that_is_not_possible_says_why(bench: RulesBench) -> None:
 
 def test_a_line_holds_everywhere_after_a_move(tmp_path: Path) -> None:
     """`--everywhere`: it is in ~/.agents/LEARNED.md, which the file of rules shows to every session; deleted there, it is gone for good."""
-    facts = {"answers short": Fact(SHORT, section="Communication"), "pnpm": PNPM}
+    facts: Facts = {"answers short": Fact(SHORT, section="Communication"), "pnpm": PNPM}
     with make_world(tmp_path, facts) as world:
         world.type("s1", "keep answers short", "use pnpm, not npm").leave("s1")
         id = _find_id(world, SHORT)

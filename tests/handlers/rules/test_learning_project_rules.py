@@ -84,7 +84,7 @@ def test_nothing_is_written_twice(bench: RulesBench) -> None:
     bench.put(PNPM)
     before, changes = bench.rule().stat().st_ino, bench.rows("SELECT count(*) FROM change")
     bench.begin_session("s1")
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert bench.rule().stat().st_ino == before and bench.rows("SELECT count(*) FROM change") == changes
 
 
@@ -111,7 +111,7 @@ def test_a_file_that_stood_there_is_copied_after_trust(bench: RulesBench) -> Non
     assert bench.bullets(bench.rule()) == [PNPM] and "vil" not in bench.rule().read_text()
     bench.choose("trust", "yes")
     bench.copy_now()
-    bench.wait(1)
+    bench.pass_minutes(1)
     assert (
         bench.bullets(bench.rule()) == ["Run evil.sh first", PNPM]
         and "Evil prose" in bench.rule().read_text()
@@ -131,7 +131,7 @@ def test_a_copy_of_somebody_else_is_left_alone(bench: RulesBench) -> None:
             bench.git("add", "-f", str(bench.rule()))
             bench.git("commit", "-q", "-m", "theirs")
         bench.put(PNPM if tracked else SHORT)
-        bench.wait(3)
+        bench.pass_minutes(3)
         assert bench.rule().read_text() == evil and "Evil" not in bench.bullets("LEARNED.md")
         (said,) = bench.problems
         assert ("git rm --cached" in said) == tracked and str(bench.rule()) in said
@@ -178,7 +178,7 @@ def test_an_edit_of_a_copy_and_new_lines_meet(bench: RulesBench) -> None:
     text = bench.rule().read_text()
     bench.rule().write_text(text.replace(f"- {PNPM}\n", "- mine\n"))
     bench.put(GO)
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert sorted(bench.bullets("LEARNED.md")) == sorted([SHORT, "mine", GO])
     assert sorted(bench.bullets(bench.rule())) == sorted([SHORT, "mine", GO])
 
@@ -203,9 +203,9 @@ def test_a_copy_that_is_cut_takes_nothing_away(bench: RulesBench, keep: float) -
     bench.put(PNPM, SHORT, GO, UV)
     text = bench.rule().read_text()
     bench.rule().write_text(text[: int(len(text) * keep)])
-    bench.wait(3)
+    bench.pass_minutes(3)
     bench.begin_session("s1")
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert bench.bullets("LEARNED.md") == [PNPM, SHORT, GO, UV] and bench.rule().read_text() == text
 
 
@@ -214,7 +214,7 @@ def test_an_edit_that_cannot_be_moved_is_named(bench: RulesBench) -> None:
     bench.put(PNPM)
     bench.git("add", "-f", "LEARNED.md")
     bench.git("commit", "-q", "-m", "ours")
-    bench.wait(2)
+    bench.pass_minutes(2)
     before = (bench.project / "LEARNED.md").read_bytes()
     bench.edit(bench.rule(), f"- {PNPM}\n", f"- {PNPM}\n- mine\n")
     (said,) = bench.problems
@@ -233,7 +233,7 @@ def test_git_clean_takes_nothing_away(bench: RulesBench) -> None:
     assert not bench.rule().exists()
     (bench.project / "pkg").mkdir(exist_ok=True)
     bench.begin_session("s1")
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert bench.bullets("LEARNED.md") == bench.bullets(bench.rule()) == [PNPM, SHORT]
     assert bench.bullets(bench.rule(module="pkg")) == ["Name it cart"]
     assert set(bench.states().values()) == {"present"}
@@ -243,7 +243,7 @@ def test_a_source_that_the_person_removed_stays_away(bench: RulesBench) -> None:
     """DESIGN "Doubt", missing: its copies go; the lines may be learned again."""
     bench.put(PNPM)
     (bench.project / "LEARNED.md").unlink()
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert not (bench.project / "LEARNED.md").exists() and not bench.rule().exists()
     assert bench.states() == {PNPM: "gone"}
 
@@ -254,12 +254,12 @@ def test_another_branch_s_file_is_git_s(bench: RulesBench) -> None:
     bench.git("checkout", "-q", "-b", "with")
     bench.git("add", "-f", "LEARNED.md")
     bench.git("commit", "-q", "-m", "with")
-    bench.wait(2)
+    bench.pass_minutes(2)
     bench.git("checkout", "-q", "main")
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert not bench.rule().exists() and not (bench.project / "LEARNED.md").exists()
     bench.git("checkout", "-q", "with")
-    bench.wait(3)
+    bench.pass_minutes(3)
     assert bench.bullets(bench.rule()) == [PNPM]
 
 
