@@ -47,8 +47,9 @@ def raw_path(root: Path) -> Path:
 
 
 def list_paths(rows: Rows, environ: Mapping[str, str], root: Path | None) -> list[Path]:
-    """The raw file of a project; the person has none."""
-    return [raw_path(root)] if root is not None else []
+    """The raw file of a project; the person has none. What has its name and is no file was not made by tacitd."""
+    path = raw_path(root) if root is not None else None
+    return [path] if path is not None and not path.is_symlink() else []
 
 
 def hide_files(place: Place, paths: Sequence[Path], tools: Tools) -> None:

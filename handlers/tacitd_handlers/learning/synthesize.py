@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from loguru import logger
 from msgspec import Struct
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Later, Leaf, Outcome, Tools, Tx
@@ -55,6 +56,7 @@ from tacitd_handlers.learning.synthesis_input import (
 
 ASIDE = "learning.aside"
 """Id of the degradation while facts of a place are put aside."""
+_ANY_LINE = "SELECT 1 FROM learning_line WHERE project = ? LIMIT 1"
 ONCE_MORE = "the model is asked once more, in halves; facts whose second answer cannot be used are put aside"
 
 
@@ -145,6 +147,8 @@ def _write(inputs: SynthesisInput, asked: _Asked, tools: Tools) -> Outcome:
         notices = [Notice("no line", why, str(place.root))]
     listeners = list_listeners(tools)
     now = tools.clock.now()
+    if changes and place.project is not None and not tools.rows(_ANY_LINE, place.number):
+        logger.info("tacitd writes in {} from now on; `tacitd exclude` stops that", place.root)
 
     def apply(tx: Tx) -> None:
         lines = _store_lines(tx, plan, by_text, files, place, now)
