@@ -230,7 +230,7 @@ def test_sync_names_a_line_that_was_withheld(begin: Begin) -> None:
         world.edit("LEARNED.md", replace=(f"- {PNPM}\n", "")).wait(60).wait(60)
         world.type("s2", "use pnpm, not npm")
         said = world.run("sync", "--write")
-        assert f"you removed it before, and said it again: “{PNPM}”" in said.err
+        assert f"you removed it before, and said it again (`tacitd review` asks about it): {PNPM}" in said.err
         assert PNPM in world.run("log").out
 
 

@@ -16,7 +16,7 @@ import click
 
 from tacitd.cli.common import connect_or_run, echo_message, resolve_directory
 from tacitd.cli.control_commands import echo_reasons
-from tacitd.cli.parked_lines import parked_lines
+from tacitd.cli.parked_lines import find_reasons, parked_lines
 from tacitd.clock import SystemClock
 from tacitd.errors import PARKED
 from tacitd.files.git import find_project_root
@@ -77,7 +77,7 @@ def synthesize(ctx: click.Context, project: str | None) -> None:
 def echo_lines(result: Mapping[str, Any], where: str) -> int:
     """Given the answer of `sync` and the project's root, print the lines that were written, or why there are none.
 
-    Returns the exit code: 75 if facts of this project still wait, 0 otherwise.
+    Returns the exit code: 75 if facts of this project still wait, or its files cannot be written now, 0 otherwise.
     """
     for one in result["made"]:
         echo_message(one["line"])
@@ -99,7 +99,15 @@ def echo_lines(result: Mapping[str, Any], where: str) -> int:
         facts = ", ".join(row["what"] for row in waited)
         echo_message(f"{facts} made no new line in {where}: {why}")
     _echo_others(result, where)
+    if _list_busy(result):
+        echo_reasons({"degraded": _list_busy(result)}, [where])
+        return PARKED if any(find_reasons(_list_busy(result), [where])) else 0
     return 0
+
+
+def _list_busy(result: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The rows of `degraded` about files that are decided on and cannot be written now."""
+    return [one for one in result["degraded"] if one.get("id") in ("files.busy", "files.unfinished")]
 
 
 def _list_facts(rows: Iterable[Mapping[str, Any]], where: str) -> list[Mapping[str, Any]]:

@@ -27,7 +27,7 @@ def describe_lines(lines: Sequence[NewLine], place: Place, usd: float) -> Iterat
 def describe_withheld(lines: Sequence[NewLine], place: Place) -> Iterator[Notice]:
     """A notice for each line that is not written, because the person removed it before."""
     for line in lines:
-        what = f"you removed it before, and said it again: “{line.text}”; `tacitd review` asks about it"
+        what = f"you removed it before, and said it again (`tacitd review` asks about it): {line.text}"
         yield Notice(NO_LINE, what, str(place.root))
 
 

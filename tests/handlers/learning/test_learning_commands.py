@@ -27,8 +27,8 @@ def cli(
     rows: LearnedRows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Cli:
     """The program beside the daemon, in the same home."""
-    made = Cli(tmp_path / "other", monkeypatch, capsys) if (tmp_path / "other").mkdir() is None else None
-    assert made is not None
+    (tmp_path / "other").mkdir()
+    made = Cli(tmp_path / "other", monkeypatch, capsys)
     made.home = rows.home
     made.set(HOME=str(rows.home))
     return made
