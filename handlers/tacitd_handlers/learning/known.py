@@ -51,7 +51,7 @@ from tacitd_handlers.shared.answer_screening import (
 from tacitd_handlers.shared.equality import normalise_text
 from tacitd_handlers.shared.tidy import FACT_LIMIT, strip_user
 
-SUMMARY = "tmp/known-facts-summary.md"
+SUMMARY, RAW = "tmp/known-facts-summary.md", "tmp/learning-raw.jsonl"
 HEAD = "# Known facts"
 LINES_LIMIT = 49
 """Maximum number of lines of the summary, headings and blank lines included (SPEC S-41)."""
@@ -272,6 +272,7 @@ def _write_summary(project: Project, text: str, tools: Tools) -> None:
     if before == text or is_theirs or is_tracked_source(project, path):
         return
     with suppress(OSError, TacitdError):
-        hiding.hide(project, [path], tools)
+        # A raw file that is made from now on did not come with the project.
+        hiding.hide(project, [path, project.root / RAW], tools)
         path.parent.mkdir(exist_ok=True)
         replace_file(path, text.encode())

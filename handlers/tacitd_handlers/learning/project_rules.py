@@ -49,6 +49,9 @@ from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_ch
 COPIES = "copies"
 """What the task is: see `lines.queue_message`."""
 PROBLEM = "learning.copies"
+HINT = "move it away or mend it; the copy is made when the next session starts"
+NAMED = 5
+"""Copies that a problem names."""
 GENERAL = "General"
 LARGEST = 1 << 20
 """Bytes. A longer file was not made by tacitd."""
@@ -109,7 +112,9 @@ def write_copies(task: Task, tools: Tools) -> Done:
     look.remove_leftovers()
     id, problems = f"{PROBLEM}:{task.project.root}", look.problems
     if problems and is_wanted:
-        tools.degrade(Degradation(id, "; ".join(dict.fromkeys(problems)), "`tacitd doctor` says what to do"))
+        named = list(dict.fromkeys(problems))
+        more = f"; and {len(named) - NAMED} more" if len(named) > NAMED else ""
+        tools.degrade(Degradation(id, "; ".join(named[:NAMED]) + more, HINT))
     else:
         tools.clear(id)
     return Done(look.apply, look.changes, notices=look.kept)
@@ -389,16 +394,19 @@ def take_copy_edits(path: Path, edits: Edits, tools: Tools) -> Done:
         return Done()
     root, number = Path(found[0][0]), found[0][1]
     project = Project(root, git=found[0][2] is not None)
+    now, data = tools.clock.now(), None
+    follow = Done(lambda tx: queue_project(tx, project, number, now))
+    if not any(edits):
+        return follow
     copy = next((one for one in plan_copies(tools.rows, number, root) if one.path == path), None)
     if copy is None or git.read_index_mode(copy.tree, path):
         return Done()
-    now, data = tools.clock.now(), None
     with suppress(FileRefusedError):
         data = read_checked(copy.source, copy.home) if not _why_kept(copy, project, tools) else None
     is_cut = COPY.is_cut(read_plain_bytes(path, LARGEST) or b"", {})
     moved = _move_edits(edits, LEAVES.read_leaves(data) if data else {}, is_cut=is_cut)
     if data is None or not moved.changes:
-        return Done(lambda tx: queue_project(tx, project, number, now))
+        return follow
     lines = {line.text: line for line in read_lines_of(tools.rows, str(copy.source))}
 
     def apply(tx: Tx) -> None:

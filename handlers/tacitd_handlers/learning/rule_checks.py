@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from tacitd.service.finding import DoctorFinding
 from tacitd.state.paths import state_dir
 from tacitd.store import open_readonly
-from tacitd_handlers.learning.project_rules import PROBLEM
-
-HINT = "move it away or mend it; the copy is made when the next session starts"
+from tacitd_handlers.learning.project_rules import HINT, PROBLEM
 
 
 def find_problems(environ: Mapping[str, str]) -> Iterator[DoctorFinding]:
