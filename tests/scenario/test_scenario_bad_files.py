@@ -172,7 +172,7 @@ def test_the_home_directory_is_no_project(make: MakeDaemon) -> None:
     goes_on(daemon)
     assert daemon.put_to_model() == ["Prefers health-1"]
     assert sorted(path.name for path in daemon.home.iterdir()) == [".claude", "work"]
-    assert "1 prompt was left out: it is the home directory" in daemon.cli("status").stdout
+    assert "1 prompt was left out: no project" in daemon.cli("status").stdout
 
 
 def _utf16(daemon: Daemon) -> None:
@@ -201,7 +201,7 @@ def test_a_learned_file_that_cannot_be_spliced_waits(
     before = learned.read_bytes()
     daemon.type_("s1", "Prefers amber-1")
     parked = daemon.synthesize()
-    assert parked and all(str(learned) in one["reason"] and one["hint"] for one in parked)
+    assert parked and all(str(learned) in one["what"] + one["reason"] and one["hint"] for one in parked)
     lines = daemon.cli("status").stdout.splitlines()
     assert any(line.startswith("parked    learning:") and str(learned) in line for line in lines)
     assert learned.read_bytes() == before

@@ -33,7 +33,7 @@ SELECT count(*) FROM (SELECT same FROM learning_line l WHERE state = 'present' A
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """`today` and `total` (prompts, facts, lines), `projects` (by root the time of the first line), `waits`, `withheld`, `offers`,
-    `refused`, `unheeded` (lines by root), and `lines` for a person. Empty before the first prompt."""
+    `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. Empty before the first prompt."""
     midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     total, waiting = _count(rows, 0.0), list(_list_waits(rows))
     if not any(total.values()) and not waiting:
@@ -50,6 +50,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
             "refused": _count_facts(rows, "refused"),
         },
         "unheeded": _find_unheeded(rows),
+        "no_project": _scalar(rows, "SELECT count(*) FROM prompt WHERE passed = 'no project'"),
     }
     return part | {"lines": list(format_status_lines(part))}
 
@@ -136,6 +137,8 @@ def format_status_lines(part: Mapping[str, Any]) -> Iterator[str]:
         yield f"! {count_noun(number, 'proposal')} of the model {wait} for your decision: `tacitd review`"
     if number := part["refused"]["refused"]:
         yield f"{count_noun(number, 'proposal')} of the model {_was(number)} refused: `tacitd learned --refused`"
+    if number := part["no_project"]:
+        yield f"{count_noun(number, 'prompt')} {_was(number)} left out: no project (`tacitd prompts` says where)"
     yield from _describe_unheeded(part["unheeded"])
 
 

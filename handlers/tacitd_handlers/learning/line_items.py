@@ -73,7 +73,7 @@ def _list_place(
     said = read_said(rows, place.number)
     lines = read_lines(rows, place.number, ("present", "withheld", "forgotten"))
     present = [one for one in lines if one.state == "present"]
-    theirs = {text for _, _, text in own or ()}
+    theirs = {text for _, _, text in own or ()} | {one.text for one in present if one.by == "person"}
     for line in lines:
         texts = [*list_texts(said.get(line.number, ())), *(text for _, text in list_earlier(rows, line))]
         item = StoredItem(
