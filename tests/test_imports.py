@@ -119,18 +119,14 @@ def test_text_has_no_clock() -> None:
 RULES = frozenset(
     f"tacitd_handlers.{name}"
     for name in [
-        "learning.confidence",
         "learning.estimate",
-        "learning.headings",
         "learning.heard",
+        "learning.line_checks",
         "learning.numbered",
         "learning.plan",
         "learning.proposals",
         "shared.line_cleaning",
         "learning.statements",
-        "learning.summary",
-        "learning.tombstones",
-        "learning.stage1.gather",
         "shared.answer_screening",
         "shared.decay",
         "shared.equality",
