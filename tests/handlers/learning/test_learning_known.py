@@ -78,7 +78,7 @@ def test_the_newest_lines_come_first_and_the_persons_own_too(rows: LearnedRows) 
     rows.learn(SHORT, everywhere=True, heading="Communication")
     rows.command("init")
     coding = summary(rows).split("## Communication")[0]
-    assert coding.index("Name handlers") < coding.index(PNPM) < coding.index("my own line")
+    assert coding.index(PNPM) < coding.index("my own line") < coding.index("Name handlers")
     assert SHORT in summary(rows)
     (rows.root / "LEARNED.md").write_text("# L\n\n## Coding\n- my own line\n")
     rows.command("init")
