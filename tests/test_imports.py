@@ -121,6 +121,7 @@ RULES = frozenset(
     for name in [
         "learning.estimate",
         "learning.heard",
+        "learning.line_checks",
         "learning.numbered",
         "learning.plan",
         "learning.proposals",

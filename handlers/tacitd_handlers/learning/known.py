@@ -15,7 +15,7 @@ that is of no use, the document's own lines are used.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -30,7 +30,6 @@ from tacitd.text.hashes import sha256
 from tacitd.text.redact import has_secret, redact_secrets
 from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
-from tacitd_handlers.learning.lines import read_lines
 from tacitd_handlers.learning.prompt_templates import list_instructions, summary_prompt
 from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import (
@@ -95,15 +94,14 @@ def load_known(project: Project, tools: Tools) -> Known:
     """Read what is known, and write the summary if it is missing or differs (SPEC S-04). Asks nobody."""
     directives = list(read_directives(project, tools))
     _report_link(project, tools)
-    texts = {path: read_text(path, project.root) for path in list_paths(tools.rows, os.environ, project.root)}
-    texts |= {path: read_text(path) for path in list_paths(tools.rows, os.environ, None)}
-    own = {path: list_own(text) for path, text in texts.items()}
+    texts = [read_text(path, project.root) for path in list_paths(tools.rows, os.environ, project.root)]
+    texts += [read_text(path) for path in list_paths(tools.rows, os.environ, None)]
     distilled = _read_distilled(tools, directives)
-    lines = [*_list_newest(project, own, tools), *(line for each in own.values() for line in each)]
+    lines = [line for text in texts for line in reversed(list_own(text))]  # new ones are at the end
     lines += [line for one in directives for line in list_own(distilled.get(one.digest) or one.text)]
     summary = build_summary(lines)
     _write_summary(project, summary, tools)
-    statements = known_lines(*(one.text for one in directives), *texts.values(), summary)
+    statements = known_lines(*(one.text for one in directives), *texts, summary)
     return Known(summary, statements, any(one.digest not in distilled for one in directives))
 
 
@@ -247,19 +245,6 @@ def build_summary(lines: Iterable[SummaryLine]) -> str:
 def _name_group(heading: str) -> str:
     words = heading.casefold()
     return next((name for name in GROUPS if name.casefold() in words), GENERAL)
-
-
-def _list_newest(
-    project: Project, own: Mapping[Path, Sequence[SummaryLine]], tools: Tools
-) -> Iterator[SummaryLine]:
-    """The lines of tacitd that are in the files of the project and of the person now, the newest first."""
-    found = tools.rows("SELECT number FROM project WHERE root = ?", str(project.root))
-    places = [*(number for (number,) in found), None]
-    there = {(str(path), line.text): line for path, lines in own.items() for line in lines}
-    for place in places:
-        for row in reversed(read_lines(tools.rows, place)):
-            if (row.path, row.text) in there:
-                yield there[row.path, row.text]
 
 
 def _write_summary(project: Project, text: str, tools: Tools) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from tacitd.contract import Done, Task, Tools, Tx
+from msgspec.structs import replace
+
+from tacitd.contract import Done, Task, Tools
 from tacitd.errors import FileRefusedError, UsageError
 from tacitd.events import Project
 from tacitd.files.purge import blank_in_place
@@ -14,7 +16,7 @@ from tacitd_handlers.learning import hiding
 from tacitd_handlers.learning.folders import LEARNED
 from tacitd_handlers.learning.known import SUMMARY, init_project
 from tacitd_handlers.learning.move_command import move_line
-from tacitd_handlers.learning.project_rules import queue_copies, write_copies
+from tacitd_handlers.learning.project_rules import write_copies
 from tacitd_handlers.learning.safe_read import leads_out
 from tacitd_handlers.learning.sources import is_tracked_source, list_paths
 
@@ -37,7 +39,7 @@ def run_command(task: Task, tools: Tools) -> Done:
 
 
 def _follow_choice(task: Task, tools: Tools, do: str) -> Done:
-    """Let git show the project's files, or hide those that it does not track, and have the copies follow."""
+    """Let git show the project's files, or hide those that it does not track; the copies follow. The notices name files that stay."""
     project = task.project
     assert isinstance(project, Project)
     paths = _list_files(project, tools)
@@ -49,11 +51,8 @@ def _follow_choice(task: Task, tools: Tools, do: str) -> Done:
         patterns = [hiding.pattern_of(one.relative_to(project.root)) for one in paths if one not in stays]
         if why := hiding.list_patterns(project, patterns):
             raise FileRefusedError(f"what tacitd makes in {project.root} cannot be hidden: {why}")
-
-    def apply(tx: Tx) -> None:
-        queue_copies(tx, task, tools.clock.now())
-
-    return Done(apply, notices=[Notice("stays", str(path), project.root.name) for path in stays])
+    done = write_copies(task, tools)
+    return replace(done, notices=[*done.notices, *(Notice("kept", str(path)) for path in stays)])
 
 
 def _list_files(project: Project, tools: Tools) -> list[Path]:

@@ -81,7 +81,7 @@ def _follow(root: object, do: str) -> list[str]:
     """Have git's exclude file and the copies follow the choice; return the files that stay."""
     with connect_or_run() as call:
         done = call("task", plugin="learning", key=f"{do} {uuid4()}", project=str(root), data={"do": do})
-    return [str(one["text"]) for one in done["made"] if one["did"] == "stays"]
+    return [str(one["text"]) for one in done["made"] if one["did"] == "kept"]
 
 
 def _write_modes() -> WriteModes:

@@ -78,7 +78,7 @@ def test_the_newest_lines_come_first_and_the_persons_own_too(rows: LearnedRows) 
     rows.learn(SHORT, everywhere=True, heading="Communication")
     rows.command("init")
     coding = summary(rows).split("## Communication")[0]
-    assert coding.index("Name handlers") < coding.index(PNPM) < coding.index("my own line")
+    assert coding.index(PNPM) < coding.index("my own line") < coding.index("Name handlers")
     assert SHORT in summary(rows)
     (rows.root / "LEARNED.md").write_text("# L\n\n## Coding\n- my own line\n")
     rows.command("init")
@@ -209,16 +209,20 @@ def test_share_reveals_and_its_undo_hides_again(rows: LearnedRows) -> None:
     assert rows.command("hide") == [] and {"/LEARNED.md", "/src/AGENTS.md"} <= {*hidden(rows)}
 
 
-def test_exclude_removes_the_copies(rows: LearnedRows) -> None:
+def test_exclude_removes_the_copies_at_once_and_names_what_stays(rows: LearnedRows) -> None:
+    """S-34: a copy in which the person wrote stays, and is named."""
     rows.learn(PNPM)
     copy = rows.root / ".claude/rules/tacitd-learned.md"
-    rows.command("follow")
-    rows.bench.settle(1.0)
-    assert PNPM in copy.read_text()
-    rows.bench._app.write_modes.set_mode(rows.root, "off")
-    rows.command("follow")
-    rows.bench.settle(1.0)
-    assert not os.path.lexists(copy) and rows.bullets() == [PNPM]
+    for text in ("", "\nmy own words\n"):
+        rows.clock.advance(60.0)
+        rows.bench._app.write_modes.set_mode(rows.root, "local")
+        rows.command("follow")
+        assert PNPM in copy.read_text()
+        copy.write_text(copy.read_text() + text)
+        rows.bench._app.write_modes.set_mode(rows.root, "off")
+        rows.clock.advance(60.0)
+        assert rows.command("follow") == ([str(copy)] if text else [])
+        assert os.path.lexists(copy) == bool(text) and rows.bullets() == [PNPM]
 
 
 def test_an_unknown_command_is_refused(rows: LearnedRows) -> None:
