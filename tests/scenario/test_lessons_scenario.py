@@ -113,7 +113,7 @@ def test_a_projects_lessons_through_the_daemon(make: MakeDaemon) -> None:
 
     correct("s2", back, mine)
     assert shown(daemon, "001")["status"] == "active"
-    assert steps in daemon.cli("context", str(mine)).stdout
+    assert steps not in daemon.cli("context", str(mine)).stdout, "its line is loaded"
     asked = json.loads(daemon.cli("review", str(mine), "--json").stdout)
     assert {one["id"]: one["review"] for one in asked}[
         "001"
