@@ -262,3 +262,7 @@ def test_share_can_be_taken_back(begin: Begin) -> None:
         undone = world.run("share", "--undo")
         assert undone.code == 0 and "hidden from git again" in undone.err
         assert "/LEARNED.md" in exclude.read_text()
+        for command in (("exclude",), ("exclude", "--undo"), ("share",), ("share", "--undo")):
+            assert world.run(*command, *([str(world.project)] if command[0] == "exclude" else [])).code == 0
+        world.type("s2", "keep answers short").leave("s2")
+        assert world.bullets("LEARNED.md") == [PNPM, SHORT], "an earlier exclusion does not come back"
