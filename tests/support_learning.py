@@ -14,7 +14,7 @@ from support_heard import list_facts, write_heard, write_proposals
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.lines import LineRow, read_lines
+from tacitd_handlers.learning.lines import LineRow, LineState, read_lines
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
 MORNING = 1_795_149_000.0
@@ -148,7 +148,7 @@ class LearningBench:
 
     def line(self, text: str) -> LineRow:
         """The row of a line, whatever its state."""
-        states = ("present", "removed", "gone", "replaced", "forgotten", "withheld")
+        states: tuple[LineState, ...] = ("present", "removed", "gone", "replaced", "forgotten", "withheld")
         found = [
             *read_lines(self.bench.rows, self.number, states),
             *read_lines(self.bench.rows, None, states),

@@ -83,7 +83,7 @@ def test_learned_lines_arrive(world: LearnedWorld, tmp_path: Path, version: str,
 def test_the_command_says_what_arrives(
     world: LearnedWorld, tmp_path: Path, version: str, excluded: str
 ) -> None:
-    """`tacitd reach` lists exactly what the client loads, also with `claudeMdExcludes`."""
+    """`tacitd reach` lists which of tacitd's rules the client loads, also with `claudeMdExcludes`."""
     settings = world.daemon.home / ".claude" / "settings.json"
     for number, name in enumerate(("root", "other folder")):
         box, place = tmp_path / str(number), world.places[name]
@@ -96,7 +96,9 @@ def test_the_command_says_what_arrives(
             found.first[PROJECT_LINE] == 1,
             found.first[PERSON_LINE] == 1,
         ), said
-        if version == "2.1.328":
+        if (
+            version == "2.1.328" and world.claude_md
+        ):  # without one, this client loads a module's AGENTS.md by itself too
             read = {one["kind"] for one in said["loads"] if one["when"] == "read"}
             assert (read == {"module"}) == (found.last[MODULE_LINE] > 0), said
 

@@ -152,7 +152,7 @@ def test_nothing_is_concluded_while_git_has_a_lock(person: Person) -> None:
     person.change({A: "Use pnpm"})
     lock = person.root / ".git" / "index.lock"
     lock.touch()
-    with pytest.raises(FileBusyError, match="index.lock"):
+    with pytest.raises(FileBusyError, match=r"index\.lock"):
         person.files.look(person.path, LINES)
     lock.unlink()
     assert person.files.look(person.path, LINES).now == {A: "Use pnpm"}
