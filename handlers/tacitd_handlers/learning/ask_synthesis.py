@@ -23,7 +23,7 @@ from tacitd_handlers.shared.prompt_extensions import (
     list_additions,
     split_answer,
 )
-from tacitd_handlers.shared.words import Sources
+from tacitd_handlers.shared.words import Sources, strip_answer
 
 PROMPT_LIMIT = 60_000
 """Bytes of the prompt. Existing lines that do not fit are left out; what is proposed is compared with them nevertheless."""
@@ -101,8 +101,13 @@ def ground_answers(
 ) -> tuple[dict[str, list[Any]], list[RefusedPart]]:
     """Return the parts of the answers' findings that the facts support, by plugin, and a refusal for each other part."""
     new = [fact for fact in inputs.facts if fact.is_new]
+    texts = [fact.text for fact in new]
+    # The reason for a correction that was made again is in the person's words, and not in the line.
+    texts += [
+        strip_answer(inputs.rows[row].words) for fact in new if fact.line is not None for row in fact.rows
+    ]
     at = next((fact.at for fact in new if fact.at is not None), None)
-    sources = Sources(tuple(fact.text for fact in new), inputs.folders, at)
+    sources = Sources(tuple(text for text in texts if text), inputs.folders, at)
     kept: dict[str, list[Any]] = {}
     refused: list[RefusedPart] = []
     for one in answers:

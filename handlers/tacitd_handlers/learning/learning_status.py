@@ -33,11 +33,9 @@ SELECT count(*) FROM (SELECT same FROM learning_line l WHERE state = 'present' A
 
 def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """`today` and `total` (prompts, facts, lines), `projects` (by root the time of the first line), `waits`, `withheld`, `offers`,
-    `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. Empty before the first prompt."""
+    `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. There are no lines before the first prompt."""
     midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
     total, waiting = _count(rows, 0.0), list(_list_waits(rows))
-    if not any(total.values()) and not waiting:
-        return {}
     part: dict[str, Any] = {
         "today": _count(rows, midnight),
         "total": total,
@@ -52,7 +50,8 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
         "unheeded": _find_unheeded(rows),
         "no_project": _scalar(rows, "SELECT count(*) FROM prompt WHERE passed = 'no project'"),
     }
-    return part | {"lines": list(format_status_lines(part))}
+    is_quiet = not any(total.values()) and not waiting and not part["no_project"]
+    return part | {"lines": [] if is_quiet else list(format_status_lines(part))}
 
 
 def _count(rows: Rows, since: float) -> dict[str, int]:
