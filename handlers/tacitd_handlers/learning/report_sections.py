@@ -68,10 +68,8 @@ def build_effects(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) 
     buckets = make_buckets(scope.since, scope.now)
     times = [(at, 1.0) for _, line in lines for at in line.corrected_since if scope.covers_time(at)]
     series = ReportSeries(f"Corrections of written rules by {buckets.unit}", buckets.count(times))
-    broken = sorted(
-        (one for one in lines if one[1].corrected_since), key=lambda one: -len(one[1].corrected_since)
-    )
-    unheeded = [one for one in broken if len(one[1].corrected_since) >= UNHEEDED]
+    unheeded = [one for one in lines if len(one[1].corrected_since) >= UNHEEDED]
+    unheeded.sort(key=lambda one: -len(one[1].corrected_since))
     table = ReportTable(
         "Corrected again, still not heeded",
         ("rule", "project", "corrected since", "by month", "proposal"),
@@ -86,19 +84,10 @@ def build_effects(lines: list[tuple[Path | None, LineRow]], scope: ReportScope) 
             for root, line in unheeded
         ),
     )
-    effects = ReportTable(
-        "Corrections before and after each rule",
-        ("rule", "since", "corrections before", "corrections after"),
-        tuple(
-            (line.text, local_date(line.written_at), line.corrections - len(times), len(times))
-            for _, line in broken[:NEWEST]
-            for times in [line.corrected_since]
-        ),
-    )
     return ReportSection(
         "Does it help?",
-        (series, table, effects),
-        "A correction after is one that says what the rule says already. Whether a rule without one helps is unknown.",
+        (series, table),
+        "A correction counts if it says what the rule says already. Whether a rule without one helps is unknown.",
     )
 
 

@@ -35,7 +35,7 @@ def share(project: str | None, undo: bool) -> None:
     if modes.get_mode(place) == "off":
         raise UsageError(f"{root} is excluded", f"tacitd exclude --undo {root}")
     if undo:
-        modes.set_mode(root, modes.get_previous(root, "shared") or "local")
+        modes.set_mode(root, "local")
         left = _follow(root, "hide")
         echo_message(f"{root} is not shared any more: what tacitd makes there is hidden from git again")
         for path in left:
