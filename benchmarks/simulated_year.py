@@ -35,7 +35,7 @@ from tacitd.testing import FakeClock
 from tacitd.work.commit_rows import SCHEMA
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     NewFact,
     NewLineRow,
     count_said,

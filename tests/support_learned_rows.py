@@ -20,7 +20,7 @@ from tacitd.testing import FakeClock, HandlerBench
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, insert_prompt
 from tacitd_handlers.learning import make_plugin, task_dispatch
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineState,
     NewFact,
@@ -225,7 +225,7 @@ class LearnedRows:
 
     def is_never(self, text: str) -> bool:
         """Whether a text is never learned again, also by a store that is made anew."""
-        from tacitd_handlers.learning.lines import is_forgotten
+        from tacitd_handlers.learning.learned_rows import is_forgotten
 
         in_file = (self.bench._app.paths.state_dir / "choices.jsonl").exists()
         return is_forgotten(self.bench.rows, text) and in_file

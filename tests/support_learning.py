@@ -14,7 +14,7 @@ from support_heard import list_facts, write_heard, write_proposals
 from tacitd.model.port import ModelRequest, NoAnswer
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.learning import make_plugin
-from tacitd_handlers.learning.lines import LineRow, LineState, read_lines
+from tacitd_handlers.learning.learned_rows import LineRow, LineState, read_lines
 
 EXTRACTION, SYNTHESIS, SUMMARY = "opinion mining", "knowledge synthesis", "following directive documents"
 MORNING = 1_795_149_000.0

@@ -16,7 +16,7 @@ from tacitd.plugin import PluginSpec
 from tacitd.testing import FakeClock, HandlerBench
 from tacitd_handlers.learning import make_plugin, task_dispatch
 from tacitd_handlers.learning.hiding import hide
-from tacitd_handlers.learning.lines import NewLineRow, find_line, put_line
+from tacitd_handlers.learning.learned_rows import NewLineRow, find_line, put_line
 from tacitd_handlers.learning.project_rules import queue_copies
 from tacitd_handlers.learning.sources import make_format
 

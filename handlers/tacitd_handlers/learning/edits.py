@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tacitd.contract import Cause, Done, Edits, FileChange, Leaf, Tools, Tx
 from tacitd.files.formats import split_bullet
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     LineRow,
     LineState,
     digest_same,

@@ -11,6 +11,14 @@ from typing import TYPE_CHECKING, Any
 from tacitd.clock import utc_seconds
 from tacitd.state.paths import state_dir
 from tacitd.state.store_words import FORGOTTEN
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    LineState,
+    read_facts,
+    read_lines,
+)
 from tacitd_handlers.learning.line_queries import (
     OUTSIDE,
     ItemPlace,
@@ -24,7 +32,6 @@ from tacitd_handlers.learning.line_queries import (
     name_place,
     read_said_of,
 )
-from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, LineState, read_facts, read_lines
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows

@@ -26,7 +26,7 @@ from tacitd_handlers.learning.folders import list_folders
 from tacitd_handlers.learning.heard import Heard, parse_heard
 from tacitd_handlers.learning.known import Known, load_known
 from tacitd_handlers.learning.learned_notices import NO_LINE
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
     NewFact,

@@ -118,7 +118,7 @@ def update_summary(task: Task, tools: Tools, *, again: bool = False) -> Done:
         return Done()
 
     def store(tx: Tx) -> None:
-        from tacitd_handlers.learning.lines import queue_message
+        from tacitd_handlers.learning.learned_rows import queue_message
 
         now = tools.clock.now()
         tx.executemany(

@@ -27,8 +27,8 @@ from tacitd.errors import FAILED, UsageError
 if TYPE_CHECKING:
     from tacitd.contract import Rows
     from tacitd.handler import StoredItem
+    from tacitd_handlers.learning.learned_rows import LineRow
     from tacitd_handlers.learning.line_queries import ItemPlace, SaidFact
-    from tacitd_handlers.learning.lines import LineRow
 
 OWN_PLUGIN = "learning"
 
@@ -134,8 +134,8 @@ def _contains(text: str, words: Iterable[str]) -> bool:
 
 def _print_check(rows: Rows, id: str) -> None:
     """Print how a line that is not heeded can be enforced. Raises UsageError if there is no such line."""
+    from tacitd_handlers.learning.learned_rows import PRESENT, read_lines
     from tacitd_handlers.learning.line_checks import make_check
-    from tacitd_handlers.learning.lines import PRESENT, read_lines
 
     places = [None, *(number for (number,) in rows("SELECT number FROM project"))]
     found = [one for place in places for one in read_lines(rows, place, PRESENT) if one.id.startswith(id)]
@@ -153,8 +153,8 @@ def _print_check(rows: Rows, id: str) -> None:
 
 def _show_lines(rows: Rows, root: Path | None, words: Sequence[str], *, as_json: bool, no_pager: bool) -> int:
     """Print the learned lines that contain the words; return how many there are."""
+    from tacitd_handlers.learning.learned_rows import read_lines
     from tacitd_handlers.learning.line_queries import list_places, name_place, read_said
-    from tacitd_handlers.learning.lines import read_lines
 
     found: list[tuple[ItemPlace, LineRow, list[SaidFact]]] = []
     for place in [*list_places(rows, root)[1:], *list_places(rows, root)[:1]]:  # the person's last

@@ -23,15 +23,7 @@ from tacitd.state.store_words import FORGOTTEN
 from tacitd.text.sanitize import sanitize_line
 from tacitd.work.project_rows import store_project
 from tacitd_handlers.learning import hiding, sources
-from tacitd_handlers.learning.line_queries import (
-    find_offers,
-    find_place,
-    group_facts,
-    list_own_lines,
-    make_fact_id,
-    name_file,
-)
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     FactRow,
     LineRow,
     NewLineRow,
@@ -45,6 +37,14 @@ from tacitd_handlers.learning.lines import (
     read_facts,
     read_line_facts,
     reword_line,
+)
+from tacitd_handlers.learning.line_queries import (
+    find_offers,
+    find_place,
+    group_facts,
+    list_own_lines,
+    make_fact_id,
+    name_file,
 )
 from tacitd_handlers.learning.plugin_messages import list_listeners, tell_removed
 from tacitd_handlers.learning.project_rules import queue_copies

@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 
 from tacitd.handler import StoredItem
 from tacitd.state.store_words import FORGOTTEN
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    digest_same,
+    make_line_id,
+    read_facts,
+    read_lines,
+)
 from tacitd_handlers.learning.line_queries import (
     DAY,
     STALE,
@@ -31,15 +40,6 @@ from tacitd_handlers.learning.line_queries import (
     name_file,
     name_place,
     read_said,
-)
-from tacitd_handlers.learning.lines import (
-    FactRow,
-    FactState,
-    LineRow,
-    digest_same,
-    make_line_id,
-    read_facts,
-    read_lines,
 )
 
 if TYPE_CHECKING:

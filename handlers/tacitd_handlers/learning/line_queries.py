@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from tacitd.text.shorten import shorten_line
-from tacitd_handlers.learning.lines import FactRow, LineRow, make_id
+from tacitd_handlers.learning.learned_rows import FactRow, LineRow, make_id
 
 if TYPE_CHECKING:
     from tacitd.contract import Row, Rows

@@ -45,7 +45,7 @@ def move_line(task: Task, tools: Tools) -> Done:
     from tacitd.events import Project
     from tacitd.handler import Notice
     from tacitd_handlers.learning.hiding import hide
-    from tacitd_handlers.learning.lines import find_line, make_line_id
+    from tacitd_handlers.learning.learned_rows import find_line, make_line_id
     from tacitd_handlers.learning.project_rules import queue_copies, queue_project
     from tacitd_handlers.learning.sources import find_leaf, make_format
 

@@ -17,8 +17,8 @@ from msgspec.structs import replace
 from tacitd.clock import utc_seconds
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.answer_sizes import FACTS_BYTES
+from tacitd_handlers.learning.learned_rows import FactRow
 from tacitd_handlers.learning.line_queries import describe_count
-from tacitd_handlers.learning.lines import FactRow
 
 
 class NumberedFact(Struct, frozen=True):

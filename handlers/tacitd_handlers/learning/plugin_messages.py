@@ -8,7 +8,7 @@ from typing import Any
 from tacitd.contract import Task, Tools, Tx
 from tacitd.events import NoProject
 from tacitd.work.messages import send_message
-from tacitd_handlers.learning.lines import make_id
+from tacitd_handlers.learning.learned_rows import make_id
 from tacitd_handlers.learning.prompt_templates import SYNTHESIS_PROMPT
 from tacitd_handlers.learning.sources import Place
 from tacitd_handlers.learning.synthesis_input import SynthesisInput

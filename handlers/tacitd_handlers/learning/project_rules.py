@@ -30,7 +30,13 @@ from tacitd.sources.registry import CONTEXT_FILES
 from tacitd.text.hashes import sha256
 from tacitd_handlers.learning.folders import AGENTS, LEARNED
 from tacitd_handlers.learning.hiding import hide_rules, is_listed, is_shown
-from tacitd_handlers.learning.lines import LineRow, mark_line, queue_message, read_lines_of, reword_line
+from tacitd_handlers.learning.learned_rows import (
+    LineRow,
+    mark_line,
+    queue_message,
+    read_lines_of,
+    reword_line,
+)
 from tacitd_handlers.learning.project_trust import find_trust
 from tacitd_handlers.learning.rule_names import PROJECT_RULE, TEAM_RULE, front_matter, name_module_rules
 from tacitd_handlers.learning.rule_text import (
@@ -47,7 +53,7 @@ from tacitd_handlers.learning.safe_read import read_plain_bytes
 from tacitd_handlers.learning.sources import LEAVES, Place, make_format, read_checked, title_for
 
 COPIES = "copies"
-"""What the task is: see `lines.queue_message`."""
+"""What the task is: see `learned_rows.queue_message`."""
 PROBLEM = "learning.copies"
 HINT = "move it away or mend it; the copy is made when the next session starts"
 NAMED = 5

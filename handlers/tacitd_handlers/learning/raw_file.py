@@ -24,7 +24,7 @@ from tacitd.handler import Degradation
 from tacitd.text.redact import has_secret
 from tacitd.text.sanitize import sanitize_line
 from tacitd_handlers.learning.hiding import hide, is_listed
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     FactRow,
     NewFact,
     insert_fact,

@@ -23,7 +23,7 @@ from tacitd.files.formats import Bullets, bullet, split_bullet
 from tacitd.files.write_checks import refuse_aliased, refuse_git_directory, refuse_link, refuse_link_text
 from tacitd.text.markdown import lines_of, put_line
 from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, RULES, VENDORED, is_internal
-from tacitd_handlers.learning.lines import LineRow, read_lines_of
+from tacitd_handlers.learning.learned_rows import LineRow, read_lines_of
 from tacitd_handlers.learning.safe_read import leads_out, read_plain_bytes, resolve_links
 from tacitd_handlers.learning.statements import known_lines
 

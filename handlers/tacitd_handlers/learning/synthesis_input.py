@@ -13,7 +13,14 @@ from tacitd.handler import Degradation
 from tacitd.text.redact import redact_secrets
 from tacitd_handlers.learning.folders import AGENTS, LEARNED, ROOT_FILES, list_folders
 from tacitd_handlers.learning.known import load_known
-from tacitd_handlers.learning.lines import FactRow, FactState, LineRow, digest_same, read_facts, read_lines
+from tacitd_handlers.learning.learned_rows import (
+    FactRow,
+    FactState,
+    LineRow,
+    digest_same,
+    read_facts,
+    read_lines,
+)
 from tacitd_handlers.learning.numbered import ExistingLine, NumberedFact, number_facts
 from tacitd_handlers.learning.plan import FileNow, Situation
 from tacitd_handlers.learning.settings import LearningSettings

@@ -26,7 +26,7 @@ from tacitd_handlers.learning.ask_synthesis import (
 )
 from tacitd_handlers.learning.extract import ANSWERS
 from tacitd_handlers.learning.learned_notices import describe_lines, describe_withheld, explain_no_line
-from tacitd_handlers.learning.lines import (
+from tacitd_handlers.learning.learned_rows import (
     FactState,
     LineRow,
     NewLineRow,

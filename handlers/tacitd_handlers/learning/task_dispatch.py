@@ -24,7 +24,7 @@ from tacitd.events import Project
 from tacitd.handler import Degradation
 from tacitd_handlers.learning.extract import extract_facts
 from tacitd_handlers.learning.known import SUMMARY, init_project, load_known, update_summary
-from tacitd_handlers.learning.lines import queue_message
+from tacitd_handlers.learning.learned_rows import queue_message
 from tacitd_handlers.learning.person_lines import withdraw_line
 from tacitd_handlers.learning.project_rules import write_copies
 from tacitd_handlers.learning.project_tasks import purge_words, run_command

@@ -17,7 +17,7 @@ from tacitd.state.person_choices import Choice, choose
 from tacitd.store import Store
 from tacitd_handlers.learning import make_plugin
 from tacitd_handlers.learning.folders import LEARNED
-from tacitd_handlers.learning.lines import read_lines_of
+from tacitd_handlers.learning.learned_rows import read_lines_of
 from tacitd_handlers.learning.rule_text import COPY, LIMIT
 from tacitd_handlers.learning.sources import read_checked
 

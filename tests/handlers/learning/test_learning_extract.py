@@ -186,7 +186,7 @@ def test_silence_is_reported(bench: LearningBench) -> None:
 
 def test_what_is_forgotten_is_not_heard_again(bench: LearningBench) -> None:
     """S-28: a text that a person chose never to be learned leaves no fact."""
-    from tacitd_handlers.learning.lines import digest_same
+    from tacitd_handlers.learning.learned_rows import digest_same
 
     with bench.bench._app.store.write() as tx:
         tx.execute(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support_examples import examples
-from tacitd_handlers.learning.lines import FactRow, digest_same
+from tacitd_handlers.learning.learned_rows import FactRow, digest_same
 from tacitd_handlers.learning.numbered import ExistingLine, Numbered, number_facts, number_lines, split_facts
 
 NOON = 1_795_176_000.0
