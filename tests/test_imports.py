@@ -122,18 +122,14 @@ def test_text_has_no_clock() -> None:
 RULES = frozenset(
     f"tacitd_handlers.{name}"
     for name in [
-        "learning.confidence",
         "learning.estimate",
-        "learning.headings",
         "learning.heard",
+        "learning.line_checks",
         "learning.numbered",
         "learning.plan",
         "learning.proposals",
         "shared.line_cleaning",
         "learning.statements",
-        "learning.summary",
-        "learning.tombstones",
-        "learning.stage1.gather",
         *("profile.dot_paths", "profile.fields", "profile.profile_confidence"),
         *("profile.profile_finding", "profile.render"),
         *("continuity.client_tasks", "continuity.resume_text", "continuity.session_edits"),

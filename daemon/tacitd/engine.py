@@ -434,6 +434,8 @@ class Engine:
             Path(name) for name, stamp in own.items() if stamp.size != offsets.get(name, 0)
         )
         now = self._clock.now()
+        with suppress(UnwritableError):
+            find_missing_projects(self._store, self._lookup, self.choices, now)
         with suppress(UnwritableError), self._store.write() as tx:
             if SYNC_JOB in {job.name for job in self._plan.jobs.get(ENGINE, ())}:
                 insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), now)

@@ -440,6 +440,8 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         allow_again(tx, "prompt", [id for _, id in found])
         if ids is None:
             parked = make_parked_due(tx, now)
+            facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
+            allow_again(tx, "fact", [row for (row,) in facts])
             for name in find_job_owners(app.found.plugins, RETRY):
                 if name in app.queues:
                     app.queues[name].queue_event(tx, Due(RETRY))

@@ -29,6 +29,8 @@ def parked_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]
 def _what(group: list[Mapping[str, Any]]) -> str:
     if len(group) <= NAMED:
         return ", ".join(str(row["what"]) for row in group)
+    if all(str(row["what"]).startswith("prompts of session ") for row in group):
+        return f"prompts of {len(group)} sessions"
     growth = all(str(row["what"]).startswith("growth of ") for row in group)
     return f"{len(group)} {'transcripts' if growth else 'work items'}"
 

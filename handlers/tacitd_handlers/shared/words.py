@@ -305,6 +305,17 @@ def judge_text(text: str) -> Refused | None:
     return Refused(f"it is about “{risks[min(orders)]}”, which was not typed", waits=True) if orders else None
 
 
+def strip_answer(sentence: str) -> str:
+    """A sentence without the "no" that answers the assistant, and negates nothing that follows."""
+    found = _NOTHING_NEGATED.match(sentence)
+    return sentence[found.end() :].lstrip() if found is not None else sentence
+
+
+def has_risk(text: str) -> bool:
+    """Whether a text has a word of what can do damage."""
+    return bool(_risks(text))
+
+
 def _find_addition(text: str, source: str, context: Sequence[str], at: float | None) -> str:
     """What a text adds to its source, as a clause for a person; "" if it adds nothing."""
     everything = " ".join((source, *context))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support_learning import git
+from support_git import run_git as git
 from tacitd.files.worktrees import list_linked_worktrees, worktree_list
 
 
