@@ -242,7 +242,7 @@ def test_a_check_of_any_other_line_reminds(cli: Cli, rows: LearnedRows) -> None:
 
 
 def test_status_counts_what_waits_and_what_needs_a_decision(rows: LearnedRows) -> None:
-    """No line before there is something; an excluded project's facts wait for the person."""
+    """No row before there is something; an excluded project's facts wait for the person."""
     assert rows.bench.status_lines == []
     rows.learn(PNPM)
     rows.hear(SHORT)
