@@ -208,7 +208,7 @@ def test_a_prohibition_is_one_in_each_language(line: str) -> None:
     ("message", "fact", "waits"),
     [
         (
-            "But this is a CLI, there is no service running. The hook starts it, so no cache can be stale, or what do I miss?",
+            "The hook starts it, so no cache can be stale, or what do I miss?",
             "The hook starts it, so no cache can be stale",
             False,
         ),
