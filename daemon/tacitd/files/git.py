@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
 from tacitd.text.hashes import sha256
 from tacitd.text.lazy_pattern import compile_lazily
@@ -36,6 +39,7 @@ INDEX_LOCK = "index.lock"
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
 VERSION_LIMIT = 8 << 20
 """Bytes of one version of a file that is read from the repository."""
+_DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
 _JJ = ".jj/repo"
 _PATH_BYTES = 4096
@@ -224,26 +228,36 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
 
 
 def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> tuple[int, bytes] | None:
-    """The exit code and what it printed; None as in `run_git`. `given`: its standard input."""
+    """The exit code and what it printed; None as in `run_git`. `given`: its standard input. Raises FileRefusedError if git does not
+    read a repository that belongs to another user: it would seem to track nothing."""
     import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
 
     program = _program()
     if program is None:
         return None
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
-            input=given,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=TIMEOUT,
-            check=False,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    return done.returncode, done.stdout
+    try:
+        printed, said = child.communicate(given, TIMEOUT)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
+        child.communicate()
+        return None
+    if child.returncode and _DUBIOUS in said:
+        hint = f"if you trust it: git config --global --add safe.directory {directory}"
+        raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
+    return child.returncode, printed
 
 
 def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:

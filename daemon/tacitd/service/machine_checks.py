@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from tacitd import __version__
 from tacitd.control.client import BusyError, call_daemon
-from tacitd.errors import TacitdError, UnavailableError
+from tacitd.errors import FileRefusedError, TacitdError, UnavailableError
+from tacitd.files import git
 from tacitd.handler import Degradation
 from tacitd.model.locate import find_command
 from tacitd.service.finding import DoctorFinding
@@ -221,6 +222,12 @@ def check_projects(paths: Paths) -> Iterator[DoctorFinding]:
         )
     else:
         yield DoctorFinding("project.writable", "ok", "every known project is writable")
+    for name in list_known_projects(paths.state_dir):
+        try:
+            if git.find_repository(Path(name)) is not None:
+                git.run_git(["rev-parse", "--git-dir"], Path(name))
+        except FileRefusedError as error:
+            yield DoctorFinding("project.dubious", "warning", error.what, error.hint)
 
 
 def check_clock(paths: Paths, now: float | None = None) -> Iterator[DoctorFinding]:
