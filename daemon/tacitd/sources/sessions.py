@@ -1,7 +1,7 @@
 """When a session is live and when it has ended (S-20, S-52). No transcript is read here.
 
 A session ends after `session.idle` seconds without growth of its own transcript or of its sub-agents' transcripts. It ends
-sooner if the client that ran it is gone, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
+sooner if the client that ran it is gone or runs another one, as after `/clear`, or says so itself (a hook). A client counts as gone only if it was seen alive here before,
 because in a container or on a shared home every process looks dead. Growth after an end begins the session again.
 The claims of clients are read when a session begins, because its client may be gone at the next check, and every few
 seconds while a session is live.
@@ -110,6 +110,7 @@ class Sessions:
         self._is_alive = is_alive
         self._sessions: dict[str, _Session] = {}
         self._clients: dict[str, dict[int, _Client]] = {}
+        self._new_clients: dict[str, int] = {}
         self._looked = -math.inf
         self._next_check = -math.inf
         """When `take_ended` looks at every session again; before that none can end."""
@@ -147,6 +148,15 @@ class Sessions:
         """The session's client said that it goes on, for example because a person resumed it."""
         if (session := self._sessions.get(session_id)) is not None:
             session.left = None
+
+    def remember_client(self, session_id: str, pid: int, cwd: str) -> None:
+        """A daemon before this one saw this process alive, running the session: if it is gone, the session has ended."""
+        self._clients.setdefault(session_id, {}).setdefault(pid, _Client(cwd))
+
+    def take_new_clients(self) -> dict[str, int]:
+        """The processes that were seen alive since the last call, by the session that they run."""
+        taken, self._new_clients = self._new_clients, {}
+        return taken
 
     def list_endings(self) -> list[SessionEnding]:
         """When each live session with a transcript will have ended, soonest first."""
@@ -238,7 +248,9 @@ class Sessions:
         """Record a client that is alive."""
         if is_alive:
             clients = self._clients.setdefault(claim.session, {})
-            clients.setdefault(claim.pid, _Client(claim.cwd))
+            if claim.pid not in clients:
+                clients[claim.pid] = _Client(claim.cwd)
+                self._new_clients[claim.session] = claim.pid
 
     def _ends_at(self, name: str, session: _Session) -> float:
         """The monotonic time at which a session ends if nothing more happens."""
@@ -306,14 +318,15 @@ class Sessions:
     def _check_clients(self, now: float) -> None:
         """Check which clients are alive, and record since when the others are not."""
         self._looked = now
-        is_alive = cache(self._is_alive)
-        for claim in self._read_claims():
+        is_alive, claims = cache(self._is_alive), self._read_claims()
+        for claim in claims:
             if claim.session in self._sessions:
                 self._remember_client(claim, is_alive(claim.pid))
-        for clients in self._clients.values():
+        runs = {claim.pid: claim.session for claim in claims}
+        for name, clients in self._clients.items():
             for pid, client in clients.items():
                 since = now if client.gone_since is None else client.gone_since
-                client.gone_since = None if is_alive(pid) else since
+                client.gone_since = None if is_alive(pid) and runs.get(pid, name) == name else since
 
     def _forget(self, now: float) -> None:
         """Drop sessions that ended long ago and that no client runs."""
