@@ -203,7 +203,7 @@ class Follower:
         """The present problems, each with a hint."""
         found = [problem for root in self._roots for problem in root.watcher.list_problems()]
         for root in self._roots:
-            found += _root_problems(root, self._source.absent_hint, first=self._first)
+            found += _root_problems(root, self._source.absent_hint(Path(root.top)), first=self._first)
         found += _list_problem("transcripts.unreadable", "cannot be read", self._unreadable, _UNREADABLE_HINT)
         found += _list_problem("transcripts.odd", "not read", self._odd, _ODD_HINT)
         return found
@@ -225,7 +225,9 @@ class Follower:
         wall, listings = self._clock.now(), list[Listing]()
         for root in self._roots:
             known = Known(self._known.stamps, {} if afresh else root.directories)
-            listing = scan_below([root.top], self._is_transcript, top=root.top, known=known)
+            listing = scan_below(
+                [root.top], self._is_transcript, top=root.top, known=known, why_odd=self._source.why_odd
+            )
             root.directories = _find_settled(listing, wall)
             root.there = root.top in listing.directories or root.top in listing.unreadable
             self._note_unwatched(root, listing.directories, afresh=True)
@@ -329,7 +331,7 @@ def _root_problems(root: _Root, absent_hint: str, *, first: bool) -> list[Degrad
     A directory is reported only after it was found unwatched twice, because a new one may get its watch a moment later.
     """
     if not root.there:
-        if first:
+        if first or not absent_hint:
             return []
         what = f"{root.top} does not exist: there is no transcript yet"
         return [Degradation("transcripts.absent", what, absent_hint)]

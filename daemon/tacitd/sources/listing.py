@@ -24,6 +24,8 @@ _FIELDS = struct.Struct("<qqqQ")
 NOT_UTF8 = "its name is not UTF-8"
 IsTranscript = Callable[[str], bool]
 """Whether a file with this path is a transcript: `base.Source.is_transcript`."""
+WhyOdd = Callable[[str], str]
+"""`base.Source.why_odd`."""
 
 
 class Stamp(bytes):
@@ -94,7 +96,12 @@ _NOTHING = Known()
 
 
 def scan_below(
-    directories: Iterable[str], is_transcript: IsTranscript, *, top: str, known: Known = _NOTHING
+    directories: Iterable[str],
+    is_transcript: IsTranscript,
+    *,
+    top: str,
+    known: Known = _NOTHING,
+    why_odd: WhyOdd = lambda path: "",
 ) -> Listing:
     """Given directories at or below `top`, return what is in them and below. Each directory is listed once.
 
@@ -108,7 +115,10 @@ def scan_below(
     while waiting:
         directory = waiting.pop()
         if directory not in found.directories:
-            waiting.extend(_list_one(directory, is_transcript, found, known.stamps, at_top=directory == top))
+            below = _list_one(
+                directory, is_transcript, found, known.stamps, at_top=directory == top, why_odd=why_odd
+            )
+            waiting.extend(below)
         if not waiting:
             # What is below an unreadable directory is not a fault of its own.
             waiting = [one for one in doubtful if not is_below(one, found.unreadable)]
@@ -190,7 +200,13 @@ def _skip_unchanged(found: Listing, known: Known) -> tuple[list[str], list[str]]
 
 
 def _list_one(
-    directory: str, is_transcript: IsTranscript, found: Listing, known: Mapping[str, Stamp], *, at_top: bool
+    directory: str,
+    is_transcript: IsTranscript,
+    found: Listing,
+    known: Mapping[str, Stamp],
+    *,
+    at_top: bool,
+    why_odd: WhyOdd,
 ) -> list[str]:
     """Add one directory's transcripts to `found`, and return its subdirectories."""
     below: list[str] = []
@@ -217,6 +233,8 @@ def _list_one(
                             found.odd[path] = odd_kind(status.st_mode)
                 elif at_top and entry.is_symlink():
                     found.odd[path] = odd_kind(stat.S_IFLNK)
+                elif reason := why_odd(path):
+                    found.odd[path] = reason
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -99,13 +99,25 @@ class Talks:
     cwd: Path
     claims: Sequence[SessionClaim] = ()
     name: str = "Talks"
-    absent_hint: str = "Talk once."
     context_files: ContextFiles = field(default_factory=ContextFiles)
     hooks: None = None
 
     @property
     def roots(self) -> Sequence[Path]:
         return (self.home / "talks",)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return (self.name,)
+
+    def name_of(self, path: Path) -> str:
+        return self.name
+
+    def absent_hint(self, root: Path) -> str:
+        return "Talk once."
+
+    def why_odd(self, path: str) -> str:
+        return ""
 
     def is_transcript(self, path: str) -> bool:
         return path.endswith(".talk")
