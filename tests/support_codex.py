@@ -16,11 +16,14 @@ START = 1_795_297_181.0
 class Rollout:
     """A rollout that grows, one record a second."""
 
-    def __init__(self, home: Path, cwd: Path | str, version: str = "0.169.0", **meta: Any) -> None:
-        """`meta`: fields of the first line, over those of a person's session in a terminal."""
+    def __init__(
+        self, home: Path, cwd: Path | str, version: str = "0.169.0", *, at: float = START, **meta: Any
+    ) -> None:
+        """`at`: when it begins, seconds since 1970, UTC. `meta`: fields of the first line, over those of a person's session in a
+        terminal."""
         self.version = version
         self.cwd = str(cwd)
-        self.at = START
+        self.at = at
         self.id = str(meta.get("id", SESSION))
         self.path = home / "sessions" / "2026" / "11" / "21" / f"rollout-2026-11-21T22-39-36-{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)

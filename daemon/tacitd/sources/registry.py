@@ -6,8 +6,9 @@ the names of files, so what reads transcripts is imported when a source is made.
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tacitd.sources.claude_code.context_locations import CONTEXT_FILES
@@ -28,9 +29,11 @@ __all__ = [
 ]
 
 
-def make_source(home: Path, own: OwnCalls | None = None) -> Source:
-    """Given Claude Code's own directory (`Paths.config_dir`), return the source of its transcripts and of those of Codex, whose
-    directory the environment names.
+def make_source(
+    home: Path, own: OwnCalls | None = None, environ: Mapping[str, str] = MappingProxyType({})
+) -> Source:
+    """Given Claude Code's own directory (`Paths.config_dir`), return the source of its transcripts, and of those of Codex if the
+    environment says where these are.
 
     `own` is what identifies the model calls of tacitd, which are not prompts; None where none can be among the
     transcripts, or where it does not matter.
@@ -41,7 +44,9 @@ def make_source(home: Path, own: OwnCalls | None = None) -> Source:
     from tacitd.sources.combined import CombinedSource
 
     calls = own if own is not None else OwnCalls()
-    return CombinedSource(ClaudeCode(home, calls), Codex(find_home(os.environ), calls))
+    first = ClaudeCode(home, calls)
+    codex = find_home(environ)
+    return CombinedSource(first, Codex(codex, calls)) if codex is not None else first
 
 
 def make_sample_transcripts(home: Path, clock: Clock) -> SampleTranscripts:

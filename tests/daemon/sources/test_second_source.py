@@ -153,7 +153,7 @@ class TalkScene:
     """An engine that follows talks."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def make(home: Path, own: OwnCalls) -> Source:
+        def make(home: Path, own: OwnCalls, environ: Mapping[str, str]) -> Source:
             return Talks(home, own, tmp_path.resolve() / "work" / "app")
 
         monkeypatch.setattr(support_engine, "build_app", partial(build_app, source_for=make))

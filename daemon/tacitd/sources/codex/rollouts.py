@@ -21,10 +21,12 @@ HEAD_BYTES = 256 << 10
 """Bytes of a rollout's beginning that are read for its first lines, which contain the client's own instructions."""
 
 
-def find_home(environ: Mapping[str, str]) -> Path:
-    """Codex's own directory: `CODEX_HOME`, otherwise `~/.codex`."""
-    chosen = environ.get("CODEX_HOME")
-    return Path(chosen) if chosen else Path(environ.get("HOME") or Path.home()) / ".codex"
+def find_home(environ: Mapping[str, str]) -> Path | None:
+    """Codex's own directory: `CODEX_HOME`, otherwise `~/.codex`; None if the environment names no home."""
+    chosen, home = environ.get("CODEX_HOME", ""), environ.get("HOME", "")
+    if chosen.startswith("/"):
+        return Path(chosen)
+    return Path(home) / ".codex" if home.startswith("/") else None
 
 
 class Codex(Struct, frozen=True):

@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -233,7 +234,8 @@ def test_where_bytes_are_cut_does_not_matter(
 
 def test_the_middle_of_a_long_rollout_has_its_beginning(home: Path) -> None:
     """What its first line says holds although the reader begins far behind it."""
-    for number, kind in enumerate(({"source": {"subagent": "x"}}, {"source": "exec"}, {})):
+    kinds: tuple[dict[str, Any], ...] = ({"source": {"subagent": "x"}}, {"source": "exec"}, {})
+    for number, kind in enumerate(kinds):
         talk = Rollout(home, "/p", "0.98.0", id=SESSION[:-1] + str(number), **kind)
         for _ in range(40):
             talk.answer("x" * 10_000)
@@ -248,6 +250,7 @@ def test_the_middle_of_a_long_rollout_has_its_beginning(home: Path) -> None:
 def test_where_codex_is() -> None:
     assert find_home({"HOME": "/home/ann"}) == Path("/home/ann/.codex")
     assert find_home({"HOME": "/home/ann", "CODEX_HOME": "/c"}) == Path("/c")
+    assert find_home({}) is None
 
 
 def test_no_codex_has_no_root(tmp_path: Path) -> None:
