@@ -185,8 +185,11 @@ class Engine:
         self.follower.start()
         self.follower.list_all()
         known = self.follower.list_own()
-        if not self.first_start.read():
-            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(known))
+        self.first_start.read()
+        if new := self.first_start.find_new_sources(self.source.names):
+            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
+            self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
