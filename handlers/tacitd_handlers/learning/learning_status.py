@@ -11,7 +11,7 @@ from tacitd.clock import local_minutes, utc_seconds
 from tacitd.text.plurals import count_noun
 from tacitd.text.shorten import shorten_line
 from tacitd_handlers.learning.line_queries import UNHEEDED
-from tacitd_handlers.learning.waiting_facts import count_waiting_facts
+from tacitd_handlers.learning.waiting_facts import list_waits
 
 if TYPE_CHECKING:
     from tacitd.contract import Rows
@@ -35,7 +35,7 @@ def report_status(rows: Rows, now: float) -> Mapping[str, Any]:
     """`today` and `total` (prompts, facts, lines), `projects` (by root the time of the first line), `waits`, `withheld`, `offers`,
     `refused`, `unheeded` (lines by root), `no_project` (prompts), and `lines` for a person. There are no lines before the first prompt."""
     midnight = datetime.fromtimestamp(now).replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    total, waiting = _count(rows, 0.0), list(_list_waits(rows))
+    total, waiting = _count(rows, 0.0), list(list_waits(rows))
     part: dict[str, Any] = {
         "today": _count(rows, midnight),
         "total": total,
@@ -77,18 +77,6 @@ def _list_projects(rows: Rows) -> list[tuple[str, float]]:
             "GROUP BY p.root ORDER BY first"
         )
     ]
-
-
-def _list_waits(rows: Rows) -> Iterator[dict[str, str]]:
-    """What waits for a synthesis: see `waits` of the status document. Facts of an excluded project wait for the person."""
-    excluded = {
-        root for (root,) in rows("SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'")
-    }
-    for root, number in count_waiting_facts(rows).items():
-        is_off = root in excluded
-        until = f"`tacitd exclude --undo {root}`" if is_off else "its session ends"
-        what = count_noun(number, "fact")
-        yield {"project": root, "what": what, "until": until, "job": "" if is_off else "synthesize"}
 
 
 def _count_facts(rows: Rows, state: str) -> int:

@@ -30,6 +30,18 @@ def count_waiting_facts(rows: Rows) -> dict[str, int]:
     return dict(rows(_WAITING))
 
 
+def list_waits(rows: Rows) -> Iterator[dict[str, str]]:
+    """What waits for a synthesis: see `waits` of the status document. Facts of an excluded project wait for the person."""
+    excluded = {
+        root for (root,) in rows("SELECT name FROM choice WHERE scope = 'project' AND what = 'exclude'")
+    }
+    for root, number in count_waiting_facts(rows).items():
+        is_off = root in excluded
+        until = f"`tacitd exclude --undo {root}`" if is_off else "its session ends"
+        what = count_noun(number, "fact")
+        yield {"project": root, "what": what, "until": until, "job": "" if is_off else "synthesize"}
+
+
 def describe_waiting_facts(rows: Rows, roots: Iterable[Path], state_dir: Path, now: float) -> Iterator[str]:
     """A line for each project with waiting facts: `1 fact waits, written about 21:39; …`. Times are local."""
     numbers = count_waiting_facts(rows)
@@ -78,6 +90,8 @@ def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[
     from tacitd.work.waiting_rows import read_stored_waits
 
     try:
-        return read_stored_waits(state_dir, now)
+        return read_stored_waits(
+            state_dir, now, {"learning": lambda rows, now: {"waits": list(list_waits(rows))}}
+        )
     except TacitdError:
         return [], []
