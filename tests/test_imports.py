@@ -351,7 +351,7 @@ def test_no_callback_is_set_after_construction() -> None:
     methods = {name for module in among for name in methods_in(module.tree)}
     callbacks = {name for module in among for name in callbacks_in(module.tree)}
     assert "start_ready" in methods
-    assert {"_on_asked", "set_log_level"} <= callbacks
+    assert {"_on_read", "set_log_level"} <= callbacks
     assert find_wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
 
 

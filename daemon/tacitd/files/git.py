@@ -541,3 +541,8 @@ def _program() -> str | None:
     ):
         return None
     return program
+
+
+def read_checkout(root: Path) -> str:
+    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
+    return f"{read_head(root)} {read_stash(root)}".strip()

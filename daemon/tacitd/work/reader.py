@@ -30,7 +30,6 @@ from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
-from tacitd.work.record_cache import Piece, RecordCache
 
 PASS_BYTES = 1 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
@@ -52,8 +51,6 @@ class Observer(Struct, frozen=True):
     wants_prompts: bool = False
     wants_starts: bool = False
     """Whether it gets a task when a session starts."""
-    wants_passed: bool = False
-    """Whether prompts of excluded directories, and of no project, are queued for it too; their texts are not stored."""
     pays: bool = False
     """Whether it calls the model for prompts: one from before the first start is only paid for if `scan` asks for it."""
 
@@ -120,9 +117,7 @@ class Reader:
         *,
         default_mode: str = "local",
         pass_bytes: int = PASS_BYTES,
-        cache: RecordCache | None = None,
     ) -> None:
-        """`cache` gets what was committed."""
         self._store = store
         self._source = source
         self._lookup = lookup
@@ -130,7 +125,6 @@ class Reader:
         self._clock = clock
         self._default_mode = default_mode
         self._pass_bytes = pass_bytes
-        self._cache = cache
         self.floor = -math.inf
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         self._unread: dict[Path, None] = {}
@@ -238,9 +232,6 @@ class Reader:
             raise
         for one in slices:
             one.tail.forget_before(one.position.offset)
-            if self._cache is not None:
-                records = tuple(record for run in one.runs for record in run.records)
-                self._cache.put(one.path, Piece(one.start, one.position.offset, one.position.crc, records))
             if one.more:
                 self._unread[one.path] = None
         grown = *self._undecided, *(_describe_growth(one.path, one.tail, one.read) for one in slices)
@@ -438,9 +429,7 @@ class Reader:
         return [
             each.name
             for each in self._observers
-            if each.wants_prompts
-            and (not passed or (each.wants_passed and passed != "paused"))
-            and not (is_old and each.pays)
+            if each.wants_prompts and not passed and not (is_old and each.pays)
         ]
 
     def _note_session(

@@ -14,6 +14,7 @@ from support_cli import Cli
 from support_git import init
 from tacitd.control.client import BusyError
 from tacitd.handler import Plugin
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.service.doctor import Service, check_owners, examine_machine
 from tacitd.service.finding import DoctorFinding
@@ -239,8 +240,8 @@ def test_plugins_check_their_own_files(cli: Cli, monkeypatch: pytest.MonkeyPatch
     """`Plugin.findings`: each is listed with the engine's own, and one that fails hides no other."""
     found_plugins = FoundPlugins(
         (
-            Plugin("bad", "toy:Toy", findings=f"{__name__}:fail_check"),
-            Plugin("toy", "toy:Toy", findings=f"{__name__}:check_toys"),
+            Plugin("bad", PluginSpec("bad"), findings=f"{__name__}:fail_check"),
+            Plugin("toy", PluginSpec("toy"), findings=f"{__name__}:check_toys"),
         )
     )
     monkeypatch.setattr("tacitd.service.doctor.find_plugins", lambda: found_plugins)
