@@ -28,14 +28,14 @@ def test_clear_ends_the_session_without_a_hook(begin: Begin, restarted: bool) ->
     """S-20: after `/clear` the same process runs another session, and the lines of the earlier one come within minutes."""
     with begin(FACTS) as world:
         claim = _claim(world, "s1")
-        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").wait(20)
+        world.say("s1", "I run npm install.").type("s1", "no, use pnpm, not npm").wait(2).wait(30)
         _claim(world, "s2")
         world.clear("s2")
         if restarted:
             world.restart(kill=True)
         world.type("s2", "what is left to do?")
-        for _ in range(16):
-            world.wait(10)
+        for _ in range(5):
+            world.wait(32)
         assert world.bullets("LEARNED.md") == [PNPM]
         claim.unlink()
         world.leave("s2")
