@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +18,7 @@ from tacitd.files.formats import bullet
 from tacitd.handler import StoredItem
 from tacitd.model.port import Model
 from tacitd.testing import FakeClock, HandlerBench
+from tacitd.work.daemon_note import DaemonNote, NoteWriter
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, insert_prompt
 from tacitd_handlers.learning import make_plugin, task_dispatch
@@ -89,6 +91,22 @@ class LearnedRows:
         root = self.home / name
         init(root)
         return root
+
+    def open_session(self) -> None:
+        """A session of the project is open, and idle for a quarter of an hour."""
+        store, now = self.bench._app.store, time.time()  # commands have the real clock
+        note = DaemonNote("1", 1, now, now, "/", 1, payers=["learning"])
+        with store.write() as tx:
+            tx.execute("INSERT OR IGNORE INTO project(root, first_seen) VALUES(?, 1)", str(self.root))
+            tx.execute("INSERT OR REPLACE INTO setting VALUES('session.idle', '1800.0')")
+            tx.execute(
+                "INSERT OR IGNORE INTO session(id, source, transcript, project, started, last) "
+                "SELECT 's1', 'Claude Code', '', number, ?, ? FROM project WHERE root = ?",
+                now,
+                now - 900,
+                str(self.root),
+            )
+        NoteWriter(store).write(note, [])
 
     # --- what happens
 

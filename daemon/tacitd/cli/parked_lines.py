@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -38,7 +39,7 @@ def _what(group: list[Mapping[str, Any]]) -> str:
 def find_reasons(degraded: Iterable[Mapping[str, Any]], projects: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Given the rows of `degraded` in the status document, yield (what, hint) of those that name a file or directory of these
     projects. `projects`: roots."""
-    roots = list(projects)
+    named = [re.compile(rf"(?<![^\s('\"]){re.escape(root)}(?![^\s/:,;)'\"])") for root in projects]
     for row in degraded:
-        if any(root in str(row["what"]) for root in roots):
+        if any(one.search(str(row["what"])) for one in named):
             yield str(row["what"]), str(row["hint"])

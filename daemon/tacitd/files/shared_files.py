@@ -390,7 +390,9 @@ class SharedFiles:
             is_private = rows[0][-1] is None or not path.is_relative_to(rows[0][-1])
             new = 0o600 if is_private and not self._disk.resolve(path).exists() else None
             edit_file(path, change, mode=new, disk=self._disk, guards=self._guards)
-            if emptied:
+            if emptied or not any(
+                one.put for one in plan.values()
+            ):  # a crash may have come before its removal
                 self._remove_empty(path)
         except (FileBusyError, FileRefusedError, OSError):
             if must:

@@ -85,21 +85,13 @@ def test_learned_searches_by_words_in_one_project_or_in_all(cli: Cli, rows: Lear
 
 
 def test_learned_before_the_first_line_says_when_it_comes(cli: Cli, rows: LearnedRows) -> None:
-    """Nothing yet; a fact that waits, also in the status's file; then the line."""
+    """Nothing yet; a fact that waits; and when the daemon knows that its session is idle."""
     empty = cli.run("learned", cwd=rows.root)
     assert empty.code == 0 and "nothing was learned here yet; lines come when a session ends" in empty.err
     rows.hear(PNPM)
     said = cli.run("learned", cwd=rows.root).err
     assert "nothing was learned here yet\n" in said and "1 fact waits, written when its session ends" in said
-    at = "2099-01-01T00:00:00Z"
-    row = {
-        "handler": "learning",
-        "project": str(rows.root),
-        "until": "its session ends",
-        "job": "synthesize",
-        "at": at,
-    }
-    (rows.bench._app.paths.state_dir / "status.json").write_text(json.dumps({"waits": [row], "sessions": []}))
+    rows.open_session()
     assert "1 fact waits, written about " in cli.run("learned", cwd=rows.root).err
 
 
@@ -243,7 +235,7 @@ def test_a_check_of_any_other_line_reminds(cli: Cli, rows: LearnedRows) -> None:
 
 def test_status_counts_what_waits_and_what_needs_a_decision(rows: LearnedRows) -> None:
     """No row before there is something; an excluded project's facts wait for the person."""
-    assert rows.bench.status.keys() <= {"as_of"}
+    assert rows.bench.status_lines == []
     rows.learn(PNPM)
     rows.hear(SHORT)
     rows.hear("Use node 99", state="review", reason="x")
