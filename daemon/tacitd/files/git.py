@@ -1,4 +1,4 @@
-"""What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked, known blobs).
+"""What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked).
 
 Only reading belongs here; nothing here changes a repository. No process is started if a file has the answer. The
 `git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
@@ -24,7 +24,6 @@ from msgspec import Struct
 from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
 from tacitd.text.hashes import sha256
-from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
@@ -37,8 +36,6 @@ ReadGit = Callable[[Sequence[str], Path], bytes | None]
 INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-VERSION_LIMIT = 8 << 20
-"""Bytes of one version of a file that is read from the repository."""
 _DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
 _JJ = ".jj/repo"
@@ -46,10 +43,6 @@ _PATH_BYTES = 4096
 """Bytes of a file that names a path."""
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
-_IDENT = compile_lazily(rb"\$Id:[^$\n]*\$")
-"""What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
-_MOVE = compile_lazily(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
-"""An entry of HEAD's log."""
 _SAFE = [
     option
     for setting in (
@@ -78,16 +71,6 @@ class Repository(Struct, frozen=True):
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
     is_jj: bool = False
     """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
-
-
-class HeadMove(Struct, frozen=True):
-    """One entry of HEAD's log."""
-
-    before: str
-    """The commit that HEAD was; zeros if there was none."""
-    after: str
-    what: str
-    """Git's own words, such as `commit: …` or `checkout: …`."""
 
 
 class UnsafeGitDirectory(Struct, frozen=True):
@@ -174,28 +157,6 @@ def read_stash(root: Path) -> str:
     return read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
 
 
-def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
-    """Return the moves of a work tree's HEAD that git noted after this offset of its log, and the log's size. Without a
-    log, as with reftable, there is neither."""
-    found = _repository_at(root)
-    if found is None:
-        return [], 0
-    try:
-        fd = os.open(found.git_dir / "logs/HEAD", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            seen = os.fstat(fd)
-            # Git shortens the log when entries expire. Then it is unknown which of them are new.
-            if not is_regular(seen) or seen.st_size <= begin:
-                return [], seen.st_size
-            moves = os.pread(fd, _SMALL, max(begin, seen.st_size - _SMALL))
-        finally:
-            os.close(fd)
-    except OSError:
-        return [], 0
-    entries = (_MOVE.fullmatch(one) for one in os.fsdecode(moves).split("\n"))
-    return [HeadMove(*one.groups()) for one in entries if one is not None], seen.st_size
-
-
 def in_progress(root: Path) -> bool:
     """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
     found = _repository_at(root)
@@ -227,8 +188,8 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
     return printed if code == 0 else None
 
 
-def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> tuple[int, bytes] | None:
-    """The exit code and what it printed; None as in `run_git`. `given`: its standard input. Raises FileRefusedError if git does not
+def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
+    """The exit code and what it printed; None as in `run_git`. Raises FileRefusedError if git does not
     read a repository that belongs to another user: it would seem to track nothing."""
     import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
 
@@ -240,7 +201,7 @@ def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> t
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
-            stdin=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -248,7 +209,7 @@ def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> t
     except OSError:
         return None
     try:
-        printed, said = child.communicate(given, TIMEOUT)
+        printed, said = child.communicate(timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
@@ -336,77 +297,6 @@ def list_tracked(
     if listed is None:
         return None
     return frozenset(os.fsdecode(path).rpartition("/")[2].casefold() for path in listed.split(b"\0") if path)
-
-
-def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
-    """Whether the repository has these bytes as a blob: then git wrote the file, not a person.
-
-    Text with Windows newlines is also tried with plain ones (`core.autocrlf`), and text with `$Id: …$` as git stores it.
-    """
-    found = _repository_at(root)
-    if found is None:
-        return False
-    config = read_small_file(found.common_dir / "config")
-    sha256 = re.search(r"^\s*objectformat\s*=\s*sha256", config, re.I | re.M) is not None
-    forms = {data, data.replace(b"\r\n", b"\n")}
-    forms |= {normalize_ident(form) for form in forms}
-    return any(run(["cat-file", "-e", _blob_id(form, sha256=sha256)], root) == 0 for form in forms)
-
-
-def normalize_ident(data: bytes) -> bytes:
-    """The text with `$Id$` for each `$Id: …$`, as git stores a file with the attribute `ident`."""
-    return _IDENT.sub(b"$Id$", data)
-
-
-def read_versions(root: Path, path: Path, revisions: Iterable[str]) -> dict[str, bytes] | None:
-    """Return the bytes that a file of this work tree has in each of these revisions that contains it; "" is the index.
-
-    None if git fails, or if a version is larger than VERSION_LIMIT.
-    """
-    name = path.relative_to(root).as_posix()
-    asked = [one for one in dict.fromkeys(revisions) if "\n" not in one + name]
-    printed = _ask_objects(root, "--batch-check", [f"{one}:{name}" for one in asked])
-    if printed is None:
-        return None
-    found: dict[str, str] = {}
-    for revision, line in zip(asked, printed.split(b"\n"), strict=False):
-        id, _, rest = line.decode("utf-8", "replace").partition(" ")
-        kind, _, size = rest.partition(" ")
-        if kind == "blob" and size.isdecimal():
-            if int(size) > VERSION_LIMIT:
-                return None
-            found[revision] = id
-    blobs = _read_blobs(root, list(dict.fromkeys(found.values())))
-    return {revision: blobs[id] for revision, id in found.items()} if blobs is not None else None
-
-
-def _read_blobs(root: Path, ids: Sequence[str]) -> dict[str, bytes] | None:
-    if not ids:
-        return {}
-    printed = _ask_objects(root, "--batch", ids)
-    if printed is None:
-        return None
-    blobs: dict[str, bytes] = {}
-    for id in ids:
-        head, _, printed = printed.partition(b"\n")
-        size = head.rpartition(b" ")[2]
-        if not size.isdigit():
-            return None
-        blobs[id], printed = printed[: int(size)], printed[int(size) + 1 :]
-    return blobs
-
-
-def _ask_objects(root: Path, option: str, names: Sequence[str]) -> bytes | None:
-    given = "".join(f"{name}\n" for name in names)
-    code, printed = _execute(["cat-file", option], root, os.fsencode(given)) or (None, b"")
-    return printed if code == 0 else None
-
-
-def _blob_id(data: bytes, *, sha256: bool) -> str:
-    import hashlib  # see tacitd.text.hashes
-
-    whole = b"blob %d\0" % len(data) + data
-    return (hashlib.sha256(whole) if sha256 else hashlib.sha1(whole, usedforsecurity=False)).hexdigest()
 
 
 def _repository_at(root: Path) -> Repository | None:

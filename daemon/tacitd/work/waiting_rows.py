@@ -17,9 +17,9 @@ Ending = tuple[str, str, float]
 
 
 def read_stored_waits(
-    state_dir: Path, now: float, parts: Mapping[str, Callable[[Rows, float], Mapping[str, Any]]]
+    state_dir: Path, now: float, plugin: str, find_part: Callable[[Rows, float], Mapping[str, Any]]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The rows of `waits` and of `sessions`. `parts`: the hooks `status` of the plugins that are asked. Raises TacitdError."""
+    """The rows of `waits` of a plugin, of which `find_part` is its part of the status, and those of `sessions`. Raises TacitdError."""
     store = open_readonly(state_dir)
     if store is None:
         return [], []
@@ -29,7 +29,7 @@ def read_stored_waits(
             return [], []
         settings = SettingsInForce(rows)
         endings = list_endings(rows, note, settings, now)
-        waits = list(list_waits({name: ask(rows, now) for name, ask in parts.items()}, endings))
+        waits = list(list_waits({plugin: find_part(rows, now)}, endings))
         choices = read_choices(store, settings.get("projects", "write", "local"), now)
         return waits, list_sessions(rows, note.payers, endings, waits, choices)
 

@@ -91,7 +91,7 @@ def _read_rows(state_dir: Path, now: float) -> tuple[list[dict[str, Any]], list[
 
     try:
         return read_stored_waits(
-            state_dir, now, {"learning": lambda rows, _: {"waits": list(list_waits(rows))}}
+            state_dir, now, "learning", lambda rows, _: {"waits": list(list_waits(rows))}
         )
     except TacitdError:
         return [], []
