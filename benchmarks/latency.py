@@ -20,20 +20,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 from loguru import logger
 
 from daemon_figures import AskedRow, print_rows
 from tacitd.app import build_app
 from tacitd.clock import SystemClock, utc_millis
+from tacitd.contract import Batch, Tx
 from tacitd.control.server import Server
-from tacitd.events import Event, Project, TranscriptGrew
-from tacitd.handler import Commit, Done, Outcome, Plugin, Tools
 from tacitd.methods import build_methods
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.follow import Follower
 from tacitd.sources.registry import make_source
 from tacitd.sources.watch import SilentWatcher, WatchdogWatcher
@@ -107,40 +107,34 @@ def latencies(waiting: Waiting, paths: list[Path], count: int, pause: float) -> 
 
 
 class Arrivals:
-    """A handler that notes when each prompt reaches it."""
+    """A plugin that notes when each prompt reaches it. The newest one is the plugin's."""
 
     def __init__(self) -> None:
         self.at: dict[str, float] = {}
         self.came = threading.Event()
+        Arrivals.newest = self
 
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        """Nothing is remembered."""
+    newest: ClassVar[Arrivals]
 
-    def handle(self, event: Event, tools: Tools) -> Outcome:
+    def observe(self, batch: Batch) -> None:
         """Note the time."""
         now = time.perf_counter()
-        if isinstance(event, TranscriptGrew):
-            self.at.update((p.uuid, now) for record in event.records for p in record.prompts)
-            self.came.set()
-        return Done()
+        self.at.update((prompt.uuid, now) for record in batch.records for prompt in record.prompts)
+        self.came.set()
 
-    def committed(self, commit: Commit, tools: Tools) -> None:
-        """Nothing is projected."""
 
-    def status(self) -> Mapping[str, Any]:
-        """Nothing."""
-        return {}
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        """None."""
-        return ()
+def observe(batch: Batch, tx: Tx) -> None:
+    """The plugin's hook."""
+    Arrivals.newest.observe(batch)
 
 
 def through_the_engine(folder: Path, paths: list[Path], count: int, idle: float) -> tuple[list[float], float]:
     """Milliseconds from each append of a prompt to the handler, and the percent of a core that idling takes."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state", folder / "none.toml", folder / "s")
-    app = build_app(places, {}, found=FoundPlugins((Plugin("arrivals", lambda: handler, uses_model=False),)))
+    app = build_app(
+        places, {}, found=FoundPlugins((view_plugin(PluginSpec("arrivals", observe=f"{__name__}:observe")),))
+    )
     with app:
         loop = threading.Thread(target=app.run)
         loop.start()
@@ -157,7 +151,9 @@ def while_misused(folder: Path, paths: list[Path], count: int) -> list[float]:
     """Milliseconds from each append of a prompt to the handler, from the first thousand misused connections on."""
     handler = Arrivals()
     places = Paths(folder, folder, folder / "state-misused", folder / "none.toml", folder / "misused")
-    app = build_app(places, {}, found=FoundPlugins((Plugin("arrivals", lambda: handler, uses_model=False),)))
+    app = build_app(
+        places, {}, found=FoundPlugins((view_plugin(PluginSpec("arrivals", observe=f"{__name__}:observe")),))
+    )
     with app:
         app.listen(Server(places.socket, build_methods(app)))
         loop = threading.Thread(target=app.run)

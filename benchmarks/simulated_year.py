@@ -1,7 +1,6 @@
 """The state of a year of use, written into the store with a clock of its own.
 
-A day has 50 sessions of five prompts in 15 projects, after the first start of the daemon. Each handler of the first contract commits
-each prompt, as it does in the daemon; learning makes one fact of each session, and a line of two facts of three. The other
+A day has 50 sessions of five prompts in 15 projects, after the first start of the daemon. Learning makes one fact of each session, and a line of two facts of three. The other
 third repeats a line. The client removes transcripts after 30 days.
 
 Nothing is measured here, and no test uses this module.
@@ -31,7 +30,6 @@ from tacitd.sources.position import Position, position_at
 from tacitd.state.layout import StateLayout
 from tacitd.store import Store
 from tacitd.testing import FakeClock
-from tacitd.work.commit_rows import SCHEMA
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
 from tacitd_handlers.learning.learned_rows import (
@@ -95,9 +93,9 @@ class SimulatedUse:
         for plugin in find_plugins().plugins:
             layout.make_handler_dir(plugin.name)
             self.plugins[plugin.name] = plugin
-        schemas = {one.name: one.spec.schema for one in self.plugins.values() if one.spec is not None}
+        schemas = {one.name: one.spec.schema for one in self.plugins.values()}
         stores = Stores(
-            store := Store.open(self.state, self.clock, SCHEMA | schemas),
+            store := Store.open(self.state, self.clock, schemas),
             Budget(store, _CAPS, self.clock),
             ShownTexts(store, self.clock),
         )

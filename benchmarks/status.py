@@ -2,8 +2,7 @@
 
     python benchmarks/status.py [--files 20000] [--calls 200]
 
-All installed handlers are loaded and no model is called. Three states: everything is handled; nothing is handled by one
-handler, so that each transcript is behind; and the status of one handler never returns. The limit is 5 ms at the median
+All installed plugins are loaded, no model is called, and everything is handled. The limit is 5 ms at the median
 (RELIABILITY: "answered in constant time"); the row with 1 % of the files shows whether the time depends on their number.
 """
 
@@ -14,17 +13,15 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from loguru import logger
 
 from tacitd.app import App, build_app
 from tacitd.control.client import call_daemon
 from tacitd.control.server import Server
-from tacitd.events import Event
-from tacitd.handler import BaseHandler, Done, Later, Outcome, Plugin, Tools
+from tacitd.handler import Plugin
 from tacitd.methods import build_methods
 from tacitd.model.port import Answer, ModelRequest, NoAnswer, Why
 from tacitd.plugins import FoundPlugins, find_plugins
@@ -43,31 +40,6 @@ class NoModel:
     def ask(self, ask: ModelRequest) -> Answer | NoAnswer:
         """Refuse."""
         return NoAnswer(Why.ABSENT, "there is no model in this benchmark")
-
-
-class Hanging(BaseHandler):
-    """A handler whose status never returns."""
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Everything is handled."""
-        return Done()
-
-    def status(self) -> Mapping[str, Any]:
-        """Wait for ever."""
-        threading.Event().wait()
-        return {}
-
-
-class Behind(BaseHandler):
-    """A handler that is busy until the end, so that every transcript waits for it."""
-
-    def __init__(self) -> None:
-        self.ended = threading.Event()
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        """Be busy."""
-        self.ended.wait()
-        return Later("the benchmark ended")
 
 
 def make_files(home: Path, count: int) -> None:
@@ -95,20 +67,17 @@ def measure(home: Path, calls: int, plugins: tuple[Plugin, ...]) -> tuple[float,
         loop = threading.Thread(target=app.run)
         loop.start()
         try:
-            if "behind" not in app.handlers:
-                app.engine.sync()
+            app.engine.sync()
             while app.engine.call(lambda: app.engine.reader.has_unread):
                 time.sleep(0.1)
             return _measure_running(app, places.socket, calls)
         finally:
-            if (behind := app.handlers.get("behind")) is not None and isinstance(behind.handler, Behind):
-                behind.handler.ended.set()
             app.request_stop()
             loop.join()
 
 
 def _measure_running(app: App, socket: Path, calls: int) -> tuple[float, float, float]:
-    call_daemon(socket, "status")  # the first one waits for handlers that hang
+    call_daemon(socket, "status")
     inside = _time_calls(calls, lambda: app.engine.call(lambda: app.read_status()))
     outside = _time_calls(calls, lambda: call_daemon(socket, "status"))
     return inside[calls // 2], outside[calls // 2], outside[-1]
@@ -134,8 +103,6 @@ def main(argv: list[str]) -> int:
     rows = [
         ("all handled, a hundredth", options.files // SHARE, ours),
         ("all handled", options.files, ours),
-        ("all behind", options.files, (*ours, Plugin("behind", Behind, uses_model=False))),
-        ("a status hangs", options.files, (*ours, Plugin("hangs", Hanging, uses_model=False))),
     ]
     kept = True
     print(f"{'':<26} {'files':>6}  {'engine p50':>10}  {'caller p50':>10}  {'worst':>9}   asked")

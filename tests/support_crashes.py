@@ -353,7 +353,7 @@ RIGHT = {
     "recovered": "the ledger comes first; a session whose profile was not written is put there from it, and says so",
     "time": "only times of a day differ, or how many lines were read: a start looks at once, and otherwise it is later",
     "when": "half an hour after a start, the files are those of a run without a crash, half an hour after a start",
-    "copies": "open: learning, in the first contract, may leave what follows LEARNED.md behind it after a crash, until a line changes",
+    "copies": "open: learning may leave what follows LEARNED.md behind it after a crash, until a line changes",
     "input": "a command that asks goes on where it ended; the lines that the story types do not fit there",
 }
 """The differences that are right, each with its reason."""

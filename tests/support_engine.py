@@ -1,11 +1,11 @@
-"""An engine for tests: a fake clock, handlers that follow a script, real transcripts, and no threads.
+"""An engine for tests: a fake clock, plugins that follow a script, real transcripts, and no threads.
 
     scene = Scene(tmp_path)
     scene.type("s1", "use pnpm")      # appends to a real transcript
     scene.settle()                    # iterates until nothing more happens
     assert scene.handler.words == [["use pnpm"]]
 
-With `Scene(held=True)` handlers only run in `scene.work()`, so that a test can let two things overlap.
+With `Scene(held=True)` plugins only run in `scene.work()`, so that a test can let two things overlap.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,13 +23,12 @@ from typing import Any
 from support_beginnings import RECENT, beginning, is_new
 from tacitd.app import App, build_app
 from tacitd.config.settings import Config
+from tacitd.contract import Batch, Done, Later, Outcome, Task, Tools, Tx
 from tacitd.errors import FileBusyError
-from tacitd.events import Event, Project, Prompt, SessionEnded, TranscriptGrew
-from tacitd.handler import Commit, Done, Gather, Job, Outcome, Plugin, Tools
 from tacitd.methods import build_methods
 from tacitd.model.budget import Budget
-from tacitd.model.port import Model
-from tacitd.plugin import PluginSpec
+from tacitd.model.port import Model, ModelRequest, NoAnswer
+from tacitd.plugin import GatherRule, PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
 from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
@@ -41,93 +40,91 @@ from tacitd.work.rescue import list_rescued
 from tacitd.work.task_runner import InlineExecutor
 from tacitd.work.work_status import list_parked
 
-Script = Callable[[Event], Any]
+AT_ONCE = GatherRule(quiet=0.0)
+"""Prompts are not gathered."""
 
 
 @dataclass(slots=True)
 class Scripted:
-    """A handler whose outcomes come from a function, and that records its events."""
+    """A plugin whose outcomes come from a function, and that records its tasks and what it observed."""
 
-    answer: Script = lambda event: Done(data={"did": prompts_of(event)} if prompts_of(event) else {})
-    events: list[Event] = field(default_factory=list)
-    opened: list[Commit] = field(default_factory=list)
-    commits: list[Commit] = field(default_factory=list)
-    project: Callable[[Commit], None] = lambda commit: None
-    says: Callable[[], Mapping[str, Any]] = dict
-    watched: Sequence[Path] = ()
-    gather: Gather | str | None = None
-    reads_records: bool = True
+    answer: Callable[[Task], Outcome] = lambda task: Done()
+    rule: GatherRule | None = AT_ONCE
+    """None: it asks the model about nothing, and gets no prompts."""
+    says: Callable[[], Mapping[str, Any]] | None = None
+    tasks: list[Task] = field(default_factory=list)
+    batches: list[Batch] = field(default_factory=list)
 
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        self.opened = list(commits)
+    def run(self, task: Task, tools: Tools) -> Outcome:
+        self.tasks.append(task)
+        return self.answer(task)
 
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        self.events.append(event)
-        outcome: Outcome = self.answer(event)
-        return outcome
+    def observe(self, batch: Batch, tx: Tx) -> None:
+        self.batches.append(batch)
 
-    def committed(self, commit: Commit, tools: Tools) -> None:
-        self.project(commit)
-        self.commits.append(commit)
-
-    def status(self) -> Mapping[str, Any]:
-        return self.says()
-
-    def sources(self, project: Project) -> Sequence[Path]:
-        return self.watched
+    def make_spec(self, name: str, *, one_lane: bool = False, jobs: Sequence[TimedJob] = ()) -> PluginSpec:
+        """Its declaration, with functions in place of hooks."""
+        hooks: dict[str, Any] = {"run": self.run, "observe": self.observe}
+        if self.rule is not None:
+            hooks["gather"] = lambda settings: self.rule
+        if self.says is not None:
+            says = self.says
+            hooks["status"] = lambda rows, now: says()
+        events: Any = frozenset(("session-started", "session-ended", "compaction"))
+        return PluginSpec(name, one_lane=one_lane, jobs=jobs, events=events, **hooks)
 
     @property
     def words(self) -> list[list[str]]:
-        """The prompts of each offered batch, in order."""
-        return [said for event in self.events if (said := words_of(event))]
+        """The prompts of each task, in order."""
+        return [words_of(task) for task in self.tasks if task.prompts]
 
     @property
-    def ends(self) -> list[SessionEnded]:
-        return [event for event in self.events if isinstance(event, SessionEnded)]
+    def ends(self) -> list[Task]:
+        return self.list_tasks("session-ended")
 
-    @property
-    def did(self) -> list[str]:
-        """The text of every committed prompt, in order. Each must occur exactly once."""
-        return [word for commit in [*self.opened, *self.commits] for word in commit.data.get("did", ())]
+    def list_tasks(self, kind: str) -> list[Task]:
+        return [task for task in self.tasks if task.kind == kind]
 
 
-def words_of(event: Event) -> list[str]:
-    """The texts of the prompts in an event's records."""
-    return [p.text for p in offered(event)]
+class Paying(Scripted):
+    """A plugin that asks the model about prompts, and waits where it gets no answer."""
+
+    def run(self, task: Task, tools: Tools) -> Outcome:
+        if task.prompts:
+            said = tools.ask(ModelRequest("words", "fast", f"key {task.prompts[0].id}"))
+            if isinstance(said, NoAnswer):
+                return Later(said.reason, said.hint, said.retry_at)
+        return super().run(task, tools)
 
 
-def prompts_of(event: Event) -> list[str]:
-    return [p.uuid for p in offered(event)]
+def words_of(task: Task) -> list[str]:
+    """The texts of a task's prompts."""
+    return [one.text for one in task.prompts]
 
 
-def offered(event: Event) -> list[Prompt]:
-    records = event.records if isinstance(event, TranscriptGrew) else ()
-    return [prompt for record in records for prompt in record.prompts]
-
-
-def done(event: Event, upto: int | None = None, only: int | None = None) -> Done:
-    """`Done` up to the offset `upto`, with the event's prompts as data; with `only`, at most so many of them."""
-    return Done(upto, {"did": prompts_of(event)[:only]})
-
-
-def grew(answer: Callable[[TranscriptGrew], Any]) -> Scripted:
-    """A handler whose outcome for growth comes from a function. Its outcome for other events is `Done`."""
-    return Scripted(lambda event: answer(event) if isinstance(event, TranscriptGrew) else Done())
+def with_words(answer: Callable[[Task], Outcome]) -> Scripted:
+    """A plugin whose outcome for prompts comes from a function. Its outcome for other tasks is `Done`."""
+    return Scripted(lambda task: answer(task) if task.prompts else Done())
 
 
 def gathered(quiet: float = 1e5) -> Scripted:
-    """A handler whose prompts are gathered until nothing was typed for so many seconds."""
-    return Scripted(gather=Gather(quiet=quiet))
+    """A plugin whose prompts are gathered until nothing was typed for so many seconds."""
+    return Scripted(rule=GatherRule(quiet=quiet, prompts=10**6))
 
 
 def busy(seconds: float) -> Any:
-    """Fail as a handler does whose file is being edited: it is tried again after so many seconds."""
+    """Fail as a plugin does whose file is being edited: it is tried again after so many seconds."""
     raise FileBusyError("x is open in vim", seconds=seconds, editor="vim")
 
 
 def ids(scene: Scene, number: int = 0) -> list[str]:
-    """The texts that a handler has handled."""
-    return [str(word) for word in scene.handlers[number].did]
+    """The prompts that a plugin has done, in the order in which they were read."""
+    found = scene.app.store.rows(
+        "SELECT p.id FROM prompt_task t JOIN prompt p ON p.number = t.prompt WHERE t.plugin = ? AND t.state = 'done' "
+        "ORDER BY p.number",
+        "abc"[number],
+    )
+    return [id for (id,) in found]
 
 
 class Inline(InlineExecutor):
@@ -152,10 +149,8 @@ class Scene:
         tmp: Path,
         *handlers: Scripted,
         held: bool = False,
-        lanes: int = 4,
-        single_store: bool = False,
-        pays: Sequence[bool] = (),
-        jobs: Sequence[Job] = (),
+        one_lane: bool = False,
+        jobs: Sequence[TimedJob] = (),
         beside: Sequence[PluginSpec] = (),
         clock: FakeClock | None = None,
         model: Callable[[Config, Budget], Model] = lambda config, budget: ScriptedModel(),
@@ -164,15 +159,14 @@ class Scene:
         **environ: str,
     ) -> None:
         """`begins`: the shape with which each session begins, one of `support_beginnings.SHAPES`. `pool` replaces the
-        workers, which otherwise run in the test's thread. `beside`: plugins of the second contract."""
+        workers, which otherwise run in the test's thread. `beside`: other plugins."""
         self.tmp = tmp.resolve()
         self.begins = begins
         self.version = "2.1.328"
         """The client that writes the records."""
         self.clock = clock or FakeClock()
         self.held, self.model, self.given_pool = held, model, pool
-        self.lanes, self.single_store, self.pays, self.jobs = lanes, single_store, pays, jobs
-        self.beside = [view_plugin(one) for one in beside]
+        self.one_lane, self.jobs, self.beside = one_lane, jobs, beside
         self.environ = {f"TACITD_{name}": value for name, value in environ.items()}
         self.folder = self.tmp / "claude" / "projects" / "folder"
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -187,7 +181,10 @@ class Scene:
         self.handlers = handlers
         self.pool = Inline()
         self.pool.held = self.held
-        slices = [self._slice(i, handler) for i, handler in enumerate(handlers)]
+        specs = [
+            one.make_spec(name, one_lane=self.one_lane, jobs=self.jobs)
+            for name, one in zip("abc", handlers, strict=False)
+        ]
         places = Paths(
             self.tmp, self.tmp / "claude", self.tmp / "state", self.tmp / "none.toml", self.tmp / "s"
         )
@@ -195,7 +192,7 @@ class Scene:
             places,
             self.environ,
             clock=self.clock,
-            found=FoundPlugins((*slices, *self.beside)),
+            found=FoundPlugins(tuple(map(view_plugin, (*specs, *self.beside)))),
             model=self.model,
             watcher_for=SilentWatcher,
             pool=self.given_pool or self.pool,
@@ -203,23 +200,10 @@ class Scene:
         self.engine = self.app.engine
         self.app.open()
 
-    def _slice(self, number: int, handler: Scripted) -> Plugin:
-        pays = self.pays[number] if number < len(self.pays) else True
-        return Plugin(
-            "abc"[number],
-            lambda: handler,
-            lanes=self.lanes,
-            single_store=self.single_store,
-            uses_model=pays,
-            jobs=self.jobs,
-            gather=getattr(handler, "gather", None),  # a handler of the test itself has none
-            reads_records=getattr(handler, "reads_records", True),
-        )
-
     def restart(self, *handlers: Scripted) -> None:
         """Kill the daemon and start it again. Without handlers: with new ones that have the same functions."""
         self.kill()
-        self.start(*handlers or [Scripted(h.answer, gather=h.gather) for h in self.handlers])
+        self.start(*handlers or [type(one)(one.answer, one.rule) for one in self.handlers])
 
     def kill(self) -> None:
         """Kill the daemon without saving anything."""
@@ -236,11 +220,9 @@ class Scene:
     def handler(self) -> Scripted:
         return self.handlers[0]
 
-    def post(self, event: Event, only: str | None = None) -> None:
-        """Post an event without records to one handler, or to all."""
-        for name, one in self.app.handlers.items():
-            if only in (None, name):
-                one.post(event)
+    def queue_job(self, job: str, root: Path) -> None:
+        """Ask for a job in one project."""
+        self.call("due", job=job, project=str(root))
 
     def pause(self, scope: Scope = "all", name: str = "", *, held: bool = True) -> dict[str, Any]:
         """Pause, or resume with `held=False`, as the command does."""

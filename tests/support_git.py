@@ -44,17 +44,15 @@ def run_git(directory: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def answer_without_process(
-    arguments: Sequence[str], directory: Path, given: bytes = b""
-) -> tuple[int, bytes] | None:
+def answer_without_process(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
     """The result of `git._execute`, without a process if it is known."""
     known = None
     if _PROGRAM is not None and os.environ.get("PATH") in _PATHS:
-        known = _find_answer(tuple(arguments), directory / ".git", given)
-    return known if known is not None else ask_git(arguments, directory, given)
+        known = _find_answer(tuple(arguments), directory / ".git")
+    return known if known is not None else ask_git(arguments, directory)
 
 
-def _find_answer(arguments: tuple[str, ...], own: Path, given: bytes) -> tuple[int, bytes] | None:
+def _find_answer(arguments: tuple[str, ...], own: Path) -> tuple[int, bytes] | None:
     try:
         names = set(os.listdir(own))
     except OSError:
@@ -68,10 +66,6 @@ def _find_answer(arguments: tuple[str, ...], own: Path, given: bytes) -> tuple[i
             return 0, b""
         case ("--literal-pathspecs", "ls-files", "--error-unmatch", "--", _):
             return 1, b""
-        case ("cat-file", "-e", id) if len(id) == 40:
-            return 1, b""
-        case ("cat-file", "--batch-check"):
-            return 0, b"".join(b"%s missing\n" % name for name in given.split(b"\n")[:-1])
         case ("rev-list", "--max-parents=0", "HEAD"):
             return REFUSED, b""
         case _:

@@ -13,10 +13,13 @@ from typing import Any
 
 import pytest
 
-from tacitd.events import Message, NoProject, Project
+from tacitd.contract import Task
+from tacitd.events import NoProject, Project
 from tacitd.handler import StoredItem, load_hook
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import HandlerBench
+from tacitd.work.messages import send_message
+from tacitd.work.project_rows import store_project
 from tacitd_handlers.lessons import make_plugin
 from tacitd_handlers.lessons.cli import main
 from tacitd_handlers.lessons.lesson_log import LessonLog
@@ -76,9 +79,11 @@ class Lessons:
         app = self.bench._app
         self._told += 1
         place = Project(root, git=True) if root is not None else NoProject(str(self.home), "it is the home")
-        message = Message("learning", f"learning:{self._told}", session, place, app.clock.now(), dict(data))
+        now = app.clock.now()
         with app.store.write() as tx:
-            app.queues["lessons"].queue_event(tx, message)
+            number = store_project(tx, place, now) if isinstance(place, Project) else None
+            about = Task(0, "session-ended", session, place, number, session)
+            send_message(tx, "learning", "lessons", str(self._told), about, data, now)
 
     def draft(
         self, text: str, root: Path | None = None, *, scope: str = "global", session: str = "s1"

@@ -55,15 +55,13 @@ def hooks() -> Iterator[str]:
     """The hooks of our plugins that the daemon calls. Prompts and sections of `context` name settings, not degradations."""
     for one in generate.slices().plugins:
         named = (
-            one.make,
-            one.spec.run if one.spec is not None else "",
+            one.spec.run,
+            one.spec.status,
             one.footprint,
-            one.status_lines,
             one.findings,
             one.banner_lines,
             one.person_rules,
             *one.settings.values(),
-            *one.methods.values(),
         )
         yield from (where for where in named if isinstance(where, str))
 

@@ -196,18 +196,18 @@ NAMES_OF_SYSTEMS = re.compile(
 def test_the_engine_names_no_handler() -> None:
     """DESIGN "The tree": the engine's code contains no name of a plugin, of its files or of its stages.
 
-    Docstrings may give examples.
+    Docstrings may give examples, and a client's package knows the client's own files, of which AGENTS.md is one.
     """
 
     def named(module: Module) -> list[str]:
         names = [node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name)]
         return [text for text in (*module.strings, *names) if NAMES_OF_SYSTEMS.search(text)]
 
-    assert find_wrong(engine(), named) == {}
+    assert find_wrong([m for m in engine() if not m.name.startswith(SOURCE)], named) == {}
 
 
-SOURCE = "tacitd.sources.claude_code"
-"""The package of a client: its transcripts, and nothing outside of it knows their format."""
+SOURCE = ("tacitd.sources.claude_code", "tacitd.sources.codex")
+"""The packages of clients: their transcripts, and nothing outside of them knows their formats."""
 NAMING_IT = {"tacitd.sources.registry"}
 """The modules that may import it: app.py and the command line get the source from there."""
 FORMAT = re.compile(
@@ -351,7 +351,7 @@ def test_no_callback_is_set_after_construction() -> None:
     methods = {name for module in among for name in methods_in(module.tree)}
     callbacks = {name for module in among for name in callbacks_in(module.tree)}
     assert "start_ready" in methods
-    assert {"_on_asked", "set_log_level"} <= callbacks
+    assert {"_on_read", "set_log_level"} <= callbacks
     assert find_wrong(among, lambda m: late_callbacks(m.tree, methods, callbacks)) == {}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
@@ -22,11 +21,11 @@ from msgspec import Struct
 
 from tacitd.clock import Clock, SystemClock
 from tacitd.config.settings import Config, load_config
-from tacitd.contract import Task, Tx
+from tacitd.contract import Task
 from tacitd.control.server import Server
 from tacitd.engine import ENGINE, MAX_SLEEP, SYNC_JOB, Engine, WorkPlan
 from tacitd.errors import StoreLostError, TacitdError, UnwritableError
-from tacitd.events import Due, Project
+from tacitd.events import Project
 from tacitd.files.busy_files import BusyFiles
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.late_writes import LateWrites
@@ -35,7 +34,7 @@ from tacitd.files.replaced import EditGuards
 from tacitd.files.shared_files import SharedFiles
 from tacitd.files.transaction import History
 from tacitd.files.transaction_records import Transaction
-from tacitd.handler import COMPACTION, Degradation, Tools
+from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house, run_own_job, save_budget
 from tacitd.model.answer_checks import SENTINEL
 from tacitd.model.budget import Budget
@@ -55,37 +54,30 @@ from tacitd.state.hook_files import write_hook_script
 from tacitd.state.layout import StateLayout
 from tacitd.state.paths import Paths
 from tacitd.state.socket_file import remove_socket_file, write_socket_file
-from tacitd.status import list_own_problems, make_note, read_part, read_status
+from tacitd.status import list_own_problems, make_note, read_status
 from tacitd.store import Store
 from tacitd.work.activities import (
     Activities,
     describe_call,
     describe_change,
+    read_activities,
 )
 from tacitd.work.behind import BehindReader
 from tacitd.work.breaker import find_refusal as find_model_refusal
-from tacitd.work.commit_rows import SCHEMA
 from tacitd.work.daemon_note import NoteWriter
 from tacitd.work.engine_problems import find_refusal
-from tacitd.work.growth import GrowthReader
-from tacitd.work.growth_queue import EventQueue, Services
-from tacitd.work.handler_adapter import AdaptedHandler
-from tacitd.work.handler_start import adapt_handlers, make_observer, make_runnable, open_handlers
-from tacitd.work.handler_tools import discard_calls, make_tools, root_of
 from tacitd.work.lookup import ProjectLookup
-from tacitd.work.plugin_start import RunningPlugins, plan_jobs
+from tacitd.work.plugin_start import RunningPlugins
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.reader import Reader
-from tacitd.work.status_parts import StatusParts
 from tacitd.work.stored_problems import list_stored_problems
 from tacitd.work.task_rows import NewTask, insert_task
 from tacitd.work.task_runner import Runnable, TaskRunner
 from tacitd.work.tries import Pauses
-from tacitd.work.watched_files import WatchedFiles
 from tacitd.work.work_notes import WorkNotes
 from tacitd.work.write_modes import WriteModes
 
-SourceFor = Callable[[Path, OwnCalls], Source]
+SourceFor = Callable[[Path, OwnCalls, Mapping[str, str]], Source]
 """Makes the source, given the client's own directory and what identifies tacitd's own calls."""
 A_DAY = 86400.0
 HOUSEKEEPING = 50.0
@@ -104,17 +96,9 @@ class App:
     clock: Clock
     store: Store
     engine: Engine
-    services: Services
-    handlers: dict[str, AdaptedHandler]
-    """The handlers that run. What the others do waits."""
     plugins: RunningPlugins
-    """The plugins of the second contract that run."""
-    queues: Mapping[str, EventQueue]
-    """Both, by name, for what is queued for them."""
     files: SharedFiles
     runnables: dict[str, Runnable]
-    watched: WatchedFiles
-    parts: StatusParts
     model: Model
     budget: Budget
     history: History
@@ -127,7 +111,6 @@ class App:
     guards: EditGuards
     follow_up: FollowUp
     activities: Activities
-    tools: dict[str, Tools]
     note_writer: NoteWriter
     degraded: dict[str, Degradation]
     set_log_level: Callable[[str], None]
@@ -140,7 +123,7 @@ class App:
     _is_open: bool = False
 
     def open(self) -> None:
-        """Finish what a crash interrupted, open the handlers, watch and list the transcripts. Raises TacitdError."""
+        """Finish what a crash interrupted, watch and list the transcripts. Raises TacitdError."""
         self.budget.mark_lost()
         try:
             self.history.compact_log()
@@ -149,15 +132,9 @@ class App:
         self.history.recover()
         self.late_writes.find_copies(self.history.list_directories())
         since = self.clock.now() - A_DAY
-        earlier = open_handlers(self.handlers, self.runnables, self.store.rows, since, self.degraded)
-        self.activities.load(earlier)
+        self.activities.load(read_activities(self.store.rows, since))
         store_settings(self.store, self.config)
         self.engine.start()
-        with self.store.write() as tx:
-            for one in self.handlers.values():
-                one.queue_leftover(tx)
-        for name, one in self.handlers.items():
-            plan_jobs(self.engine.schedule, self.store.rows, name, one.plugin.jobs)
         self.plugins.open(self.engine.schedule)
         self._is_open = True
         hooks = self.engine.source.hooks
@@ -168,7 +145,7 @@ class App:
         self.check_sources()
 
     def check_sources(self) -> None:
-        """Compare the files that handlers watch now, in a worker."""
+        """Look for edits of shared files now, in a worker."""
         with self.store.write() as tx:
             insert_task(tx, NewTask(ENGINE, "", "job", SYNC_JOB), self.clock.now())
         self.engine.call_soon(lambda: None)
@@ -176,20 +153,20 @@ class App:
     def list_degradations(self) -> list[Degradation]:
         """What is wrong, as of now. Any thread."""
         refusal = find_refusal(self.engine)
-        stored = list_stored_problems(self.store.rows, self.queues, self.clock.now(), of_daemon=False)
+        stored = list_stored_problems(
+            self.store.rows, self.plugins.by_name, self.clock.now(), of_daemon=False
+        )
         return [*([refusal] if refusal is not None else []), *list_own_problems(self), *stored]
 
     def read_status(self) -> dict[str, Any]:
         """The status document, as of the last pass of the loop. Any thread."""
         refusal = find_refusal(self.engine)
-        now, parts = self.clock.now(), self.parts.ask()
         return read_status(
             self.store.rows,
             self.found.plugins,
-            now,
+            self.clock.now(),
             pid=os.getpid(),
             problem=refusal,
-            parts=parts,
             note=self.note_writer.last,
         )
 
@@ -280,7 +257,7 @@ def build_app(
     lock = acquire_lock(paths.state_dir / "lock")
     try:
         parts = _Outside(paths, environ, clock, found, watcher_for, pool, source_for, set_log_level)
-        store = Store.open(paths.state_dir, clock, SCHEMA | {one.name: one.schema for one in found.specs})
+        store = Store.open(paths.state_dir, clock, {one.name: one.schema for one in found.specs})
         try:
             return _join_parts(parts, config, lock, store, model)
         except BaseException:
@@ -318,7 +295,8 @@ def _join_parts(
     activities = Activities(store, clock.now)
     budget = Budget(store, config.budget, clock, lambda call: activities.add("asked", *describe_call(call)))
     own_sessions = budget.list_sessions()
-    source = outside.source_for(paths.config_dir, OwnCalls(str(work), SENTINEL, own_sessions))
+    own = OwnCalls(str(work), SENTINEL, own_sessions)
+    source = outside.source_for(paths.config_dir, own, outside.environ)
     make_model = make_model or make_claude_factory(work, environ, clock, stopping, own_sessions)
     model = make_model(config, budget)
     unfinished = threading.Event()
@@ -346,19 +324,14 @@ def _join_parts(
         private=[paths.state_dir, paths.config_dir],
         is_off=is_off,
     )
-    degraded, tools = dict[str, Degradation](), dict[str, Tools]()
+    degraded = dict[str, Degradation]()
     threads = outside.pool is None
     notes = WorkNotes(activities, clock)
-    handlers, runnables, watched_projects = (
-        dict[str, AdaptedHandler](),
-        dict[str, Runnable](),
-        dict[Path, Project](),
-    )
     files = SharedFiles(store, clock, guards=guards)
     sessions = Sessions(clock, config.session.idle, source.read_claims)
 
     def refuse_model(task: Task) -> NoAnswer | None:
-        return find_model_refusal(store.rows, task.session, root_of(task), clock.now())
+        return find_model_refusal(store.rows, task.session, _root_of(task), clock.now())
 
     parts = ToolServices(
         store,
@@ -373,64 +346,27 @@ def _join_parts(
         found.collect_prompt_extensions(),
     )
     plugins = RunningPlugins(found.specs, config, parts, budget, environ, activities, degraded)
-    queues = ChainMap[str, Any](handlers, plugins.by_name)
-    services = Services(
-        store,
-        clock,
-        GrowthReader(store.rows, source, projects.find_project, lambda: reader.floor),
-        projects.find_project,
-        Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
-        write_modes.get_mode,
-        refuse_model,
-        partial(discard_calls, budget),
-        notes.note_parked,
-        queues,
-        watched_projects,
-    )
-    runnables |= {name: one.runnable for name, one in plugins.by_name.items()}
-    adapted = adapt_handlers(
-        [one for one in found.plugins if one.spec is None], config, services, layout, degraded
-    )
-    for one in adapted:
-        if f"handler.broken:{one.name}" not in degraded:
-            handlers[one.name] = one
-            runnables[one.name] = make_runnable(one)
+    runnables = {name: one.runnable for name, one in plugins.by_name.items()}
     lookup = ProjectLookup(projects.find_project, clock, threads=threads)
-    reading = [one for one in adapted if one.plugin.reads_records]
-    observers = [*map(make_observer, adapted), *plugins.observers]
     mode = config.projects.write
-    cache = services.reader.cache if reading else None
-    reader = Reader(store, source, lookup, observers, clock, default_mode=mode, cache=cache)
+    reader = Reader(store, source, lookup, plugins.observers, clock, default_mode=mode)
     follower = Follower(source, clock, outside.watcher_for, wake.set)
-    old_parts = StatusParts(handlers, clock, read_part, degraded, wake.set, threads=threads)
-
-    def note_done() -> None:
-        old_parts.ask(0.0)
-        wake.set()
-
     runner = TaskRunner(
         store,
         runnables,
         clock,
         is_held=lambda task: engine.is_held(task),
-        on_done=note_done,
+        on_done=wake.set,
         files=files,
         pool=outside.pool,
-        pauses=services.pauses,
+        pauses=Pauses(config.dispatch.first_pause, config.dispatch.longest_pause),
     )
     jobs = (TimedJob(SYNC_JOB, HOUSEKEEPING), TimedJob("housekeeping", HOUSEKEEPING))
-
-    def post_job(tx: Tx, plugin: str, job: str) -> None:
-        queues[plugin].queue_event(tx, Due(job))
-
-    def note_asked(more: int) -> None:
-        services.asked += more
-
     engine = Engine(
         store,
         follower,
         reader,
-        BehindReader(store, source, lookup, observers, clock, mode),
+        BehindReader(store, source, lookup, plugins.observers, clock, mode),
         sessions,
         runner,
         lookup,
@@ -438,16 +374,13 @@ def _join_parts(
         WorkPlan(
             plugins.rules,
             {ENGINE: jobs},
-            [*(one.name for one in reading), *plugins.list_wanting("session-ended")],
-            [one.name for one in reading],
-            [one.name for one in adapted if any(job.name == COMPACTION for job in one.plugin.jobs)],
+            plugins.list_wanting("session-ended"),
             plugins.list_wanting("compaction"),
         ),
         clock,
         wake,
-        post_job=post_job,
+        post_job=plugins.queue_job,
         on_read=notes.note_read,
-        on_asked=note_asked,
         note_state=lambda: app.note_state(),
         default_mode=mode,
     )
@@ -458,14 +391,9 @@ def _join_parts(
         clock=clock,
         store=store,
         engine=engine,
-        services=services,
-        handlers=handlers,
         plugins=plugins,
-        queues=queues,
         files=files,
         runnables=runnables,
-        watched=WatchedFiles(handlers, watched_projects),
-        parts=old_parts,
         model=model,
         budget=budget,
         history=history,
@@ -478,15 +406,17 @@ def _join_parts(
         guards=guards,
         follow_up=follow_up,
         activities=activities,
-        tools=tools,
         note_writer=NoteWriter(store),
         degraded=degraded,
         set_log_level=outside.set_log_level,
     )
     runnables[ENGINE] = Runnable(partial(run_own_job, app), lambda task: None)
-    for one in adapted:
-        tools[one.name] = one.tools = make_tools(one, app, layout)
     return app
+
+
+def _root_of(task: Task) -> str:
+    """The root of a task's project; "" if it belongs to none."""
+    return str(task.project.root) if isinstance(task.project, Project) else ""
 
 
 def _note_change(activities: Activities, done: Transaction) -> None:

@@ -159,15 +159,13 @@ TaskKind = Literal[
     "command",
     "undo",
     "purge",
-    "grew",
-    "committed",
 ]
 """prompts: prompts of one session are due. session-started, session-ended, compaction: of `Task.session`. job: a timed job
 is due; `key` begins with its name. message: `Tx`'s own inserts into `task`, of this or another plugin. file-changed: a
 watched file that is not shared with people's edits, such as the raw file, changed; `data["path"]`. decision: what a
 person decided about an item; the hook `items` gets it. command: a person's command that changes files waits for it; `key` and
 `data` are the command's. undo: a person takes a change back; the engine does it.
-purge: an item of any plugin, `key`, was forgotten, and its words are about to be purged: files that follow it follow at once. grew, committed: of handlers of the first contract (`work/handler_adapter.py`) only."""
+purge: an item of any plugin, `key`, was forgotten, and its words are about to be purged: files that follow it follow at once."""
 
 
 class Task(Struct, frozen=True):

@@ -29,7 +29,7 @@ from tacitd.sources.position import find_baselines
 from tacitd.sources.sessions import EndedSession, Sessions
 from tacitd.store import Store
 from tacitd.work.behind import BehindReader
-from tacitd.work.client_hints import ClientHints, make_growth_due
+from tacitd.work.client_hints import ClientHints
 from tacitd.work.engine_problems import find_fault, list_problems
 from tacitd.work.first_start import FirstStart
 from tacitd.work.gathering import find_due_jobs, find_due_prompts, queue_session_task
@@ -71,10 +71,6 @@ class WorkPlan(Struct, frozen=True):
     rules: Mapping[str, GatherRule]
     jobs: Mapping[str, Sequence[TimedJob]]
     wants_ends: Sequence[str] = ()
-    wants_all_ends: Sequence[str] = ()
-    """Those that want the ends of sessions that belong to no project too."""
-    compaction_jobs: Sequence[str] = ()
-    """Handlers of the first contract with a job before a compaction."""
     wants_compactions: Sequence[str] = ()
 
 
@@ -98,13 +94,10 @@ class Engine:
         schedule: Schedule | None = None,
         post_job: Callable[[Tx, str, str], None] = lambda tx, plugin, job: None,
         on_read: Callable[[str, int], None] = lambda where, number: None,
-        on_asked: Callable[[int], None] = lambda more: None,
         note_state: Callable[[], None] = lambda: None,
         default_mode: str = "local",
     ) -> None:
-        """`post_job` queues a timed job of a plugin of the first contract. `on_read` gets a project's name and how many prompts of it
-        were read. `on_asked` gets +1 when a caller begins to wait for everything, and -1 when it waits no more.
-        `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
+        """`post_job` queues a timed job of a plugin. `on_read` gets a project's name and how many prompts of it were read. `note_state` stores what the daemon says of itself. It raises UnwritableError, StoreLostError."""
         self._store = store
         self.follower = follower
         self.reader = reader
@@ -127,14 +120,11 @@ class Engine:
         """What a person chose, as of this pass."""
         self._post_job = post_job
         self._on_read = on_read
-        self._on_asked = on_asked
         self._note_state = note_state
         self._noted = -math.inf
         self._default_mode = default_mode
         self._waiters: list[Future[None]] = []
-        self._hints = ClientHints(
-            store, follower, sessions, source, plan.compaction_jobs, plan.wants_compactions
-        )
+        self._hints = ClientHints(store, follower, sessions, source, plan.wants_compactions)
         self._found_mtimes: dict[Path, float] = {}
         """Growth that was found at the start, not watched: the mtime of each file, seconds since 1970."""
         self._clocks: tuple[float, float] | None = None
@@ -185,8 +175,11 @@ class Engine:
         self.follower.start()
         self.follower.list_all()
         known = self.follower.list_own()
-        if not self.first_start.read():
-            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(known))
+        self.first_start.read()
+        if new := self.first_start.find_new_sources(self.source.names):
+            of_new = [name for name in known if self.source.name_of(Path(name)) in new]
+            self.reader.take_baselines((Path(name), position) for name, position in find_baselines(of_new))
+            self.first_start.store_sources(self.source.names)
         self._keep_first_start()
         with self._store.write() as tx:
             # What it waited for may have changed while no daemon ran.
@@ -197,9 +190,11 @@ class Engine:
                 path = Path(name)
                 self.reader.note_grown([path])
                 self._found_mtimes[path] = stamp.mtime_ns / 1e9
-        for session, path, cwd, last in self._store.rows(
-            "SELECT id, transcript, cwd, last FROM session WHERE ended IS NULL"
+        for session, path, cwd, last, pid in self._store.rows(
+            "SELECT id, transcript, cwd, last, pid FROM session WHERE ended IS NULL"
         ):
+            if pid is not None:
+                self.sessions.remember_client(session, pid, cwd)
             seen = known.get(path)
             at = seen.mtime_ns / 1e9 if seen is not None else last
             self.sessions.note_growth(Path(path), session, cwd, last, mtime=at)
@@ -350,7 +345,13 @@ class Engine:
                 self.sessions.note_growth(grown.path, grown.session, grown.cwd, grown.time, mtime=mtime)
 
     def _end_sessions(self) -> None:
-        for ended in self.sessions.take_ended():
+        ended_now, clients = self.sessions.take_ended(), self.sessions.take_new_clients()
+        if clients:
+            with self._store.write() as tx:
+                tx.executemany(
+                    "UPDATE session SET pid = ? WHERE id = ?", [(pid, id) for id, pid in clients.items()]
+                )
+        for ended in ended_now:
             self._ending[ended.path] = ended
             for path in self._list_transcripts(ended):
                 self.reader.note_ended(path)
@@ -365,19 +366,19 @@ class Engine:
         with self._store.write() as tx:
             for one in done:
                 for project, root in tx.rows(  # none if it ended before, and only part of a line came since
-                    "SELECT s.project, r.root FROM session s LEFT JOIN project r ON r.number = s.project "
+                    "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project "
                     "WHERE s.id = ? AND s.ended IS NULL",
                     one.session,
                 ):
-                    wanting = self._plan.wants_ends if project is not None else self._plan.wants_all_ends
-                    queue_session_task(tx, wanting, "session-ended", one.session, project, root or "", now)
+                    queue_session_task(
+                        tx, self._plan.wants_ends, "session-ended", one.session, project, root, now
+                    )
                 tx.execute(
                     "UPDATE session SET ended = ?, ended_by = ? WHERE id = ? AND ended IS NULL",
                     now,
                     one.why,
                     one.session,
                 )
-                make_growth_due(tx, one.session, now)
         for one in done:
             del self._ending[one.path]
         self._next_due = 0.0
@@ -425,7 +426,6 @@ class Engine:
     def begin_sync(self) -> Future[None]:
         """Make everything due, for a caller that waits until all of it is done or parked. Loop's thread."""
         waiter: Future[None] = Future()
-        self._on_asked(1)
         self._waiters.append(waiter)
         self._notice(full=True)
         offsets: dict[str, int] = dict(self._store.rows("SELECT path, offset FROM transcript"))
@@ -453,14 +453,12 @@ class Engine:
 
     def _answer_waiters(self) -> None:
         for waiter in self._waiters:
-            self._on_asked(-1)
             waiter.set_result(None)
         self._waiters.clear()
 
     def _drop_waiter(self, waiter: Future[None]) -> None:
         if waiter in self._waiters:
             self._waiters.remove(waiter)
-            self._on_asked(-1)
 
     def take_hook_inputs(self, inputs: Iterable[Mapping[str, object]]) -> None:
         """What hooks of the client got from it. Loop's thread."""

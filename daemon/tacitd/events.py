@@ -1,32 +1,24 @@
-"""The closed set of events, and the data that they contain.
+"""What a transcript says, as frozen facts: records, prompts, and the projects in which they were typed.
 
-An event is a frozen fact for handlers, without methods that act. Nothing here reads, writes or uses the clock. A new
-event becomes a member of `Event`; mypy then reports every `match` without it.
+Nothing here reads, writes or uses the clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 __all__ = [
     "CONTEXT_LIMIT",
     "TEXT_LIMIT",
-    "Due",
-    "Event",
-    "Message",
     "NoProject",
     "Project",
     "Prompt",
     "PromptKind",
     "Record",
-    "SessionEnded",
-    "SessionStarted",
-    "SourceChanged",
     "ToolAnswer",
     "ToolUse",
-    "TranscriptGrew",
 ]
 
 from msgspec import Struct
@@ -162,94 +154,3 @@ class NoProject(Struct, frozen=True):
     """Whether the directory does not exist now, or cannot be examined, and may be there again."""
     excluded: bool = False
     """Whether a person excluded it, so that nothing of it may be stored: in the configuration, or as a project that is gone now."""
-
-
-class TranscriptGrew(Struct, frozen=True):
-    """Records of one transcript that this handler has not handled yet, from its position on.
-
-    Offered again with more records as the transcript grows, until the outcome is `Done`.
-    """
-
-    stored_name: ClassVar[str] = "TranscriptGrew"
-    transcript: Path
-    session: str
-    project: Project | NoProject
-    records: tuple[Record, ...]
-    start: int
-    """The handler's position: byte offset."""
-    end: int
-    """The offset up to which `records` reach; `Done(end)` means that all of it is handled."""
-    due: bool
-    """Whether the handler must not wait for more prompts (`sync`, the session ended, `run --once`)."""
-
-
-class SessionStarted(Struct, frozen=True):
-    """A session's working directory became known, by its first record that names one, or changed.
-
-    Comes once each time the session goes to another project. Sessions that begin in one project before the handler gets to
-    it, as when many transcripts are caught up, come as one event: the newest.
-    """
-
-    stored_name: ClassVar[str] = "SessionStarted"
-    session: str
-    transcript: Path
-    project: Project | NoProject
-    at: float
-    """Seconds since 1970, UTC."""
-
-
-class SessionEnded(Struct, frozen=True):
-    """A session ended, or was idle for `session.idle`. May come again after it was resumed.
-
-    Offered after this handler has handled every record of the session.
-    """
-
-    stored_name: ClassVar[str] = "SessionEnded"
-    session: str
-    transcript: Path
-    project: Project | NoProject
-    at: float
-    """The time of its last activity: seconds since 1970, UTC."""
-    why: Literal["idle", "gone", "asked"]
-
-
-class SourceChanged(Struct, frozen=True):
-    """A file that the handler's `sources` names was changed, created or removed."""
-
-    stored_name: ClassVar[str] = "SourceChanged"
-    project: Project
-    path: Path
-
-
-class Due(Struct, frozen=True):
-    """A job of the handler's is due: by the clock, because a person asked for it, or because of a session."""
-
-    stored_name: ClassVar[str] = "Due"
-    job: str
-    project: Project | None = None
-    session: str = ""
-    """The session that it is about; "" if it is about none."""
-
-
-class Message(Struct, frozen=True):
-    """A message from another handler, offered after the commit that contains it.
-
-    Offered at least once, until the outcome is `Done`: the same `id` may come again after a crash.
-    """
-
-    stored_name: ClassVar[str] = "Told"
-    """An earlier name of the event: handlers' logs contain it."""
-    sender: str
-    """The name of the handler that sent it."""
-    id: str
-    session: str
-    project: Project | NoProject
-    at: float
-    """When it was committed: seconds since 1970, UTC."""
-    data: Mapping[str, Any]
-    """JSON. Sender and receiver define its form."""
-    by_job: bool = False
-    """Whether it comes from a job and not from a session. `session` is the job's name then."""
-
-
-Event = TranscriptGrew | SessionStarted | SessionEnded | SourceChanged | Due | Message

@@ -37,7 +37,6 @@ def keep_house(app: App) -> None:
     if isinstance(app.model, ModelHealth):
         app.model.look()
     app.left_files = list_left(app.paths.state_dir)
-    app.parts.ask()
 
 
 def run_own_job(app: App, task: Task, tools: object) -> Done:
@@ -46,13 +45,9 @@ def run_own_job(app: App, task: Task, tools: object) -> Done:
         keep_house(app)
         return Done()
     app.plugins.finish_files()
-    changed = app.watched.poll_changes()
     edited = app.plugins.list_edited(app.config.projects.write)
 
     def queue(tx: Tx) -> None:
-        for name, event in changed:
-            if name in app.handlers:
-                app.handlers[name].queue_event(tx, event)
         for new in edited:
             insert_task(tx, new, app.clock.now())
 

@@ -18,13 +18,13 @@ from msgspec.structs import asdict
 from tacitd import __version__
 from tacitd.app import App
 from tacitd.errors import FileRefusedError, UnavailableError, UsageError
-from tacitd.events import Due, NoProject, Project
+from tacitd.events import NoProject, Project
 from tacitd.files.change_view import describe_transaction
 from tacitd.files.disk import RealDisk
 from tacitd.files.purge import contains_texts, find_left_texts, purge_texts
 from tacitd.files.row_history import find_row_change
 from tacitd.files.temporary import list_kept_copies
-from tacitd.handler import Decided, Decision, Degradation, Plugin, StoredItem, load_hook
+from tacitd.handler import Decision, Degradation, StoredItem, load_hook
 from tacitd.model.budget import allow_again
 from tacitd.plugins import collect_footprints, find_job_owners
 from tacitd.reload import reload_config
@@ -79,30 +79,7 @@ def build_methods(app: App) -> dict[str, RpcMethod]:
     }
     if app.environ.get("TACITD_DEBUG") == "1":  # for the tests of the watchdog only
         table["debug.wedge"] = lambda _: _wedge(app)
-    return table | _plugin_methods(app)
-
-
-def _plugin_methods(app: App) -> dict[str, RpcMethod]:
-    """The methods that plugins add. One whose name belongs to others is left out and reported."""
-    table: dict[str, RpcMethod] = {}
-    for plugin in app.found.plugins:
-        for name, where in plugin.methods.items():
-            if name.startswith(f"{plugin.name}."):
-                table[name] = partial(_call_plugin, app, plugin.name, where)
-            else:
-                what = f"the method {name} of {plugin.name} is left out: its name must begin with `{plugin.name}.`"
-                app.degraded[f"handler.broken:{name}"] = Degradation(
-                    "handler.broken", what, "update or remove the package that brings it"
-                )
     return table
-
-
-def _call_plugin(app: App, name: str, where: str, params: Mapping[str, Any]) -> Any:
-    """Call a plugin's method in this thread. Raises UnavailableError if its handler could not be started."""
-    running = app.handlers.get(name)
-    if running is None:
-        raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
-    return load_hook(where)(running.handler, app.tools[name], params)
 
 
 def _wedge(app: App) -> dict[str, Any]:
@@ -210,7 +187,7 @@ def _make_session_text(app: App, texts: SessionTexts, params: Mapping[str, Any])
 
 
 def _undo(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo the transaction `id`. Handlers that watch the changed files get an event, as after any other change.
+    """Undo the change `id`.
 
     `dry_run`: write nothing. Returns the undo as `describe_transaction` does; its `id` is "" in a dry run. Raises
     UsageError for an unknown id, FileRefusedError if a line was changed since.
@@ -237,7 +214,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     name, root = str(params["plugin"]), params.get("root")
     choice = _CHOICES.get(str(params["choice"]))
     plugin = next(
-        (one for one in app.found.plugins if one.name == name and (one.decide or (one.spec and one.items))),
+        (one for one in app.found.plugins if one.name == name and one.items),
         None,
     )
     if plugin is None or choice is None:
@@ -245,7 +222,7 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     decision = Decision(
         str(params["id"]), choice, Path(str(root)) if root else None, str(params.get("text", ""))
     )
-    if name not in app.queues:
+    if name not in app.plugins.by_name:
         raise UnavailableError(f"the handler {name} does not run", "`tacitd status` says why")
     if params.get("purge") and app.history.pending:
         # Its words would be blanked in a change that is still to be written into a file.
@@ -253,7 +230,8 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         raise FileRefusedError(
             f"a change waits: {waiting.reason}", waiting.hint or "try again when it is done"
         )
-    done = _carry_out(app, plugin, decision)
+    items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
+    done = _asked(app).decide(app.plugins.by_name[name], decision, list(items))
     if choice in ("drop", "restore"):
         app.activities.follow_decision(name, decision.id, is_gone=choice == "drop")
     if not params.get("purge"):
@@ -270,15 +248,6 @@ def _decide(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
         "left": [*kept, *files],
         "yours": yours,
     }
-
-
-def _carry_out(app: App, plugin: Plugin, decision: Decision) -> Decided:
-    if plugin.spec is None:
-        running = app.handlers[plugin.name]
-        done: Decided = load_hook(plugin.decide)(running.handler, app.tools[plugin.name], decision)
-        return done
-    items: Iterable[StoredItem] = load_hook(plugin.items)(app.environ, decision.root)
-    return _asked(app).decide(app.plugins.by_name[plugin.name], decision, list(items))
 
 
 def _asked(app: App) -> AskedTasks:
@@ -313,9 +282,6 @@ def _purge_words(app: App, id: str, texts: Sequence[str], keep: Collection[str])
     """
     purged: list[Path] = []
     # Before the logs: what a plugin takes out of a file, it may write down.
-    for plugin in app.found.plugins:
-        if plugin.purge and (running := app.handlers.get(plugin.name)) is not None:
-            purged += load_hook(plugin.purge)(running.handler, app.tools[plugin.name], id, texts)
     for one in app.plugins.by_name.values():
         if "purge" in one.spec.events:
             done = _asked(app).run(one, NewTask(one.name, "", "purge", id, data={"texts": list(texts)}))
@@ -389,8 +355,8 @@ def _run_job(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
 
     with app.store.write() as tx:
         for name in owners:
-            if name in app.queues:
-                app.queues[name].queue_event(tx, Due(job, project))
+            if name in app.plugins.by_name:
+                app.plugins.by_name[name].queue_job(tx, job, project)
     app.engine.call_soon(lambda: None)
     return {"job": job, "project": str(project.root) if project else None}
 
@@ -402,9 +368,8 @@ def _scan(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     """
     since = float(params["since"])
     roots = {str(root) for root in params.get("projects", ())}
-    handlers = [one for one in app.handlers.values() if one.plugin.uses_model and one.plugin.reads_records]
-    names = [*(one.name for one in handlers), *app.plugins.rules]
-    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, names, handlers)
+    payers = list(app.plugins.rules)
+    scanner = Scanner(app.store, app.engine.source, app.projects.find_project, app.clock, payers)
     source, known = app.engine.source, app.engine.follower.stamps
     names = [name for name in map(str, params["transcripts"]) if name in known]
     paths = [Path(name) for name in names if not source.is_subagent(name)]
@@ -434,17 +399,15 @@ def _retry(app: App, params: Mapping[str, Any]) -> dict[str, Any]:
     ids = None if params.get("all") else {str(id) for id in params["ids"]}
     parked, now = 0, app.clock.now()
     with app.store.write() as tx:
-        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.queues]
-        for name in dict.fromkeys(plugin for plugin, _ in found if plugin in app.handlers):
-            app.handlers[name].queue_leftover(tx)
+        found = [(plugin, id) for plugin, id in retry_rejected(tx, ids) if plugin in app.plugins.by_name]
         allow_again(tx, "prompt", [id for _, id in found])
         if ids is None:
             parked = make_parked_due(tx, now)
             facts = tx.rows("SELECT DISTINCT row FROM call_part WHERE kind = 'fact'")
             allow_again(tx, "fact", [row for (row,) in facts])
             for name in find_job_owners(app.found.plugins, RETRY):
-                if name in app.queues:
-                    app.queues[name].queue_event(tx, Due(RETRY))
+                if name in app.plugins.by_name:
+                    app.plugins.by_name[name].queue_job(tx, RETRY)
     app.engine.call_soon(lambda: None)
     return {"retried": len(found), "parked": parked, "gone": []}
 

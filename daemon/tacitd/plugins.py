@@ -34,13 +34,12 @@ class FoundPlugins(Struct, frozen=True):
     """The plugins that could be loaded, and a degradation for each of the others."""
 
     plugins: tuple[Plugin, ...]
-    """One that is declared by a `PluginSpec` has it in its field `spec`."""
     failed: tuple[Degradation, ...] = ()
 
     @property
     def specs(self) -> tuple[PluginSpec, ...]:
-        """The declarations of the second contract."""
-        return tuple(one.spec for one in self.plugins if one.spec is not None)
+        """Their declarations."""
+        return tuple(one.spec for one in self.plugins)
 
     def collect_sections(self) -> Mapping[str, type[BaseModel]]:
         """The configuration's sections of all plugins. Raises what a module of settings raises."""
@@ -113,9 +112,10 @@ def _load_plugins(points: Iterable[EntryPoint] | None, check: Callable[[Plugin],
     failed: list[Degradation] = []
     for point in list_entry_points() if points is None else sorted(points):
         try:
-            make: Callable[[], Plugin | PluginSpec] = load_hook(point.where)
-            made = make()
-            one = view_plugin(made) if isinstance(made, PluginSpec) else made
+            made = load_hook(point.where)()
+            if not isinstance(made, PluginSpec):
+                raise TypeError(f"it returned {type(made).__name__}, not PluginSpec")
+            one = view_plugin(made)
             _check_declaration(one)
             if any(one.name == other.name for other in plugins):
                 raise ValueError(f"there is another handler {one.name!r}")
@@ -137,13 +137,13 @@ def _check_declaration(one: Plugin) -> None:
     for name, row in one.commands.items():
         if len(row) != 3 or not all(isinstance(text, str) for text in row):
             raise TypeError(f"the command {name} has not three texts")
-    if not all(isinstance(number, int) for number in (one.order, one.context_order, one.context_budget)):
-        raise TypeError("order, context_order and context_budget are not all whole numbers")
+    if not all(isinstance(number, int) for number in (one.order, one.context_budget)):
+        raise TypeError("order and session_budget are not both whole numbers")
 
 
 def find_job_owners(plugins: Iterable[Plugin], job: str) -> list[str]:
     """The names of the plugins that have this job."""
-    return [one.name for one in plugins if any(each.name == job for each in (one.spec or one).jobs)]
+    return [one.name for one in plugins if any(each.name == job for each in one.spec.jobs)]
 
 
 def collect_footprints(plugins: Iterable[Plugin], environ: Mapping[str, str]) -> dict[str, Footprint]:

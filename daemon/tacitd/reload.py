@@ -6,10 +6,7 @@ thread applies it in one call. Paths (`state/paths.py`) are not part of the conf
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-from msgspec.structs import replace
+from typing import TYPE_CHECKING
 
 from tacitd.config.settings import Config, list_settings, load_config
 from tacitd.errors import ConfigError
@@ -93,9 +90,8 @@ def apply_config(app: App, new: Config, changed: list[str]) -> None:
     app.projects.set_excludes(new.projects.exclude)
     app.write_modes.set_default(new.projects.write)
     pauses = Pauses(new.dispatch.first_pause, new.dispatch.longest_pause)
-    app.services.pauses = engine.runner.pauses = pauses
+    engine.runner.pauses = pauses
     engine.set_default_mode(new.projects.write)
-    _tools(app, new)
     app.plugins.set_config(new)
     app.set_log_level(new.log.level)
     store_settings(app.store, new)
@@ -107,23 +103,6 @@ def store_settings(store: Store, config: Config) -> None:
     """Store the configuration in force, which commands read. Raises UnwritableError, StoreLostError."""
     with store.write() as tx:
         replace_settings(tx, list_settings(config))
-
-
-def _tools(app: App, new: Config) -> None:
-    """Change the handlers' tools in place, because a handler may have kept a reference to them."""
-    for name, tools in list(app.tools.items()):
-        _update(tools.settings, {key: new.get_section(key) for key in tools.settings})
-        assert isinstance(tools.directives, list)
-        tools.directives[:] = new.list_directives(app.paths.home)
-        app.tools[name] = replace(tools, write=new.projects.write)
-        if (running := app.handlers.get(name)) is not None:
-            running.tools = app.tools[name]
-            running.gather = running.plugin.find_gather(running.tools.settings)
-
-
-def _update(settings: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    assert isinstance(settings, dict)
-    settings.update(new)
 
 
 def _retry_parked(app: App) -> None:

@@ -1,4 +1,4 @@
-"""Timed jobs: which of them are due now. The only module that uses APScheduler. What a job does belongs in its handler.
+"""Timed jobs: which of them are due now. The only module that uses APScheduler. What a job does belongs in its plugin.
 
 There is no thread here, and no use of the system's clock: the engine calls `take_due` in each pass of its loop, and the
 time comes from the injected clock. APScheduler's triggers compute when a job is due next, given when it last ran. Its
@@ -17,10 +17,10 @@ from apscheduler.triggers.interval import IntervalTrigger
 from msgspec import Struct
 
 from tacitd.clock import Clock
-from tacitd.handler import Job
+from tacitd.plugin import TimedJob
 
 SOON = 1.0
-"""Seconds after the start at which a job with `at_start` runs."""
+"""Seconds after the start at which a job runs that never succeeded."""
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _LONGEST = timedelta.max.total_seconds()
 
@@ -35,22 +35,22 @@ class Instant(Struct, frozen=True):
 
 
 class PlannedJob(Struct):
-    """A job of a handler, and when it is due next."""
+    """A job of a plugin, and when it is due next."""
 
     plugin_name: str
-    job: Job
+    job: TimedJob
     trigger: IntervalTrigger
     due: Instant
 
 
 class Schedule:
-    """The jobs of all handlers. Once the engine runs, only its thread may call this."""
+    """The jobs of all plugins. Once the engine runs, only its thread may call this."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._planned: list[PlannedJob] = []
 
-    def add_job(self, slice_name: str, job: Job, last: float | None) -> None:
+    def add_job(self, plugin_name: str, job: TimedJob, last: float | None) -> None:
         """Plan a job. `last` is when it last succeeded (seconds since 1970, UTC), None if never.
 
         A job with an infinite interval is not planned: it runs when a person asks for it.
@@ -59,9 +59,9 @@ class Schedule:
             return
         trigger = IntervalTrigger(seconds=job.every, start_date=_EPOCH, timezone=UTC)  # pyright: ignore[reportArgumentType] # the type says int; it takes fractions
         now = self._now()
-        pause = first_pause(job, last, now.wall)
+        pause = first_pause(job.every, last, now.wall)
         self._planned.append(
-            PlannedJob(slice_name, job, trigger, Instant(now.wall + pause, now.steady + pause))
+            PlannedJob(plugin_name, job, trigger, Instant(now.wall + pause, now.steady + pause))
         )
 
     def take_due(self) -> list[tuple[str, str]]:
@@ -84,16 +84,12 @@ class Schedule:
         return Instant(self._clock.now(), self._clock.monotonic())
 
 
-def first_pause(job: Job, last: float | None, now: float) -> float:
+def first_pause(every: float, last: float | None, now: float) -> float:
     """Given when a job last succeeded (None: never), return the seconds until its first run.
 
-    The result is at most its interval, also if `last` is in the future because the clock was wrong then.
+    `every`: its interval. The result is at most that, also if `last` is in the future because the clock was wrong then.
     """
-    if job.at_start:
-        return SOON
-    if last is None:
-        return job.every
-    return min(job.every, max(SOON, last + job.every - now))
+    return SOON if last is None else min(every, max(SOON, last + every - now))
 
 
 def next_due(trigger: IntervalTrigger, last: Instant) -> Instant:

@@ -48,20 +48,19 @@ def read_status(
     *,
     pid: int | None = None,
     problem: Degradation | None = None,
-    parts: Mapping[str, Any] | None = None,
     note: DaemonNote | None = None,
 ) -> dict[str, Any]:
     """The whole document at `now`, seconds since 1970, UTC.
 
-    `pid`: the process of the daemon, if it answers. `problem`: why it cannot write the store, so that no row says it. `parts`: what
-    its handlers of the first contract say now. `note`: what the daemon says of itself if the store is new and has no note yet.
+    `pid`: the process of the daemon, if it answers. `problem`: why it cannot write the store, so that no row says it. `note`: what the
+    daemon says of itself if the store is new and has no note yet.
     """
     note = read_note(rows) or note
     if note is None:
         return _describe_unknown(pid, problem)
     runs, settings = pid is not None, SettingsInForce(rows)
     choices = read_choices(_Reading(rows), settings.get("projects", "write", "local"), now)
-    slices, silent = _read_parts(rows, plugins, note, now, note.parts if parts is None else parts)
+    slices, silent = _read_parts(rows, plugins, note, now)
     endings = list_endings(rows, note, settings, now)
     waits = list(list_waits(slices, endings))
     rescued = work_status.count_rescued(rows)
@@ -88,7 +87,7 @@ def read_status(
         "handlers": {name: _handler(rows, note, name, now) for name in note.plugins},
         "waits": waits,
         "parked": [*_stopped(note, problem), *_parked(rows, note, choices, now)],
-        "dead_letters": sum(n for _, _, n in rescued) + work_status.count_rejected_events(rows),
+        "dead_letters": sum(n for _, _, n in rescued),
         "rescued": sum(n for _, _, n in rescued),
         "rescued_by_reason": [{"handler": name, "reason": why, "texts": n} for name, why, n in rescued],
         "degraded": [asdict(one) for one in [*problems, *silent]],
@@ -165,16 +164,14 @@ class _Reading:
 
 
 def _read_parts(
-    rows: Rows, plugins: Iterable[Plugin], note: DaemonNote, now: float, told: Mapping[str, Any]
+    rows: Rows, plugins: Iterable[Plugin], note: DaemonNote, now: float
 ) -> tuple[dict[str, Any], list[Degradation]]:
     """Each plugin's own part, and a problem for each that fails."""
     found, silent = dict[str, Any](), list[Degradation]()
-    specs = {one.name: one.spec for one in plugins if one.spec is not None}
+    specs = {one.name: one.spec for one in plugins}
     for name in note.plugins:
         spec = specs.get(name)
-        if name in told:
-            found[name] = {"as_of": utc_seconds(note.passed)} | told[name]
-        elif spec is not None and spec.status:
+        if spec is not None and spec.status:
             part, fault = read_part(name, lambda spec=spec: load_hook(spec.status)(rows, now))  # type: ignore[misc]
             found[name] = part | {"as_of": utc_seconds(now)}
             silent += [fault] if fault is not None else []
@@ -211,7 +208,7 @@ def _watching(rows: Rows, note: DaemonNote, patterns: int) -> dict[str, Any]:
 def _handler(rows: Rows, note: DaemonNote, name: str, now: float) -> dict[str, Any]:
     """A plugin's lag and counts."""
     reads = name in note.readers
-    transcripts, size = work_status.measure_lag(rows, name, note.unread) if reads else (0, 0)
+    transcripts, size = note.unread if reads else (0, 0)
     gathering, busy, parked, goes_out = work_status.count_tasks(rows, name, now)
     return {
         "lag": {"transcripts": transcripts, "bytes": size},
@@ -278,7 +275,7 @@ def _budget(rows: Rows, settings: SettingsInForce, now: float) -> dict[str, Any]
 
 def make_note(app: App) -> DaemonNote:
     """What the daemon says of itself now. Loop's thread."""
-    engine, running = app.engine, [one for one in app.found.plugins if one.name in app.queues]
+    engine, running = app.engine, [one for one in app.found.plugins if one.name in app.plugins.by_name]
     unread = engine.find_unread() if engine.reader.has_unread else {}
     model = app.model.describe() if isinstance(app.model, ModelHealth) else {}
     return DaemonNote(
@@ -296,7 +293,6 @@ def make_note(app: App) -> DaemonNote:
         [one.name for one in running if one.reads_records],
         [one.name for one in running if one.uses_model],
         {one.session: round(one.at, -1) for one in engine.sessions.list_endings() if one.is_early},
-        app.parts.last(),
     )
 
 

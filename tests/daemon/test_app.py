@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
-from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support_editor_marks import open_in_editor
-from support_engine import Scene, Scripted, words_of
+from support_engine import Scene, Scripted, ids, with_words
 from support_waiting import PATIENCE
 from tacitd.app import App, build_app
 from tacitd.clock import utc_seconds
+from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.errors import FileBusyError, FileRefusedError, StoreLostError, UnavailableError, UsageError
-from tacitd.events import Event, Project
+from tacitd.events import Project
 from tacitd.files.follow_up import FollowUp
 from tacitd.files.operations import PutLine
-from tacitd.handler import BaseHandler, Commit, Degradation, Done, Job, Later, Plugin, Tools
+from tacitd.handler import Degradation
 from tacitd.housekeeping import keep_house
 from tacitd.methods import build_methods
+from tacitd.plugin import PluginSpec, TimedJob
 from tacitd.plugins import FoundPlugins
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources import lines
 from tacitd.sources.watch import SilentWatcher
 from tacitd.status import read_stored_status
@@ -62,15 +64,15 @@ def test_close_is_safe_when_open_failed_half_way(tmp_path: Path, monkeypatch: py
     scene.start(Scripted())
     scene.type("s", "one")
     scene.settle()
-    assert scene.handler.did == ["u1"]
+    assert ids(scene) == ["u1"]
 
 
-def _built(scene: Scene, *slices: Plugin) -> App:
+def _built(scene: Scene, *specs: PluginSpec) -> App:
     return build_app(
         scene.app.paths,
         {},
         clock=scene.clock,
-        found=FoundPlugins(slices or (Plugin("a", Scripted),)),
+        found=FoundPlugins(tuple(map(view_plugin, specs or (PluginSpec("a"),)))),
         model=lambda config, budget: ScriptedModel(),
         watcher_for=SilentWatcher,
     )
@@ -88,55 +90,13 @@ def test_each_step_of_leaving_is_taken(tmp_path: Path) -> None:
     scene.engine.follower.stop = broken  # type: ignore[method-assign]
     scene.app.close()
     scene.start(Scripted())
-    assert scene.app.handlers["a"].list_positions() == [
-        ("s", scene.path("s"), scene.path("s").stat().st_size)
-    ]
-
-
-@dataclass(slots=True)
-class Lazy(Scripted):
-    """Does not look at what it did before."""
-
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        pass
-
-
-@dataclass(slots=True)
-class Unable(Scripted):
-    """Cannot begin."""
-
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        raise ValueError("my file is broken")
-
-
-def test_a_handler_that_does_not_read_its_past_keeps_its_positions(tmp_path: Path) -> None:
-    """The fold is the engine's affair: a handler without memory must not begin anew at each start."""
-    scene = Scene(tmp_path, Lazy())
-    scene.type("s", "one")
-    scene.settle()
-    first_start = scene.engine.first_start.at
-    scene.clock.advance(500)
-    scene.restart(Lazy())
-    scene.settle()
-    assert scene.handler.words == [] and scene.engine.first_start.at == first_start
-
-
-def test_a_handler_that_cannot_begin_is_said_and_stops_no_other(tmp_path: Path) -> None:
-    """Issue "Dispatch": one failing handler never touches another; its jobs are not planned."""
-    scene = Scene(tmp_path, Unable(), Scripted(), jobs=[Job("j", 60.0)])
-    scene.type("s", "one")
-    scene.settle()
-    assert scene.handlers[1].did == ["u1"] and list(scene.app.handlers) == ["b"]
-    (said,) = [d for d in scene.app.list_degradations() if d.id == "handler.broken"]
-    assert "my file is broken" in said.what
-    assert scene.sync().done()
-    scene.clock.advance(60)
-    assert scene.engine.schedule.take_due() == [("b", "j")]
+    found = scene.app.store.rows("SELECT path, offset FROM transcript")
+    assert found == [(str(scene.path("s")), scene.path("s").stat().st_size)]
 
 
 def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     """RELIABILITY row 12: also of a job that runs so often that its runs leave no record."""
-    scene = Scene(tmp_path, jobs=[Job("often", 600.0), Job("daily", 86_400.0)])
+    scene = Scene(tmp_path, jobs=[TimedJob("often", 600.0), TimedJob("daily", 86_400.0)])
     scene.settle(86_400)
     scene.clock.advance(400)
     scene.app.close()
@@ -150,17 +110,14 @@ def test_a_restart_continues_the_interval_of_each_job(tmp_path: Path) -> None:
     assert ("a", "daily") in scene.engine.schedule.take_due()
 
 
-def test_a_handler_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:
-    """The same, earlier."""
+def test_a_plugin_that_cannot_be_made_is_said_and_stops_no_other(tmp_path: Path) -> None:
+    """Issue "Dispatch": one failing plugin never touches another."""
     scene = Scene(tmp_path)
     scene.app.close()
 
-    def make() -> Scripted:
-        raise ValueError("not today")
-
-    with _built(scene, Plugin("bad", make), Plugin("good", Scripted)) as app:
-        assert list(app.handlers) == ["good"]
-        assert "not today" in next(d.what for d in app.list_degradations() if d.id == "handler.broken")
+    with _built(scene, PluginSpec("bad", run="no_such_module:run"), PluginSpec("good")) as app:
+        assert list(app.plugins.by_name) == ["good"]
+        assert "no_such_module" in next(d.what for d in app.list_degradations() if d.id == "handler.broken")
 
 
 # status
@@ -187,7 +144,7 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
     absurd = [None, 4e9, 1e300]
     scene = Scene(
         tmp_path,
-        Scripted(lambda e: Later("no model", "install it", absurd[0]) if hasattr(e, "records") else Done()),
+        with_words(lambda task: Later("no model", "install it", absurd[0])),
     )
     for when in range(3):
         absurd.insert(0, absurd.pop())
@@ -203,7 +160,7 @@ def test_status_says_what_waits_and_for_what(tmp_path: Path) -> None:
     assert (
         said["handlers"]["a"]["busy"] == 0
         and said["handlers"]["a"]["parked"] == 3
-        and said["handlers"]["a"]["lag"]["transcripts"] == 3
+        and said["handlers"]["a"]["waiting"] == 3
     )
     assert said["watching"]["transcripts"] == 3 and any(d["id"] == "x" for d in said["degraded"])
 
@@ -270,14 +227,14 @@ def test_a_store_that_is_lost_between_two_passes_does_not_end_the_loop(
 
 def test_verbs_answer_in_json(tmp_path: Path) -> None:
     """Issue "Control": each method of the socket; run here without one, with the loop in a thread."""
-    scene = Scene(tmp_path, jobs=[Job("synthesize")])
+    scene = Scene(tmp_path, jobs=[TimedJob("synthesize", math.inf)])
     scene.type("s", "one")
     loop = threading.Thread(target=scene.app.run)
     loop.start()
     table = build_methods(scene.app)
     try:
         assert table["sync"]({})["done"] is True
-        assert table["status"]({})["slices"]["a"]["as_of"] == utc_seconds(scene.clock.now())
+        assert table["status"]({})["as_of"] == utc_seconds(scene.clock.now())
         assert table["pause"]({"project": str(scene.root)}) == {
             "scope": "project",
             "name": str(scene.root),
@@ -307,58 +264,18 @@ def test_verbs_answer_in_json(tmp_path: Path) -> None:
         assert table["lag"]({"transcripts": [str(scene.path("s")), "/etc/passwd"]}) == {"done": 0, "total": 0}
         assert table["rescued"]({}) == {"kept": []} and table["drop"]({"ids": ["x"]}) == {"dropped": 0}
         assert table["stop"]({}) == {"stopping": True}
+        assert ids(scene) == ["u1"]
     finally:
         scene.app.request_stop()
         loop.join(PATIENCE)
         scene.app.close()
-    assert scene.handler.did == ["u1"]
-
-
-def count_commits(handler: Scripted, tools: Tools, params: Mapping[str, Any]) -> dict[str, Any]:
-    """The method `a.count` of the test below."""
-    return {"commits": len(handler.commits), "times": params["times"], "home": tools.home.name}
-
-
-def test_a_plugin_adds_methods_to_the_socket(tmp_path: Path) -> None:
-    """DESIGN "Plugins": a method gets the handler, its tools and the parameters; its name begins with the plugin's."""
-    hook = f"{__name__}:count_commits"
-    scene = Scene(tmp_path)
-    plugin = Plugin("a", Scripted, methods={"a.count": hook, "status": hook, "a.none": "no_such_module:x"})
-    scene.app.close()
-    with _built(scene, plugin, Plugin("b", lambda: None, methods={"b.x": hook})) as app:  # type: ignore[arg-type,return-value]
-        table = build_methods(app)
-        assert table["a.count"]({"times": 2}) == {"commits": 0, "times": 2, "home": "a"}
-        assert table["status"] is not None and "status of a" in app.degraded["handler.broken:status"].what
-        with pytest.raises(UnavailableError, match="b does not run"):
-            table["b.x"]({})
-        with pytest.raises(ModuleNotFoundError):
-            table["a.none"]({})
-
-
-def test_a_handler_needs_only_to_handle(tmp_path: Path) -> None:
-    """DESIGN "Handlers and events": the base class has defaults for the rest of the contract."""
-
-    class Counting(BaseHandler):
-        words = 0
-
-        def handle(self, event: Event, tools: Tools) -> Done:
-            self.words += len(words_of(event))
-            return Done(data={"words": self.words})
-
-    made = Counting()
-    scene = Scene(tmp_path, made)  # type: ignore[arg-type]
-    scene.type("s", "one", "two")
-    scene.settle()
-    assert made.words == 2 and made.status() == {} and not made.sources(Project(tmp_path, False))
-    with pytest.raises(TypeError, match="abstract"):
-        BaseHandler()  # type: ignore[abstract]
 
 
 def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
-    """`request_stop` from a signal or from the socket ends the loop although a handler is busy."""
+    """`request_stop` from a signal or from the socket ends the loop although a plugin is busy."""
     never = threading.Event()
 
-    def hangs(event: Event) -> Any:
+    def hangs(task: Task) -> Outcome:
         never.wait(600)
         return Done()
 
@@ -373,7 +290,7 @@ def test_a_stranger_cannot_be_made_to_wait(tmp_path: Path) -> None:
     scene.engine.runner.stop(0.01)
     never.set()
     scene.app.close()
-    assert scene.handler.commits == []
+    assert scene.handler.words == []
 
 
 def test_what_cannot_be_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted, done, gathered, ids
+from support_engine import Scene, Scripted, gathered, ids, with_words
+from tacitd.contract import Done, Later, Outcome, Rejected
 from tacitd.errors import FileRefusedError
-from tacitd.events import SessionEnded, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome, Rejected
 from tacitd.sources import lines
 from tacitd.work import reader as reader_module
 
@@ -26,7 +25,7 @@ def test_what_is_there_at_the_first_start_is_taken_as_read(tmp_path: Path) -> No
     scene.type("s", "old")
     scene.start(Scripted())
     scene.settle()
-    assert scene.handler.events == []
+    assert scene.handler.tasks == [] and scene.handler.batches == []
     scene.type("s", "new")
     scene.settle()
     assert scene.handler.words == [["new"]]
@@ -50,20 +49,18 @@ def test_a_torn_line_at_the_first_start_is_read_when_it_is_whole(tmp_path: Path)
 
 
 def test_old_records_in_a_new_file_are_not_paid_for(tmp_path: Path) -> None:
-    """Issue "Reading": forks and restored homes bring the past back; who does not pay may have it."""
-    scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
+    """Issue "Reading": forks and restored homes bring the past back."""
+    scene = Scene(tmp_path)
     scene.settle(1000)
     scene.append("new", scene.typed("new", "old", age=5000), scene.said("new", "Done!", age=4990))
     scene.type("new", "young")
     scene.settle()
-    assert scene.handlers[0].words == [["young"]] and scene.handlers[1].words == [["old", "young"]]
-    (grew,) = [event for event in scene.handlers[0].events if isinstance(event, TranscriptGrew)]
-    assert [record.text for record in grew.records] == [""], "no record of the past, whoever speaks"
+    assert scene.handler.words == [["young"]]
 
 
 def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     """Issue "Reading": `tacitd scan` goes back as far as it was asked, and a second time changes nothing."""
-    scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
+    scene = Scene(tmp_path)
     scene.settle(1000)
     scene.type("s", "very old", age=9000)
     scene.type("s", "old", age=5000)
@@ -73,11 +70,10 @@ def test_scan_offers_the_past_once(tmp_path: Path) -> None:
     for _ in range(2):
         assert scene.scan([scene.path("s"), Path("/etc/passwd")], floor) == 1, "nothing but transcripts"
         assert scene.sync().done()
-    assert ids(scene) == ["u3", "u2"] and scene.handlers[0].words == [["young"], ["old"]]
-    assert scene.handlers[1].words == [["very old", "old", "young"]], "who does not pay was not set back"
+    assert ids(scene) == ["u2", "u3"] and scene.handler.words == [["young"], ["old"]]
     scene.restart()
     scene.settle()
-    assert scene.handlers[0].words == [] and ids(scene) == ["u3", "u2"]
+    assert scene.handler.words == [] and ids(scene) == ["u2", "u3"]
 
 
 def test_scan_goes_on_after_a_restart(tmp_path: Path) -> None:
@@ -107,8 +103,8 @@ def test_an_old_session_that_is_read_in_slices_begins_and_ends_once(
     scene.clock.advance(5000)
     scene.start(gathered())
     scene.settle()
-    kinds = [type(event) for event in scene.handler.events if not isinstance(event, TranscriptGrew)]
-    assert kinds == [SessionStarted, SessionEnded] and len(ids(scene)) == 40
+    kinds = [task.kind for task in scene.handler.tasks if task.kind != "prompts"]
+    assert kinds == ["session-started", "session-ended"] and len(ids(scene)) == 40
 
 
 # the file
@@ -151,7 +147,7 @@ def test_another_file_is_read_again_and_nothing_is_done_twice(tmp_path: Path, ho
     assert scene.sync().done()
 
 
-def test_a_file_that_is_rewritten_while_a_handler_works_on_it(tmp_path: Path) -> None:
+def test_a_file_that_is_rewritten_while_a_plugin_works_on_it(tmp_path: Path) -> None:
     """The answer to the old bytes must not move the position in the new ones."""
     scene = Scene(tmp_path, held=True)
     scene.type("s", *(f"old {i}" for i in range(10)))
@@ -168,12 +164,12 @@ def test_a_file_that_is_rewritten_while_a_handler_works_on_it(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("answer", ["done", "later", "rejected"])
-def test_a_file_that_vanishes_while_a_handler_works_on_it(tmp_path: Path, answer: str) -> None:
+def test_a_file_that_vanishes_while_a_plugin_works_on_it(tmp_path: Path, answer: str) -> None:
     """CLAUDE_CODE section 0 fact 5: what was paid for is kept; the engine goes on."""
     answers: dict[str, Outcome] = {"later": Later("no"), "rejected": Rejected("never")}
     scene = Scene(
         tmp_path,
-        Scripted(lambda e: answers.get(answer, done(e)) if isinstance(e, TranscriptGrew) else Done()),
+        with_words(lambda task: answers.get(answer, Done())),
         held=True,
     )
     scene.type("s", "one")

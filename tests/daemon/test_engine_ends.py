@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted, prompts_of, words_of
-from tacitd.events import Event
-from tacitd.handler import Done, Later, Outcome
+from support_engine import Scene, with_words
+from tacitd.contract import Done, Later, Outcome, Task
 from tacitd.work import reader as reader_module
 
 
@@ -39,7 +38,7 @@ def test_a_session_whose_folder_was_moved_is_let_go(tmp_path: Path) -> None:
 
 
 def test_an_end_that_is_told_late_has_the_time_of_what_was_handled_last(tmp_path: Path) -> None:
-    """events.py: `SessionEnded.at` is when it was last active, also where its transcript is gone by then."""
+    """`session.last` is when it was last active, also where its transcript is gone by then."""
     scene = Scene(tmp_path)
     scene.type("s", "one")
     scene.settle()
@@ -48,20 +47,21 @@ def test_an_end_that_is_told_late_has_the_time_of_what_was_handled_last(tmp_path
     scene.clock.advance(40 * 86400)
     scene.restart()
     scene.settle()
-    (end,) = scene.handler.ends
-    assert worked - 60 <= end.at <= worked + 60
+    assert len(scene.handler.ends) == 1
+    ((last,),) = scene.app.store.rows("SELECT last FROM session")
+    assert worked - 60 <= last <= worked + 60
 
 
 def test_an_end_that_waits_for_a_file_that_is_gone_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """events.py: it is offered after every record of the session was handled, and not never where they are gone."""
+    """It comes after every prompt of the session was handled, and not never where its transcript is gone."""
     closed = [False]
 
-    def answer(event: Event) -> Outcome:
-        return Later("no model") if closed[0] and words_of(event) else Done(data={"did": prompts_of(event)})
+    def answer(task: Task) -> Outcome:
+        return Later("no model") if closed[0] else Done()
 
-    scene = Scene(tmp_path, Scripted(answer))
+    scene = Scene(tmp_path, with_words(answer))
     scene.type("s", "one")
     scene.settle()
     closed[0] = True

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene, Scripted, ids, offered, words_of
+from support_engine import Scene, Scripted, ids, with_words
 from tacitd import engine as engine_module
+from tacitd.contract import Later
 from tacitd.errors import UnavailableError
-from tacitd.events import Due, SourceChanged
-from tacitd.handler import Done, Job, Later
+from tacitd.plugin import TimedJob
 
 # faults
 
@@ -59,24 +59,21 @@ def test_ten_faults_end_the_loop_and_answer_everybody(
     assert isinstance(future.exception(), UnavailableError)
 
 
-# months
-
-
 # the clock, and sources
 
 
 def test_the_engine_runs_jobs_by_its_own_clock(tmp_path: Path) -> None:
     """RELIABILITY row 12: set forward or back, asleep or not, one look at the schedule runs each job once at most."""
-    scene = Scene(tmp_path, jobs=[Job("minute", 60.0), Job("day", 86_400.0, at_start=True)])
+    scene = Scene(tmp_path, jobs=[TimedJob("minute", 60.0), TimedJob("day", 86_400.0)])
 
     def jobs() -> list[str]:
-        found = [event.job for event in scene.handler.events if isinstance(event, Due)]
-        scene.handler.events.clear()
+        found = [task.key for task in scene.handler.list_tasks("job")]
+        scene.handler.tasks.clear()
         return found
 
     scene.settle()
-    assert jobs() == ["day"]
-    scene.settle(58.5)
+    assert sorted(jobs()) == ["day", "minute"]
+    scene.settle(60)
     assert jobs() == ["minute"]
     for jump in (1.0, -1.0, -7200.0, -365 * 86_400.0):
         scene.clock.jump(jump)
@@ -94,27 +91,11 @@ def test_the_engine_runs_jobs_by_its_own_clock(tmp_path: Path) -> None:
 
 def test_the_loop_wakes_for_the_next_job(tmp_path: Path) -> None:
     """Nothing but the loop looks at the schedule, so it must not sleep longer than until the next job."""
-    scene = Scene(tmp_path, jobs=[Job("j", 10.0)])
+    scene = Scene(tmp_path, jobs=[TimedJob("j", 10.0)])
     scene.settle()
     scene.clock.advance(7.0)
     scene.settle(0)
-    assert scene.engine.sleep_seconds() == pytest.approx(1.0)
-
-
-def test_a_source_that_changes_is_told_to_who_named_it(tmp_path: Path) -> None:
-    """SPEC S-40: for every project that has it as a source."""
-    shared = tmp_path / "directives.md"
-    scene = Scene(tmp_path, Scripted(watched=[shared]))
-    other = scene.project("other")
-    scene.type("s", "one")
-    scene.type("t", "two", cwd=other)
-    scene.settle()
-    shared.write_text("use tabs")
-    scene.settle(61)
-    changes = [event for event in scene.handler.events if isinstance(event, SourceChanged)]
-    assert sorted(event.project.root.name for event in changes) == ["app", "other"]
-    scene.settle(61)
-    assert len(changes) == sum(isinstance(event, SourceChanged) for event in scene.handler.events)
+    assert scene.engine.sleep_seconds() == pytest.approx(3.0)
 
 
 def test_a_sub_agent_keeps_its_session_alive_and_is_not_read(tmp_path: Path) -> None:
@@ -157,13 +138,11 @@ def test_a_scan_for_one_project_pays_for_no_other(tmp_path: Path) -> None:
 
 def test_words_that_a_person_drops_wait_no_longer(tmp_path: Path) -> None:
     """`tacitd rescue`: a prompt leaves the list "when it was handled or dropped by hand"."""
-    scene = Scene(
-        tmp_path, Scripted(lambda event: Later("its directory is gone") if words_of(event) else Done())
-    )
+    scene = Scene(tmp_path, with_words(lambda task: Later("its directory is gone")))
     scene.type("s", "one")
     scene.settle()
     assert len(scene.parked()) == 1
-    (prompt,) = [p.id for event in scene.handler.events for p in offered(event)][:1]
+    (prompt,) = [one.id for task in scene.handler.tasks for one in task.prompts][:1]
     scene.call("drop", ids=[prompt])
     scene.settle()
     assert scene.parked() == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -9,24 +10,23 @@ from typing import Any
 import pytest
 
 from support_continuity import World
-from support_engine import Scene, Scripted, done, grew, ids, words_of
-from tacitd.events import Due, Event, Project, SessionEnded
-from tacitd.handler import Degradation, Done, Later, Outcome, Tools
+from support_engine import Paying, Scene, Scripted, ids
+from tacitd.contract import Done, Later, Outcome, Task, Tools
+from tacitd.handler import Degradation
 from tacitd.model.port import ModelRequest, NoAnswer, Why
+from tacitd.plugin import TimedJob
 from tacitd.work.breaker import LIMIT
 from tacitd.work.pauses import set_pause
 
-PAYS, FREE = 0, 1
-
 
 class Asking(Scripted):
-    """A handler that asks the model at each end of a session and for each job, and waits where it gets no answer."""
+    """A plugin that asks the model at each end of a session and for each job, and waits where it gets no answer."""
 
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        self.events.append(event)
-        if not isinstance(event, SessionEnded | Due):
+    def run(self, task: Task, tools: Tools) -> Outcome:
+        self.tasks.append(task)
+        if task.kind not in ("session-ended", "job"):
             return Done()
-        said = tools.model.ask(ModelRequest("words", "fast", f"key {len(self.events)}"))
+        said = tools.ask(ModelRequest("words", "fast", f"key {len(self.tasks)}"))
         return Later(said.reason, said.hint, said.retry_at) if isinstance(said, NoAnswer) else Done()
 
 
@@ -48,22 +48,23 @@ def loop(scene: Scene, count: int, *, places: int = 1, first: int = 0, **fields:
 
 def test_a_loop_waits_with_one_line_and_goes_on_when_it_stops(tmp_path: Path) -> None:
     """RELIABILITY 16: parked with one reason and one line; what costs nothing goes on."""
-    scene = Scene(tmp_path, Scripted(), Scripted(), pays=[True, False])
+    scene = Scene(tmp_path, Paying(), Scripted(rule=None))
     made = loop(scene, LIMIT + 20)
-    assert ids(scene, PAYS) == made[:LIMIT]
-    assert ids(scene, FREE) == made, "what costs nothing goes on"
+    assert ids(scene) == made[:LIMIT]
+    seen = [one.id for batch in scene.handlers[1].batches for one in batch.prompts]
+    assert seen == made, "what costs nothing goes on"
     parked = scene.app.read_status()["parked"]
     assert len(parked) == 20
     assert len({(one["reason"], one["hint"]) for one in parked}) == 1 and "tacitd resume" in parked[0]["hint"]
     assert len(breakers(scene)) == 1 and scene.sync().done()
     for _ in range(9):
         scene.settle(700)
-    assert sorted(ids(scene, PAYS)) == sorted(made) and breakers(scene) == []
+    assert sorted(ids(scene)) == sorted(made) and breakers(scene) == []
 
 
 def test_resume_lets_all_of_them_go_on(tmp_path: Path) -> None:
     """`tacitd resume`; a second one changes nothing."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     made = loop(scene, LIMIT + 20)
     assert scene.pause(held=False)["changed"] and not scene.pause(held=False)["changed"]
     scene.settle(1)
@@ -73,7 +74,7 @@ def test_resume_lets_all_of_them_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("scope", ["project", "session"])
 def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
     """`tacitd resume --project` and `--session`."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     here = loop(scene, LIMIT + 5)
     there = [str(r["uuid"]) for i in range(LIMIT + 5) for r in scene.type(f"t{i}", f"t {i}", cwd=scene.root)]
     scene.settle(1)
@@ -90,7 +91,7 @@ def test_resume_of_a_part_opens_that_part(tmp_path: Path, scope: Any) -> None:
 
 def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
     """What a person paused is not resumed by the resume of something else."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     made = loop(scene, LIMIT + 1)
     scene.pause("all", held=True)
     root = str(scene.project("loop0"))
@@ -107,8 +108,7 @@ def test_a_pause_stays_where_the_breaker_is_opened(tmp_path: Path) -> None:
 def test_what_a_person_let_go_on_stays_so_after_a_restart(tmp_path: Path, scope: Any, later: float) -> None:
     """The model was absent when the breaker was opened; the daemon is killed, and the rate is counted anew."""
     absent = [True]
-    answer = lambda event: Later("no model") if absent[0] and words_of(event) else done(event)  # noqa: E731
-    scene = Scene(tmp_path, grew(answer))
+    scene = Scene(tmp_path, Paying(lambda task: Later("no model") if absent[0] and task.prompts else Done()))
     made = loop(scene, 2 * LIMIT + 5)
     assert breakers(scene)
     name = f"loop-{2 * LIMIT}" if scope == "session" else ""
@@ -127,13 +127,12 @@ def test_what_a_person_let_go_on_stays_so_after_a_restart(tmp_path: Path, scope:
 # what costs nothing goes on
 
 
-def test_a_handler_that_asks_now_and_then_goes_on_without_the_model(tmp_path: Path) -> None:
-    """Ends and growth are handed over; only the model is not asked, and says why and until when."""
-    scene = Scene(tmp_path, Asking(), pays=[False])
+def test_a_plugin_that_asks_now_and_then_goes_on_without_the_model(tmp_path: Path) -> None:
+    """Ends are handed over; only the model is not asked, and says why and until when."""
+    scene = Scene(tmp_path, Asking(rule=None))
     loop(scene, LIMIT + 5)
     scene.settle(1801)
-    ends = [event for event in scene.handler.events if isinstance(event, SessionEnded)]
-    assert len(ends) == LIMIT + 5 and scene.app.model.asked == []  # type: ignore[attr-defined]
+    assert len({task.session for task in scene.handler.ends}) == LIMIT + 5 and scene.app.model.asked == []  # type: ignore[attr-defined]
     (reason,) = set(scene.parked())
     assert reason == f"{Why.MANY_SESSIONS}: in {scene.project('loop0')}"
     scene.pause("all", held=False)
@@ -143,14 +142,16 @@ def test_a_handler_that_asks_now_and_then_goes_on_without_the_model(tmp_path: Pa
 
 def test_jobs_of_a_closed_project_ask_nothing_either(tmp_path: Path) -> None:
     """Else the recovery of facts would pay for what the end of a session may not."""
-    scene = Scene(tmp_path, Asking())
+    scene = Scene(tmp_path, Asking(), jobs=[TimedJob("synthesize", math.inf)])
     loop(scene, LIMIT + 5)
-    closed, other = Project(scene.project("loop0"), True), Project(scene.root, True)
-    for project in (closed, other):
-        scene.post(Due("synthesize", project))
+    closed = scene.project("loop0")
+    scene.type("mine", "words")
+    scene.settle(1)
+    for root in (closed, scene.root):
+        scene.queue_job("synthesize", root)
     scene.settle(1)
     assert len(scene.app.model.asked) == 1  # type: ignore[attr-defined]
-    assert f"{Why.MANY_SESSIONS}: in {closed.root}" in scene.parked()
+    assert f"{Why.MANY_SESSIONS}: in {closed}" in scene.parked()
 
 
 def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) -> None:
@@ -173,17 +174,17 @@ def test_sessions_are_written_down_while_their_summaries_wait(tmp_path: Path) ->
 
 def test_scripts_that_call_the_client(tmp_path: Path) -> None:
     """`claude -p` says that it is a program: its words are nobody's, so it costs nothing and closes nothing."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     loop(scene, 3 * LIMIT, entrypoint="sdk-cli", promptSource="sdk", turnOrigin="sdk")
     scene.type("mine", "use pnpm", cwd=scene.project("loop0"))
     scene.settle(1)
-    assert [words_of(event) for event in scene.handler.events if words_of(event)] == [["use pnpm"]]
+    assert scene.handler.words == [["use pnpm"]]
     assert breakers(scene) == []
 
 
 def test_sub_agents(tmp_path: Path) -> None:
     """A hundred of them work for one session."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     scene.type("s", "go")
     folder = scene.folder / "s" / "subagents"
     folder.mkdir(parents=True)
@@ -197,7 +198,7 @@ def test_sub_agents(tmp_path: Path) -> None:
 
 def test_old_sessions_that_go_on_are_not_new(tmp_path: Path) -> None:
     """After a restart, and after the first start: a hundred sessions that began before are picked up again."""
-    scene = Scene(tmp_path, Scripted())
+    scene = Scene(tmp_path, Paying())
     for i in range(50):
         scene.type(f"s{i}", f"words {i}")
         scene.settle(130)
@@ -209,7 +210,7 @@ def test_old_sessions_that_go_on_are_not_new(tmp_path: Path) -> None:
 
 def test_the_rate_is_counted_anew_after_a_restart(tmp_path: Path) -> None:
     """What waits is closed again: its transcripts were not handled, and are read from their first byte."""
-    scene = Scene(tmp_path, Scripted())
+    scene = Scene(tmp_path, Paying())
     made = loop(scene, 2 * LIMIT + 5)
     scene.restart()
     scene.settle(1)
@@ -222,7 +223,7 @@ def test_a_sync_after_a_transcript_was_replaced_by_a_smaller_one_answers_when_th
     tmp_path: Path, how: str, newline: bool
 ) -> None:
     """Every byte that exists at the call is handled or parked when it answers, also below the position."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, Paying())
     scene.type("s", *(f"old {number}" for number in range(20)))
     scene.settle()
     if how == "replaced":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support_engine import Scene, Scripted
-from tacitd.handler import Done, Gather
+from tacitd.plugin import GatherRule
 from tacitd.sources.follow import HINT_EVERY
 
 
@@ -24,7 +24,7 @@ def say(scene: Scene, event: str, session: str = "s") -> None:
 
 def test_a_prompt_is_in_the_status_within_a_second(tmp_path: Path) -> None:
     """The hook runs before the client writes the prompt. No watch, and the hour is over in which a file is compared often."""
-    scene = Scene(tmp_path, Scripted(lambda event: Done(), gather=Gather(quiet=600.0)))
+    scene = Scene(tmp_path, Scripted(rule=GatherRule(quiet=600.0)))
     scene.type("s", "hello")
     scene.settle()
     scene.settle(7200)

@@ -1,4 +1,4 @@
-"""Pause is privacy: what is written in a pause reaches no handler and is not stored, whenever it is read."""
+"""Pause is privacy: what is written in a pause reaches no plugin and is not stored, whenever it is read."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from support_engine import Scene, ids
-from tacitd.events import TranscriptGrew
 from tacitd.state.person_choices import Scope
 from tacitd.work.pauses import set_pause
 
@@ -25,17 +24,20 @@ def switch(scene: Scene, scope: Scope, *, held: bool) -> dict[str, Any]:
 
 
 def given(scene: Scene) -> str:
-    """Everything that the handler and the store got."""
-    events = [event for event in scene.handler.events if isinstance(event, TranscriptGrew)]
-    return repr([record for event in events for record in event.records]) + repr(
-        scene.app.store.rows("SELECT text, context FROM prompt")
+    """Everything that the plugin and the store got of what was not passed over."""
+    batches = [batch for batch in scene.handler.batches if not batch.passed]
+    return (
+        repr([batch.records for batch in batches])
+        + repr(scene.handler.tasks)
+        + repr(scene.app.store.rows("SELECT text, context FROM prompt"))
     )
 
 
-def restart(scene: Scene, events: list[Any]) -> None:
-    """A daemon that reads what was written while none ran; what the handler got before is kept."""
+def restart(scene: Scene) -> None:
+    """A daemon that reads what was written while none ran; what the plugin got before is kept."""
+    before = scene.handler.batches
     scene.restart()
-    scene.handler.events[:0] = events
+    scene.handler.batches[:0] = before
 
 
 @pytest.mark.parametrize("down", [False, True])
@@ -51,7 +53,7 @@ def test_what_was_written_in_a_pause_and_is_read_later_is_passed_over(
     switch(scene, scope, held=False)
     scene.append("s", scene.typed("s", "after"), scene.said("s", "good"), scene.typed("s", "again"))
     if down:
-        restart(scene, [])
+        restart(scene)
     scene.settle()
     assert ids(scene) == ["u1", "u5", "u7"]
     assert "hidden" not in given(scene) and "well" in given(scene) and "good" in given(scene)
@@ -86,7 +88,7 @@ def test_the_answer_to_a_prompt_of_a_pause_is_of_the_pause(tmp_path: Path, split
         scene.settle()
     scene.append("s", scene.said("s", "you said hidden"))
     if split:
-        restart(scene, scene.handler.events)
+        restart(scene)
         scene.settle()
     scene.append("s", scene.typed("s", "after"), scene.said("s", "good"))
     scene.settle()

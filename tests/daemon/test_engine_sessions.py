@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from support_beginnings import PRINTED, SHAPES, beginning
-from support_engine import Scene, Scripted, ids, words_of
-from tacitd.events import Event, NoProject, Project, SessionStarted, SourceChanged, TranscriptGrew
-from tacitd.handler import Done, Later, Outcome
+from support_engine import Paying, Scene, Scripted, ids
+from tacitd.contract import Done, Later, Outcome, Task
+from tacitd.events import Project
 from tacitd.sources.transcript import LOOK_BEHIND
 from tacitd.work.breaker import LIMIT
 
 
 def starts(scene: Scene) -> list[Path | None]:
     """The roots of the projects in which sessions were announced; None: in none."""
-    events = [event for event in scene.handler.events if isinstance(event, SessionStarted)]
-    return [event.project.root if isinstance(event.project, Project) else None for event in events]
+    tasks = scene.handler.list_tasks("session-started")
+    return [task.project.root if isinstance(task.project, Project) else None for task in tasks]
 
 
 def watched(scene: Scene) -> list[str]:
@@ -59,22 +59,16 @@ def test_a_session_that_begins_with_its_queue_is_announced_where_it_works(tmp_pa
 
 
 def test_a_day_in_seven_projects(tmp_path: Path) -> None:
-    """`status` knows every one, and a change of a source in each is told."""
+    """`status` knows every one."""
     names = [f"p{n}" for n in range(7)]
     scene = Scene(tmp_path)
     roots = [scene.project(name) for name in names]
-    scene.handler.watched = [root / "LEARNED.md" for root in roots]
     for name, root in zip(names, roots, strict=True):
         scene.begin(name)
         scene.settle()
         scene.type(name, f"words in {name}", cwd=root)
         scene.settle(60)
     assert watched(scene) == sorted(map(str, roots))
-    for root in roots:
-        (root / "LEARNED.md").write_text("- x\n")
-        scene.settle(61)
-    changed = {e.project.root for e in scene.handler.events if isinstance(e, SourceChanged)}
-    assert changed == set(roots)
 
 
 def test_a_session_that_goes_elsewhere_is_announced_there(tmp_path: Path) -> None:
@@ -105,7 +99,7 @@ def test_a_session_without_a_directory_ends_quietly(tmp_path: Path) -> None:
         scene.begin(f"s{n}")
     scene.settle()
     scene.settle(1900)
-    assert scene.handler.events == [] and scene.parked() == [] and watched(scene) == []
+    assert scene.handler.tasks == [] and scene.parked() == [] and watched(scene) == []
     assert not scene.engine.sessions.is_live("s0")
 
 
@@ -118,14 +112,12 @@ def test_a_restart_between_the_beginning_and_the_first_words(tmp_path: Path) -> 
     scene.type("s", "use pnpm")
     scene.settle()
     assert starts(scene) == [scene.root] and ids(scene) == ["u1"]
-    event = next(e for e in scene.handler.events if isinstance(e, SessionStarted))
-    assert not isinstance(event.project, NoProject)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_growth_breaker_counts_where_a_session_works(tmp_path: Path, shape: str) -> None:
     """RELIABILITY 16: a loop in one directory is stopped, however its sessions begin; another directory is open."""
-    scene = Scene(tmp_path, begins=shape)
+    scene = Scene(tmp_path, Paying(), begins=shape)
     other = scene.project("other")
     for i in range(LIMIT + 4):
         scene.begin(f"s{i}")
@@ -150,14 +142,13 @@ def test_words_without_a_directory_of_their_own_belong_where_the_session_worked(
     scene.append("s", scene.queued("s", "two"), scene.title("s") | {"version": "2.1.20"})
     scene.append("s", scene.queued("s", "", "remove"))
     scene.settle()
-    (event,) = [one for one in scene.handler.events if words_of(one)]
-    assert isinstance(event, TranscriptGrew) and words_of(event) == ["two"]
-    assert event.project == Project(scene.root, True)
+    (task,) = scene.handler.list_tasks("prompts")
+    assert scene.handler.words == [["two"]] and task.project == Project(scene.root, True)
 
 
 def begun(scene: Scene) -> list[str]:
     """The sessions whose starts were offered."""
-    return [event.session for event in scene.handler.events if isinstance(event, SessionStarted)]
+    return [task.session for task in scene.handler.list_tasks("session-started")]
 
 
 def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(
@@ -175,19 +166,19 @@ def test_starts_that_wait_together_are_offered_as_one_and_before_the_records(
     scene.settle()
     assert sorted(starts(scene), key=str) == [scene.root, other]
     app = Project(scene.root, git=True)
-    kinds = [type(event) for event in scene.handler.events if getattr(event, "project", None) == app]
-    assert kinds == [SessionStarted] + [TranscriptGrew] * 8
+    kinds = [task.kind for task in scene.handler.tasks if task.project == app]
+    assert kinds == ["session-started"] + ["prompts"] * 8
     scene.type("s9", "later")
     scene.settle(0)
-    assert begun(scene)[2:] == ["s9"] and isinstance(scene.handler.events[-2], SessionStarted)
+    assert begun(scene)[2:] == ["s9"] and scene.handler.tasks[-2].kind == "session-started"
 
 
 def test_a_start_that_failed_is_tried_again_by_the_next_session_of_the_project(tmp_path: Path) -> None:
     """It may have failed for hours, because of a disk that is full, and what it does comes before the session's prompts."""
     fails = [True]
 
-    def answer(event: Event) -> Outcome:
-        return Later("disk full") if fails[0] and isinstance(event, SessionStarted) else Done()
+    def answer(task: Task) -> Outcome:
+        return Later("disk full") if fails[0] and task.kind == "session-started" else Done()
 
     scene = Scene(tmp_path, Scripted(answer))
     scene.type("s0", "words")
@@ -197,14 +188,14 @@ def test_a_start_that_failed_is_tried_again_by_the_next_session_of_the_project(t
     before = len(begun(scene))
     scene.type("s1", "words")
     scene.settle(0)
-    assert begun(scene)[before:] == ["s1"] and isinstance(scene.handler.events[-2], SessionStarted)
+    assert begun(scene)[before:] == ["s1"] and scene.handler.tasks[-2].kind == "session-started"
     assert scene.parked() == []
 
 
 def test_starts_of_other_sessions_do_not_lengthen_the_delay_of_one_that_failed(tmp_path: Path) -> None:
     """A person opens many sessions within a minute; each tries a start that failed before its time."""
     scene = Scene(
-        tmp_path, Scripted(lambda event: Later("disk full") if isinstance(event, SessionStarted) else Done())
+        tmp_path, Scripted(lambda task: Later("disk full") if task.kind == "session-started" else Done())
     )
     for number in range(8):
         scene.type(f"s{number}", "words")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from support_engine import Scene
+from support_engine import Scene, ids
 from tacitd.events import NoProject, Project
 from tacitd.methods import build_methods
 from tacitd.sources.projects import ProjectFinder
@@ -43,10 +43,10 @@ def test_status_and_other_projects_go_on(tmp_path: Path, monkeypatch: pytest.Mon
         scene.type("s1", "typed where the disk hangs", cwd=stalled)
         scene.type("s2", "use pnpm")
         begun = time.monotonic()
-        while scene.handler.did != ["u2"] and time.monotonic() - begun < 20:
+        while ids(scene) != ["u2"] and time.monotonic() - begun < 20:
             scene.clock.advance(1.0)
             free.wait(0.02)  # the loop has a real thread here
-        assert scene.handler.did == ["u2"]
+        assert ids(scene) == ["u2"]
         begun = time.monotonic()
         said: dict[str, Any] = scene.app.read_status()
         assert time.monotonic() - begun < 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 from support_engine import Scene, Scripted, ids
 from support_waiting import PATIENCE
 from tacitd.errors import UnavailableError
-from tacitd.events import Due, Project, TranscriptGrew
+from tacitd.plugin import TimedJob
 
 # what a person says
 
@@ -74,27 +75,27 @@ def test_a_scan_takes_what_was_passed_over(tmp_path: Path) -> None:
     assert ids(scene) == ["u1"]
 
 
-def test_a_paused_project_is_not_shown_to_who_asks_no_model_either(tmp_path: Path) -> None:
-    """Records without words of a person are paused as well: a continuity handler reads them."""
+def test_records_of_a_paused_project_are_marked_for_who_asks_no_model(tmp_path: Path) -> None:
+    """Records without words of a person are paused as well: continuity reads them."""
     scene = Scene(tmp_path)
     scene.pause("project", str(scene.root), held=True)
     scene.append("s", scene.said("s", "Done!"))
     scene.settle()
-    assert not any(isinstance(event, TranscriptGrew) for event in scene.handler.events)
+    assert [batch.passed for batch in scene.handler.batches] == ["paused"]
 
 
 def test_pause_holds_back_ends_and_jobs(tmp_path: Path) -> None:
     """A synthesis of a paused project would write into it."""
-    scene = Scene(tmp_path)
+    scene = Scene(tmp_path, jobs=[TimedJob("synthesize", math.inf)])
     scene.type("s", "one")
     scene.settle()
     scene.pause("project", str(scene.root), held=True)
-    scene.post(Due("synthesize", Project(scene.root, True)))
+    scene.queue_job("synthesize", scene.root)
     scene.settle(1801)
-    assert scene.handler.ends == [] and not any(isinstance(e, Due) for e in scene.handler.events)
+    assert scene.handler.ends == [] == scene.handler.list_tasks("job")
     scene.pause("project", str(scene.root), held=False)
     scene.settle()
-    assert len(scene.handler.ends) == 1 and any(isinstance(e, Due) for e in scene.handler.events)
+    assert len(scene.handler.ends) == 1 == len(scene.handler.list_tasks("job"))
 
 
 # sync
@@ -149,7 +150,7 @@ def test_a_sync_that_gave_up_is_forgotten(tmp_path: Path) -> None:
     scene.engine._drop_waiter(waiting)
     scene.engine._drop_waiter(waiting)
     scene.settle()
-    assert not waiting.done() and scene.app.services.asked == 0
+    assert not waiting.done() and not scene.engine._waiters
 
 
 def test_calls_end_when_the_engine_ends(tmp_path: Path) -> None:

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support_engine import Scene, Scripted, gathered, ids, prompts_of
+from support_engine import Scene, Scripted, gathered, ids, with_words
 from support_examples import examples
-from tacitd.events import Event, SessionStarted, TranscriptGrew
-from tacitd.handler import Done, Later
+from tacitd.contract import Done, Later, Outcome, Task
 
 IDLE = 1801.0
 """Seconds after which a session counts as idle."""
@@ -52,7 +51,7 @@ def test_it_is_handled_when_its_session_is_idle(tmp_path: Path) -> None:
     assert scene.handler.words == [["one"], ["two"]] and len(scene.handler.ends) == 1
     scene.restart()
     scene.settle(IDLE)
-    assert ids(scene) == ["u1", "u2"] and scene.handler.events == []
+    assert ids(scene) == ["u1", "u2"] and scene.handler.tasks == []
 
 
 def test_it_is_handled_where_it_is_the_only_record(tmp_path: Path) -> None:
@@ -63,10 +62,8 @@ def test_it_is_handled_where_it_is_the_only_record(tmp_path: Path) -> None:
     assert scene.handler.words == []
     scene.settle(IDLE)
     assert scene.handler.words == [["one"]]
-    started = [event for event in scene.handler.events if isinstance(event, SessionStarted)]
-    assert [event.session for event in started] == ["s"] and [one.session for one in scene.handler.ends] == [
-        "s"
-    ]
+    assert [task.session for task in scene.handler.list_tasks("session-started")] == ["s"]
+    assert [task.session for task in scene.handler.ends] == ["s"]
 
 
 @pytest.mark.parametrize("restarts", [False, True])
@@ -85,7 +82,7 @@ def test_it_is_handled_where_only_its_beginning_came_after_the_end(tmp_path: Pat
     if restarts:
         scene.restart()
         scene.settle()
-        assert scene.handler.events == []
+        assert scene.handler.tasks == []
     write(scene, "s", torn[9:])
     scene.settle()
     scene.settle(IDLE)
@@ -118,10 +115,10 @@ def test_a_session_that_goes_on_after_it_loses_nothing(tmp_path: Path, joint: by
     once too, also after a restart, when both are on one line for it."""
     slow = [True]
 
-    def answer(event: Event) -> Any:
-        return _done_unless(slow[0], event)
+    def answer(task: Task) -> Outcome:
+        return Later("not now") if slow[0] else Done()
 
-    scene = Scene(tmp_path, Scripted(), Scripted(answer))
+    scene = Scene(tmp_path, Scripted(), with_words(answer))
     write(scene, "s", record(scene, "s", "one"))
     scene.settle()
     scene.settle(IDLE)
@@ -145,8 +142,8 @@ def test_scan_and_sync_read_it_at_once(tmp_path: Path) -> None:
     write(scene, "t", record(scene, "t", "two"))
     scene.settle()
     assert scene.scan([path], 0.0) == 1
-    scene.settle()
-    assert ids(scene) == ["u1", "u2"]
+    assert scene.app.store.rows("SELECT text FROM prompt WHERE id = 'u2'") == [("two",)]
+    assert scene.sync().done() and ids(scene) == ["u1", "u2"]
 
 
 STEPS = st.lists(
@@ -173,10 +170,10 @@ def test_torn_appends_give_each_prompt_once(
     with tempfile.TemporaryDirectory() as folder:
         slow = [False]
 
-        def answer(event: Event) -> Any:
-            return _done_unless(slow[0], event)
+        def answer(task: Task) -> Outcome:
+            return Later("not now") if slow[0] else Done()
 
-        scene = Scene(Path(folder), Scripted(), Scripted(answer))
+        scene = Scene(Path(folder), Scripted(), with_words(answer))
         # The last record has no newline either.
         left = b"".join(
             record(scene, "s", text) + joint for text, joint in zip(texts, joints, strict=False)
@@ -212,10 +209,3 @@ def test_torn_appends_give_each_prompt_once(
         behind = sorted(ids(scene, 1)) if was_cut else ids(scene, 1)
         assert behind == typed, "a handler that was behind"
         scene.kill()
-
-
-def _done_unless(slow: bool, event: Event) -> Any:
-    """A handler's answer; a slow one has done nothing yet."""
-    if slow and isinstance(event, TranscriptGrew):
-        return Later("not now")
-    return Done(data={"did": prompts_of(event)} if prompts_of(event) else {})

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from support_engine import Scripted
 from tacitd.config.settings import LogSettings
-from tacitd.handler import Plugin
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import GROUP, EntryPoint, find_plugins, list_entry_points
 
 Points = Callable[..., list[EntryPoint]]
@@ -23,7 +22,7 @@ Points = Callable[..., list[EntryPoint]]
 def points(monkeypatch: pytest.MonkeyPatch) -> Points:
     """Entry points by name, each of a function that returns a plugin."""
 
-    def make(**plugins: Plugin) -> list[EntryPoint]:
+    def make(**plugins: PluginSpec) -> list[EntryPoint]:
         module = SimpleNamespace(**{name: lambda one=one: one for name, one in plugins.items()})
         monkeypatch.setitem(sys.modules, "there", module)
         return [EntryPoint(name, f"there:{name}") for name in plugins]
@@ -31,8 +30,8 @@ def points(monkeypatch: pytest.MonkeyPatch) -> Points:
     return make
 
 
-def _slice(name: str, **sections: Any) -> Plugin:
-    return Plugin(name, Scripted, settings=sections)
+def _slice(name: str, **sections: str) -> PluginSpec:
+    return PluginSpec(name, settings=sections)
 
 
 def _install(place: Path, folder: str, text: str) -> None:
@@ -42,7 +41,7 @@ def _install(place: Path, folder: str, text: str) -> None:
 
 def test_slices_are_found_in_the_order_of_their_names(points: Points) -> None:
     """Issue "Dispatch": handlers are found by entry points."""
-    found = find_plugins(points(b=_slice("b"), a=_slice("a", log=LogSettings)))
+    found = find_plugins(points(b=_slice("b"), a=_slice("a", log="tacitd.config.settings:LogSettings")))
     assert [one.name for one in found.plugins] == ["a", "b"] and found.failed == ()
     assert found.collect_sections() == {"log": LogSettings}
 
@@ -62,12 +61,18 @@ def test_one_that_cannot_be_loaded_is_said_and_stops_no_other(points: Points) ->
 )
 def test_a_declaration_that_cannot_be_listed_is_said(points: Points, fields: dict[str, Any]) -> None:
     """docs/handlers.md: a row has three texts, an order is a number. Otherwise the list of commands would fail."""
-    found = find_plugins(points(bad=Plugin("bad", Scripted, **fields), good=_slice("good")))
+    found = find_plugins(points(bad=PluginSpec("bad", **fields), good=_slice("good")))
     assert [one.name for one in found.plugins] == ["good"] and "bad" in found.failed[0].what
 
 
-def test_two_of_one_name_would_share_a_log(points: Points) -> None:
-    """The second is left out and said: two handlers must never write one log."""
+def test_what_is_no_declaration_is_said(points: Points) -> None:
+    """docs/handlers.md: the function returns a `PluginSpec`."""
+    found = find_plugins(points(bad=cast(PluginSpec, "plugin"), good=_slice("good")))
+    assert [one.name for one in found.plugins] == ["good"] and "it returned str" in found.failed[0].what
+
+
+def test_two_of_one_name_would_share_tables(points: Points) -> None:
+    """The second is left out and said."""
     found = find_plugins(points(x=_slice("same"), y=_slice("same")))
     assert len(found.plugins) == 1 and len(found.failed) == 1
 
@@ -107,9 +112,9 @@ def test_person_rules_are_collected_in_the_plugins_order(points: Points) -> None
     """`Plugin.person_rules`: the order of the lines' sections does not depend on names of packages."""
     found = find_plugins(
         points(
-            a=Plugin("a", Scripted, person_rules="a:rules", order=60),
-            b=Plugin("b", Scripted),
-            c=Plugin("c", Scripted, person_rules="c:rules", order=20),
+            a=PluginSpec("a", prompt_parts={"person-rules": "a:rules"}, order=60),
+            b=PluginSpec("b"),
+            c=PluginSpec("c", prompt_parts={"person-rules": "c:rules"}, order=20),
         )
     )
     assert list(found.collect_person_rules().items()) == [("c", "c:rules"), ("a", "a:rules")]

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from support_engine import Scripted
 from tacitd.app import App, build_app
 from tacitd.clock import Clock
 from tacitd.errors import ConfigError, UsageError
 from tacitd.events import NoProject, Project
-from tacitd.handler import Plugin
 from tacitd.methods import build_methods
 from tacitd.model.call_caps import NewCall
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 from tacitd.reload import apply_config, check_refused, list_changed_keys, reload_config
+from tacitd.service.banner import NO_TASK
 from tacitd.service.supervision import Notifier, Supervision
+from tacitd.session_context.plugin_view import view_plugin
 from tacitd.sources.watch import SilentWatcher
 from tacitd.state.paths import Paths
 from tacitd.testing import FakeClock, ScriptedModel
@@ -57,7 +58,7 @@ class Box:
         self.levels: list[str] = []
         places = Paths(root, root / "claude", root / "state", self.file, root / "s")
         clock: Clock = FakeClock()
-        odd = Plugin("odd", Scripted, settings={"odd": OddSettings})
+        odd = view_plugin(PluginSpec("odd", settings={"odd": f"{__name__}:OddSettings"}))
         self.app: App = build_app(
             places,
             environ,
@@ -83,7 +84,8 @@ def box(tmp_path: Path) -> Box:
 def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     """Limits, session.idle, excluded directories, back-offs, a plugin's own settings, the log level, `off`."""
     app = box.app
-    tools = app.tools["odd"]
+    tools = app.plugins.by_name["odd"].make_tools(NO_TASK)
+    assert tools.settings["odd"].words == 1
     assert isinstance(app.projects.find_project(str(box.secret)), Project)
     box.file.write_text(GOOD)
     changed = reload_config(app)
@@ -100,7 +102,7 @@ def test_everything_that_was_kept_somewhere_is_new(box: Box) -> None:
     assert app.config.budget.calls_per_day == 7 and app.engine.sessions.idle == 300.0
     assert isinstance(app.projects.find_project(str(box.secret)), NoProject)
     assert app.engine.runner.pauses.first == 1.0 and box.levels == ["DEBUG"]
-    assert tools.settings["odd"].words == 9 and app.tools["odd"].write == "off"
+    assert app.plugins.by_name["odd"].make_tools(NO_TASK).settings["odd"].words == 9
     assert app.write_modes.get_mode(Project(box.secret, git=True)) == "off"
     for _ in range(7):
         assert isinstance(app.budget.begin_call(NewCall("odd", "x", "fast")), int)
@@ -118,7 +120,7 @@ def test_a_wrong_one_changes_nothing(box: Box, text: str) -> None:
     with pytest.raises(ConfigError) as error:
         build_methods(box.app)["reload"]({})
     assert error.value.code == 78 and box.app.config is before and box.levels == []
-    assert box.app.tools["odd"].settings["odd"].words == 1
+    assert box.app.plugins.by_name["odd"].settings["odd"].words == 1
     box.app.close()
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from support_engine import Scene, Scripted
+from support_engine import Scene, with_words
 from tacitd.cli.statusline_command import statusline
-from tacitd.handler import Degradation, Done, Later
+from tacitd.contract import Later
+from tacitd.handler import Degradation
 from tacitd.state.paths import state_dir
 from tacitd.status import make_status_line
 from tacitd.statusline import ABSENT, BUSY, ask_status_line
@@ -153,7 +154,7 @@ def test_it_finds_the_socket_where_the_daemon_writes_it(tmp_path: Path) -> None:
 
 def test_what_the_line_contains(tmp_path: Path) -> None:
     """What waits, what was spent, what is wrong; nothing that is not there."""
-    scene = Scene(tmp_path, Scripted(lambda e: Later("no model") if hasattr(e, "records") else Done()))
+    scene = Scene(tmp_path, with_words(lambda task: Later("no model")))
     scene.settle()
     assert make_status_line(scene.app.read_status()) == "tacitd: 0 learned today · $0.00 of $1.00 today"
     scene.type("s", "one", "two")

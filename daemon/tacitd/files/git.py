@@ -1,4 +1,4 @@
-"""What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked, known blobs).
+"""What tacitd reads of a git repository: its location, HEAD, and what only `git` can answer (ignored, tracked).
 
 Only reading belongs here; nothing here changes a repository. No process is started if a file has the answer. The
 `git` program runs without the person's GIT_* variables, takes no locks, runs no hook or fsmonitor of the
@@ -13,15 +13,17 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from tacitd.errors import FileRefusedError
 from tacitd.files.disk import is_regular
 from tacitd.text.hashes import sha256
-from tacitd.text.lazy_pattern import compile_lazily
 
 TIMEOUT = 5.0
 """Maximum seconds of one run of `git`."""
@@ -34,15 +36,13 @@ ReadGit = Callable[[Sequence[str], Path], bytes | None]
 INDEX_LOCK = "index.lock"
 """In the git directory while a command changes the index. A command that was killed leaves it."""
 _UNDER_WAY = ("MERGE_HEAD", "rebase-merge", "rebase-apply", "CHERRY_PICK_HEAD", "REVERT_HEAD")
-VERSION_LIMIT = 8 << 20
-"""Bytes of one version of a file that is read from the repository."""
+_DUBIOUS = b"dubious ownership"
 _SMALL = 1 << 20
+_JJ = ".jj/repo"
+_PATH_BYTES = 4096
+"""Bytes of a file that names a path."""
 _LARGEST_INDEX = 16 << 20
 """Bytes of an index that are read; a tree of 100,000 files has one of that size."""
-_IDENT = compile_lazily(rb"\$Id:[^$\n]*\$")
-"""What git writes for `$Id$` in a file with the attribute `ident` (gitattributes(5))."""
-_MOVE = compile_lazily(r"([0-9a-f]{40,64}) ([0-9a-f]{40,64}) [^\t]*\t?(.*)")
-"""An entry of HEAD's log."""
 _SAFE = [
     option
     for setting in (
@@ -61,23 +61,16 @@ class Repository(Struct, frozen=True):
     """A work tree and the directories that belong to it."""
 
     top: Path
-    """The top level of the main work tree; of the linked one itself if the main repository is bare."""
+    """The top level of the main work tree. Of a bare repository: the directory beside it whose `.git` file names it, otherwise
+    itself."""
     here: Path
     """The top level of the work tree that was asked about."""
     git_dir: Path
     """That work tree's own git directory: its HEAD, index, MERGE_HEAD."""
     common_dir: Path
     """The git directory that all work trees share: refs, packed-refs, info/exclude."""
-
-
-class HeadMove(Struct, frozen=True):
-    """One entry of HEAD's log."""
-
-    before: str
-    """The commit that HEAD was; zeros if there was none."""
-    after: str
-    what: str
-    """Git's own words, such as `commit: …` or `checkout: …`."""
+    is_jj: bool = False
+    """Whether jj made the work tree, which tracks every file that is not ignored and has no index."""
 
 
 class UnsafeGitDirectory(Struct, frozen=True):
@@ -98,10 +91,17 @@ def find_repository(directory: Path) -> Repository | None:
                 return _from_file(here, mark)
             if (mark / "HEAD").is_file():
                 return Repository(here, here, mark, mark)
+            if (here / _JJ).exists():
+                return _from_jj(here)
     except (OSError, ValueError):
         # A directory on the way is not accessible: git would not find the repository either.
         return None
     return None
+
+
+def find_unbacked(directory: Path) -> Path | None:
+    """Given an existing directory in no repository, return the top of a jj repository without a git directory that it is in."""
+    return next((here for here in (directory, *directory.parents) if (here / _JJ).exists()), None)
 
 
 def find_project_root(directory: Path) -> Path:
@@ -157,28 +157,6 @@ def read_stash(root: Path) -> str:
     return read_small_file(found.common_dir / "refs/stash").strip() if found is not None else ""
 
 
-def read_moves(root: Path, begin: int) -> tuple[list[HeadMove], int]:
-    """Return the moves of a work tree's HEAD that git noted after this offset of its log, and the log's size. Without a
-    log, as with reftable, there is neither."""
-    found = _repository_at(root)
-    if found is None:
-        return [], 0
-    try:
-        fd = os.open(found.git_dir / "logs/HEAD", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            seen = os.fstat(fd)
-            # Git shortens the log when entries expire. Then it is unknown which of them are new.
-            if not is_regular(seen) or seen.st_size <= begin:
-                return [], seen.st_size
-            moves = os.pread(fd, _SMALL, max(begin, seen.st_size - _SMALL))
-        finally:
-            os.close(fd)
-    except OSError:
-        return [], 0
-    entries = (_MOVE.fullmatch(one) for one in os.fsdecode(moves).split("\n"))
-    return [HeadMove(*one.groups()) for one in entries if one is not None], seen.st_size
-
-
 def in_progress(root: Path) -> bool:
     """Whether a merge, rebase, cherry-pick or revert is under way in this work tree."""
     found = _repository_at(root)
@@ -210,27 +188,37 @@ def read_git(arguments: Sequence[str], directory: Path) -> bytes | None:
     return printed if code == 0 else None
 
 
-def _execute(arguments: Sequence[str], directory: Path, given: bytes = b"") -> tuple[int, bytes] | None:
-    """The exit code and what it printed; None as in `run_git`. `given`: its standard input."""
+def _execute(arguments: Sequence[str], directory: Path) -> tuple[int, bytes] | None:
+    """The exit code and what it printed; None as in `run_git`. Raises FileRefusedError if git does not
+    read a repository that belongs to another user: it would seem to track nothing."""
     import subprocess  # most commands only read git's files, and it takes nearly as long to import as Python to start
 
     program = _program()
     if program is None:
         return None
     try:
-        done = subprocess.run(
+        child = subprocess.Popen(
             [program, *_SAFE, *arguments],
             cwd=directory,
             env=_environment(directory),
-            input=given,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=TIMEOUT,
-            check=False,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    return done.returncode, done.stdout
+    try:
+        printed, said = child.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(child.pid, signal.SIGKILL)  # with what it started, which holds its pipes open
+        child.communicate()
+        return None
+    if child.returncode and _DUBIOUS in said:
+        hint = f"if you trust it: git config --global --add safe.directory {directory}"
+        raise FileRefusedError(f"git does not read {directory}, which belongs to another user", hint)
+    return child.returncode, printed
 
 
 def is_ignored(root: Path, path: Path, run: RunGit = run_git) -> bool:
@@ -245,6 +233,9 @@ def is_tracked(root: Path, path: Path, run: RunGit = run_git) -> bool:
     """
     found = _repository_at(root)
     inside = path.is_relative_to(root)
+    if found and found.is_jj:
+        excluded = read_small_file(found.common_dir / "info/exclude").splitlines()
+        return inside and path.exists() and f"/{path.relative_to(root).as_posix()}" not in excluded
     if found and inside and not _may_list(found.git_dir / "index", os.fspath(path.relative_to(root))):
         return False
     return run(["--literal-pathspecs", "ls-files", "--error-unmatch", "--", os.fspath(path)], root) == 0
@@ -308,81 +299,43 @@ def list_tracked(
     return frozenset(os.fsdecode(path).rpartition("/")[2].casefold() for path in listed.split(b"\0") if path)
 
 
-def knows_blob(root: Path, data: bytes, run: RunGit = run_git) -> bool:
-    """Whether the repository has these bytes as a blob: then git wrote the file, not a person.
-
-    Text with Windows newlines is also tried with plain ones (`core.autocrlf`), and text with `$Id: …$` as git stores it.
-    """
-    found = _repository_at(root)
-    if found is None:
-        return False
-    config = read_small_file(found.common_dir / "config")
-    sha256 = re.search(r"^\s*objectformat\s*=\s*sha256", config, re.I | re.M) is not None
-    forms = {data, data.replace(b"\r\n", b"\n")}
-    forms |= {normalize_ident(form) for form in forms}
-    return any(run(["cat-file", "-e", _blob_id(form, sha256=sha256)], root) == 0 for form in forms)
-
-
-def normalize_ident(data: bytes) -> bytes:
-    """The text with `$Id$` for each `$Id: …$`, as git stores a file with the attribute `ident`."""
-    return _IDENT.sub(b"$Id$", data)
-
-
-def read_versions(root: Path, path: Path, revisions: Iterable[str]) -> dict[str, bytes] | None:
-    """Return the bytes that a file of this work tree has in each of these revisions that contains it; "" is the index.
-
-    None if git fails, or if a version is larger than VERSION_LIMIT.
-    """
-    name = path.relative_to(root).as_posix()
-    asked = [one for one in dict.fromkeys(revisions) if "\n" not in one + name]
-    printed = _ask_objects(root, "--batch-check", [f"{one}:{name}" for one in asked])
-    if printed is None:
-        return None
-    found: dict[str, str] = {}
-    for revision, line in zip(asked, printed.split(b"\n"), strict=False):
-        id, _, rest = line.decode("utf-8", "replace").partition(" ")
-        kind, _, size = rest.partition(" ")
-        if kind == "blob" and size.isdecimal():
-            if int(size) > VERSION_LIMIT:
-                return None
-            found[revision] = id
-    blobs = _read_blobs(root, list(dict.fromkeys(found.values())))
-    return {revision: blobs[id] for revision, id in found.items()} if blobs is not None else None
-
-
-def _read_blobs(root: Path, ids: Sequence[str]) -> dict[str, bytes] | None:
-    if not ids:
-        return {}
-    printed = _ask_objects(root, "--batch", ids)
-    if printed is None:
-        return None
-    blobs: dict[str, bytes] = {}
-    for id in ids:
-        head, _, printed = printed.partition(b"\n")
-        size = head.rpartition(b" ")[2]
-        if not size.isdigit():
-            return None
-        blobs[id], printed = printed[: int(size)], printed[int(size) + 1 :]
-    return blobs
-
-
-def _ask_objects(root: Path, option: str, names: Sequence[str]) -> bytes | None:
-    given = "".join(f"{name}\n" for name in names)
-    code, printed = _execute(["cat-file", option], root, os.fsencode(given)) or (None, b"")
-    return printed if code == 0 else None
-
-
-def _blob_id(data: bytes, *, sha256: bool) -> str:
-    import hashlib  # see tacitd.text.hashes
-
-    whole = b"blob %d\0" % len(data) + data
-    return (hashlib.sha256(whole) if sha256 else hashlib.sha1(whole, usedforsecurity=False)).hexdigest()
-
-
 def _repository_at(root: Path) -> Repository | None:
-    """The repository whose work tree has exactly this top level; None if there is none."""
+    """The repository whose work tree has exactly this top level, or that is bare and here itself; None if there is none."""
     found = find_repository(root)
-    return found if found is not None and found.here == root else None
+    if found is not None and found.here == root:
+        return found
+    return Repository(root, root, root, root) if _is_bare(root) else None
+
+
+def _is_bare(directory: Path) -> bool:
+    """Whether this is a bare repository."""
+    there = (directory / "HEAD").is_file() and (directory / "objects").is_dir()
+    said = read_small_file(directory / "config") if there else ""
+    return re.search(r"^\s*bare\s*=\s*true\s*$", said, re.I | re.M) is not None
+
+
+def _find_root_of_bare(common: Path, here: Path) -> Path:
+    """The root of a project whose git directory is not in a work tree; `here` is one of its work trees."""
+    if not _is_bare(common):
+        return here
+    said = read_small_file(common.parent / ".git")
+    named = said.startswith("gitdir:") and _resolved(common.parent, said.removeprefix("gitdir:").strip())
+    return common.parent if named == common else common
+
+
+def _from_jj(here: Path) -> Repository | None:
+    """Given the top of a workspace of jj, return its repository; None if there is no git directory behind it.
+
+    A further workspace has a file `repo` that names the main one's directory, and is of that project.
+    """
+    mark = here / _JJ
+    repo = mark if mark.is_dir() else _resolved(here / ".jj", read_small_file(mark, _PATH_BYTES).strip())
+    store = repo / "store"
+    named = read_small_file(store / "git_target", _PATH_BYTES).strip()
+    behind = _resolved(store, named) if named and repo.name == "repo" else None
+    if behind is None or not (behind / "HEAD").is_file():
+        return None
+    return Repository(repo.parent.parent, here, behind, behind, is_jj=True)
 
 
 def _from_file(here: Path, mark: Path) -> Repository | None:
@@ -399,7 +352,7 @@ def _from_file(here: Path, mark: Path) -> Repository | None:
         # Trigger: `commondir` names a repository that does not list this work tree. Why: a hostile archive may name any
         # repository of the person's. Outcome: this work tree is a project of its own.
         return Repository(here, here, own, own)
-    main = common.parent if common.name == ".git" else here
+    main = common.parent if common.name == ".git" else _find_root_of_bare(common, here)
     return Repository(main, here, own, common)
 
 
@@ -478,3 +431,8 @@ def _program() -> str | None:
     ):
         return None
     return program
+
+
+def read_checkout(root: Path) -> str:
+    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
+    return f"{read_head(root)} {read_stash(root)}".strip()

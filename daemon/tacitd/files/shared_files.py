@@ -111,7 +111,7 @@ class SharedFiles:
             found = self._disk.resolve(path).stat()
         except (OSError, FileRefusedError):
             return ""
-        head = read_checkout(git.find_project_root(path.parent))
+        head = git.read_checkout(git.find_project_root(path.parent))
         return f"{found.st_size} {found.st_mtime_ns} {found.st_ino} {head}"
 
     def take_look(self, path: Path, format: Format) -> Look:
@@ -129,7 +129,7 @@ class SharedFiles:
             hint = "finish or abort the merge or rebase; remove a lock if no git runs"
             raise FileBusyError(f"git changes files of {root} ({mark} is there)", hint, seconds=UNSETTLED)
         snapshot = read_snapshot(self._disk.resolve(path), self._disk)
-        head = read_checkout(root)
+        head = git.read_checkout(root)
         if snapshot is None:
             return Look(
                 View({}, Edits({}, {}, frozenset()), exists=False), head, "missing" if base else None, None
@@ -466,11 +466,6 @@ def find_edits(
     added = {leaf: value for leaf, value in now.items() if leaf not in base and leaf not in new}
     removed = frozenset(leaf for leaf in base if leaf not in now and leaf not in pairs)
     return Edits(added, changed, removed)
-
-
-def read_checkout(root: Path) -> str:
-    """A text that differs after git has checked out something else: HEAD has moved, or `git stash` put changes away or back."""
-    return f"{git.read_head(root)} {git.read_stash(root)}".strip()
 
 
 def _only_doubt(look: Look) -> Look:

@@ -48,11 +48,10 @@ def banner_lines(app: App) -> Iterator[str]:
 def _list_plugin_lines(app: App) -> Iterator[str]:
     """The lines of the plugins' hooks. One that fails is logged, and the others are printed."""
     for plugin in app.found.plugins:
-        if not plugin.banner_lines or plugin.name not in app.queues:
+        if not plugin.banner_lines or plugin.name not in app.plugins.by_name:
             continue
         try:
-            running = app.plugins.by_name.get(plugin.name)
-            tools = app.tools[plugin.name] if running is None else running.make_tools(NO_TASK)
+            tools = app.plugins.by_name[plugin.name].make_tools(NO_TASK)
             yield from list(load_hook(plugin.banner_lines)(tools))
         except Exception as error:  # noqa: BLE001  a third-party hook may raise anything
             logger.warning("the banner's lines of {} are left out: {}", plugin.name, error)

@@ -46,13 +46,11 @@ class SectionHooks(Protocol):
     @property
     def context(self) -> Hook: ...
     @property
-    def context_order(self) -> int: ...
+    def order(self) -> int: ...
     @property
     def context_budget(self) -> int: ...
     @property
-    def context_for_agents(self) -> bool: ...
-    @property
-    def context_files(self) -> str: ...
+    def context_files(self) -> Hook: ...
 
 
 class Sections(Struct, frozen=True):
@@ -72,8 +70,8 @@ def collect_sections(plugins: Sequence[SectionHooks], request: ContextRequest) -
     request, troubles = _add_files(plugins, request)
     texts: dict[str, str] = {}
     left = request.budget - measure_text(fence_sections({"": ""}, request))
-    for one in sorted(plugins, key=lambda each: (each.context_order, each.name)):
-        if not one.context or (request.occasion == "agent" and not one.context_for_agents) or left <= 0:
+    for one in sorted(plugins, key=lambda each: (each.order, each.name)):
+        if not one.context or left <= 0:
             continue
         room = min(left, one.context_budget)
         try:

@@ -1,6 +1,6 @@
-"""A `PluginSpec` as commands, session texts and the status see it: as the declaration of the first contract, with its hooks.
+"""A `PluginSpec` as commands, session texts and the status see it.
 
-A hook of the second contract gets rows. Where none are at hand, the store is opened for reading while the hook runs.
+A plugin's hook gets rows. Where none are at hand, the store is opened for reading while the hook runs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ PARTS = ("context-files", "doctor", "person-rules", "banner", "history")
 
 
 def view_plugin(spec: PluginSpec) -> Plugin:
-    """The declaration of the first contract with the same hooks. It has no handler."""
+    """The plugin with hooks that need no rows."""
 
     def bind(hook: str, call: Callable[..., Any]) -> Callable[..., Any] | str:
         return partial(call, spec) if hook else ""
 
     return Plugin(
         spec.name,
-        "",
+        spec,
         settings=spec.settings,
         uses_model=bool(spec.gather),
         reads_records=bool(spec.observe or spec.gather),
@@ -45,9 +45,7 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         order=spec.order,
         commands=spec.commands,
         context=bind(spec.session_text, _make_session_text),
-        context_order=spec.order,
         context_budget=spec.session_budget,
-        context_for_agents=True,
         failure_advice=bind(spec.session_text, _give_advice),
         explain=bind(spec.why, _explain),
         report=bind(spec.report, _report),
@@ -59,7 +57,6 @@ def view_plugin(spec: PluginSpec) -> Plugin:
         changes=spec.prompt_parts.get("history", ""),
         prompt_extensions={name: hook for name, hook in spec.prompt_parts.items() if name not in PARTS},
         mcp=spec.mcp,
-        spec=spec,
     )
 
 

@@ -1,4 +1,4 @@
-"""`HandlerBench`: one plugin, of either contract, in the real engine, with a home of its own, a fake clock and no threads."""
+"""`HandlerBench`: one plugin in the real engine, with a home of its own, a fake clock and no threads."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 
 from tacitd.app import App, build_app
 from tacitd.contract import Done, Row
-from tacitd.events import Due, Project
-from tacitd.handler import Commit, Decided, Decision, Handler, Plugin, StoredItem, load_hook
+from tacitd.events import Project
+from tacitd.handler import Decided, Decision, StoredItem, load_hook
 from tacitd.model.port import Model
 from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
@@ -23,7 +23,6 @@ from tacitd.state.paths import Paths
 from tacitd.testing.counted_model import CountedModel
 from tacitd.testing.fakes import FakeClock, ScriptedModel
 from tacitd.work.asked_tasks import AskedTasks
-from tacitd.work.commit_rows import list_unfolded
 from tacitd.work.project_rows import store_project
 from tacitd.work.running_plugin import RunningPlugin
 from tacitd.work.task_rows import NewTask
@@ -40,7 +39,7 @@ class HandlerBench:
         with HandlerBench(tmp_path, make_plugin()) as bench:
             bench.type("remember the milk")
             bench.settle()
-            assert [commit.data for commit in bench.commits] == [{"toys": 1}]
+            assert bench.rows("SELECT count(*) FROM toy_prompt") == [(1,)]
 
     The engine, its logs and the transcripts are the real ones, below `tmp`. Time passes only in `settle`, and everything
     runs in the caller's thread, so a test neither sleeps nor waits. No file of the person who runs the test is touched, if
@@ -50,7 +49,7 @@ class HandlerBench:
     def __init__(
         self,
         tmp: Path,
-        plugin: Plugin | PluginSpec,
+        plugin: PluginSpec,
         *,
         model: Model | None = None,
         clock: FakeClock | None = None,
@@ -58,9 +57,9 @@ class HandlerBench:
     ) -> None:
         """`settings`: variables of the environment, `{"TACITD_TOY__LIMIT": "3"}`. `model`: answers NONE by default.
 
-        Raises ConfigError for a wrong setting, and RuntimeError if the handler cannot be made or opened.
+        Raises ConfigError for a wrong setting, and RuntimeError if the plugin cannot run.
         """
-        self.plugin = view_plugin(plugin) if isinstance(plugin, PluginSpec) else plugin
+        self.plugin = view_plugin(plugin)
         self.clock = clock or FakeClock()
         self.model: Model = model or ScriptedModel()
         self.home = tmp.resolve() / "home"
@@ -82,7 +81,7 @@ class HandlerBench:
             pool=InlineExecutor(),
         )
         self._app.open()
-        if self.plugin.name not in self._app.queues:
+        if self.plugin.name not in self._app.plugins.by_name:
             what = "; ".join(one.what for one in self._app.degraded.values())
             self._app.close()
             raise RuntimeError(what)
@@ -153,11 +152,10 @@ class HandlerBench:
 
     def run_job(self, job: str) -> None:
         """Run one of the plugin's jobs now, for all projects. Raises ValueError if it has no such job."""
-        spec = self.plugin.spec
-        if job not in [one.name for one in (spec.jobs if spec is not None else self.plugin.jobs)]:
+        if job not in [one.name for one in self.plugin.spec.jobs]:
             raise ValueError(f"{self.plugin.name} has no job {job!r}")
         with self._app.store.write() as tx:
-            self._app.queues[self.plugin.name].queue_event(tx, Due(job))
+            self._running.queue_job(tx, job)
         self._run_until_idle()
 
     def decide(
@@ -167,11 +165,11 @@ class HandlerBench:
         text: str = "",
         root: Path | None = None,
     ) -> Decided:
-        """A person decides about an item of a plugin of the second contract. Raises what its hook raises."""
+        """A person decides about an item. Raises what its hook raises."""
         return self._asked.decide(self._running, Decision(id, choice, root, text), self.list_items(root))
 
     def run_command(self, key: str, data: Mapping[str, Any], cwd: Path | None = None) -> Done:
-        """A person's command asks a plugin of the second contract to do something in a project. Raises what it raises."""
+        """A person's command asks the plugin to do something in a project. Raises what it raises."""
         project = Project(cwd or self.project, git=True)
         with self._app.store.write() as tx:
             number = store_project(tx, project, self.clock.now())
@@ -201,11 +199,6 @@ class HandlerBench:
 
     # what came of it
 
-    @property
-    def handler(self) -> Handler:
-        """The handler, as the plugin made it. After `restart` it is another one."""
-        return self._app.handlers[self.plugin.name].handler
-
     def rows(self, sql: str, *values: Any) -> list[Row]:
         """All rows of a SELECT from the store."""
         return self._app.store.rows(sql, *values)
@@ -213,11 +206,6 @@ class HandlerBench:
     def list_items(self, root: Path | None = None) -> list[StoredItem]:
         """The items that a person can decide about."""
         return list(load_hook(self.plugin.items)(self.environ, root))
-
-    @property
-    def commits(self) -> list[Commit]:
-        """What the handler committed with data, oldest first, as it is on the disk."""
-        return list_unfolded(self._app.store.rows, self.plugin.name)
 
     @property
     def status(self) -> dict[str, Any]:
@@ -251,8 +239,3 @@ class HandlerBench:
         state_dir = Paths.from_env(self.environ).state_dir
         scope = ReportScope(state_dir, self.environ, root, now - days * 86_400.0, now)
         return list(load_hook(self.plugin.report)(scope))
-
-    def call(self, method: str, **params: Any) -> Any:
-        """Call one of the plugin's methods, as over the socket."""
-        tools = self._app.tools[self.plugin.name]
-        return load_hook(self.plugin.methods[method])(self.handler, tools, params)

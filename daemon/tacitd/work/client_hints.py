@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tacitd.contract import Tx
-from tacitd.handler import COMPACTION
 from tacitd.sources.base import SessionHint, Source
 from tacitd.sources.follow import Follower
 from tacitd.sources.sessions import Sessions
 from tacitd.store import Store
 from tacitd.work.gathering import queue_session_task
-from tacitd.work.task_rows import NewTask, insert_task
 
 
 class ClientHints:
@@ -24,16 +21,13 @@ class ClientHints:
         follower: Follower,
         sessions: Sessions,
         source: Source,
-        compaction_jobs: Sequence[str],
         wants_compactions: Sequence[str] = (),
     ) -> None:
-        """`compaction_jobs`: the handlers of the first contract with a job before a compaction. `wants_compactions`: the plugins that
-        want a task of that kind."""
+        """`wants_compactions`: the plugins that want a task before a compaction."""
         self._store = store
         self._follower = follower
         self._sessions = sessions
         self._source = source
-        self._compaction_jobs = compaction_jobs
         self._wants_compactions = wants_compactions
         self.compacting: dict[Path, str] = {}
         """The sessions that a client is about to compact, by transcript."""
@@ -59,21 +53,8 @@ class ClientHints:
         for path in [one for one in self.compacting if not is_unread(one)]:
             session = self.compacting.pop(path)
             with self._store.write() as tx:
-                make_growth_due(tx, session, now)
                 for project, root in tx.rows(
                     "SELECT s.project, r.root FROM session s JOIN project r ON r.number = s.project WHERE s.id = ?",
                     session,
                 ):
                     queue_session_task(tx, self._wants_compactions, "compaction", session, project, root, now)
-                    for plugin in self._compaction_jobs:
-                        key, data = f"{COMPACTION} {root} {session}", {"job": COMPACTION}
-                        insert_task(tx, NewTask(plugin, root, "job", key, project, session, data), now)
-
-
-def make_growth_due(tx: Tx, session: str, now: float) -> None:
-    """Gathering ends for a session: handlers of the first contract get what they have not handled of it. What is parked waits."""
-    tx.execute(
-        "UPDATE task SET due = min(due, ?), data = '{\"due\":true}' WHERE kind = 'grew' AND session = ? AND reason = ''",
-        now,
-        session,
-    )

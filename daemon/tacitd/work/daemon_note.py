@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct, field
@@ -54,8 +54,6 @@ class DaemonNote(Struct, frozen=True):
     """Those of them that ask the model about prompts."""
     ends: Mapping[str, float] = field(default_factory=dict)
     """By open session when it ends, if its client has ended."""
-    parts: Mapping[str, Any] = field(default_factory=dict)
-    """The parts of handlers of the first contract, as of the last minute."""
 
 
 _READ_NOTE = msgspec.json.Decoder(DaemonNote)

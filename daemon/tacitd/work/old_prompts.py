@@ -20,7 +20,6 @@ from tacitd.sources.base import Source
 from tacitd.sources.transcript import read_prompts
 from tacitd.store import Store
 from tacitd.text.redact import redact_secrets
-from tacitd.work.handler_adapter import AdaptedHandler
 from tacitd.work.project_rows import store_project
 from tacitd.work.prompt_rows import NewPrompt, insert_prompt, prompt_id, queue_prompt
 
@@ -34,8 +33,6 @@ class Scanner(Struct, frozen=True):
     clock: Clock
     plugins: Sequence[str]
     """The names of those that ask the model."""
-    handlers: Sequence[AdaptedHandler]
-    """Those of them that are of the first contract."""
 
     def scan(self, path: Path, since: float, roots: Collection[str]) -> int:
         """Take the prompts of a transcript that are not older than `since` (seconds since 1970, UTC) and belong to these roots (none:
@@ -65,7 +62,7 @@ class Scanner(Struct, frozen=True):
                 tx.execute(
                     "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, 0, 0)",
                     str(path),
-                    self.source.name,
+                    self.source.name_of(path),
                 )
             for session, cwd in sessions:
                 tx.execute(
@@ -74,10 +71,6 @@ class Scanner(Struct, frozen=True):
                     cwd,
                     str(path),
                 )
-                place = places[cwd]
-                root = store_project(tx, place, self.clock.now()) if isinstance(place, Project) else None
-                for one in self.handlers:
-                    one.queue_growth(tx, str(path), session, place, root, at_once=True, priority="scan")
         return taken
 
     def _take(
@@ -87,7 +80,12 @@ class Scanner(Struct, frozen=True):
         known = tx.rows("SELECT number FROM prompt WHERE id = ?", id)
         if not known:
             new = NewPrompt(
-                replace(prompt, text=text, context=context), self.source.name, str(path), project, "", "scan"
+                replace(prompt, text=text, context=context),
+                self.source.name_of(path),
+                str(path),
+                project,
+                "",
+                "scan",
             )
             stored = insert_prompt(tx, new, now)
             if stored is None:

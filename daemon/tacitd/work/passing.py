@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from tacitd.contract import Tx
 from tacitd.events import NoProject, Project, Prompt, Record
 from tacitd.text.redact import redact_secrets
-from tacitd.work.batching import infer_times
 from tacitd.work.project_rows import Choices, Passed
 from tacitd.work.prompt_rows import prompt_id
 
@@ -56,6 +55,17 @@ def split_passed(
         when.append(time)
     parts.append(Part(tuple(some), tuple(when), reason, after))
     return parts
+
+
+def infer_times(records: Sequence[Record]) -> list[float | None]:
+    """Given records, return when each was written: its own time, otherwise that of the nearest record before it that has one,
+    otherwise of the nearest one after it; None if no record has a time.
+
+    A copied history without times must not count as new, because it would be paid for without having been asked for.
+    """
+    known = [record.time for record in records]
+    last = next((time for time in known if time is not None), None)
+    return [last := time if time is not None else last for time in known]
 
 
 def was_paused(tx: Tx, session: str) -> bool:

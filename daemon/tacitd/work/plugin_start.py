@@ -1,24 +1,23 @@
-"""The plugins of the second contract in a daemon: made at a start, and what the loop, the workers and the status need of all.
+"""The plugins in a daemon: made at a start, and what the loop, the workers and the status need of all.
 
 One that cannot be made is off and named in `status`; its records and prompts wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from loguru import logger
 
 from tacitd.config.settings import Config
-from tacitd.contract import Row
-from tacitd.errors import describe_plugin_error
-from tacitd.handler import Degradation, Job
+from tacitd.contract import Tx
+from tacitd.errors import TacitdError, describe_failure, describe_plugin_error
+from tacitd.handler import Degradation
 from tacitd.model.budget import Budget
-from tacitd.plugin import GatherRule, PluginSpec
+from tacitd.plugin import GatherRule, PluginSpec, TimedJob
 from tacitd.state.paths import find_home
 from tacitd.work.activities import Activities
-from tacitd.work.handler_start import describe_broken
 from tacitd.work.plugin_tools import ToolServices
 from tacitd.work.project_rows import read_choices
 from tacitd.work.reader import Observer
@@ -30,16 +29,9 @@ from tacitd.work.task_rows import NewTask
 class JobPlan(Protocol):
     """Where timed jobs are planned."""
 
-    def add_job(self, slice_name: str, job: Job, last: float | None) -> None:
+    def add_job(self, plugin_name: str, job: TimedJob, last: float | None) -> None:
         """Plan a job, given when it last succeeded."""
         ...
-
-
-def plan_jobs(schedule: JobPlan, rows: Callable[..., list[Row]], plugin: str, jobs: Iterable[Job]) -> None:
-    """Plan a plugin's timed jobs, each by its last success."""
-    ran: dict[str, float] = dict(rows("SELECT name, succeeded FROM job WHERE plugin = ?", plugin))
-    for job in jobs:
-        schedule.add_job(plugin, job, ran.get(job.name))
 
 
 class RunningPlugins:
@@ -83,11 +75,10 @@ class RunningPlugins:
     def open(self, schedule: JobPlan) -> None:
         """Plan the timed jobs. One that never succeeded is due at once."""
         for name, one in self.by_name.items():
-            ran: dict[str, int] = dict(
-                self._services.store.rows("SELECT name, 1 FROM job WHERE plugin = ?", name)
-            )
-            jobs = [Job(each.name, each.every, at_start=each.name not in ran) for each in one.spec.jobs]
-            plan_jobs(schedule, self._services.store.rows, name, jobs)
+            found = self._services.store.rows("SELECT name, succeeded FROM job WHERE plugin = ?", name)
+            ran: dict[str, float] = dict(found)
+            for each in one.spec.jobs:
+                schedule.add_job(name, each, ran.get(each.name))
 
     @property
     def rules(self) -> dict[str, GatherRule]:
@@ -97,6 +88,10 @@ class RunningPlugins:
     def list_wanting(self, event: str) -> list[str]:
         """The names of those that want tasks of this kind."""
         return [name for name, one in self.by_name.items() if event in one.spec.events]
+
+    def queue_job(self, tx: Tx, plugin: str, job: str) -> None:
+        """Queue a job of one of them."""
+        self.by_name[plugin].queue_job(tx, job)
 
     def set_config(self, config: Config) -> None:
         """Other settings are in force for the tasks from now on."""
@@ -123,3 +118,15 @@ class RunningPlugins:
         """Write what is planned and not written, also what a crash left. In a worker."""
         for path in self._services.files.finish_all():
             logger.warning("{} cannot be changed now; tacitd tries again", path)
+
+
+def describe_broken(name: str, error: Exception) -> Degradation:
+    """What is wrong with a plugin that cannot begin."""
+    if isinstance(error, OSError | TacitdError):
+        why, hint = describe_failure(error)
+        what = f"the handler {name} cannot begin: {why}"
+        logger.error("{}", what)
+        return Degradation("handler.broken", what, f"{hint}; then `tacitd restart`; everything else goes on")
+    logger.opt(exception=error).error("the handler {} cannot begin", name)
+    what = f"the handler {name} cannot begin: {type(error).__name__}: {error}"
+    return Degradation("handler.broken", what, "the log says more; everything else goes on")

@@ -30,7 +30,6 @@ from tacitd.work.lookup import ProjectLookup
 from tacitd.work.passing import Part, blank_record, split_passed, was_paused
 from tacitd.work.project_rows import Choices, Passed, read_choices, store_project
 from tacitd.work.prompt_rows import NewPrompt, finish_prompts, insert_prompt, queue_prompt
-from tacitd.work.record_cache import Piece, RecordCache
 
 PASS_BYTES = 1 << 20
 """Bytes of one pass, about: the loop answers nothing meanwhile."""
@@ -52,8 +51,6 @@ class Observer(Struct, frozen=True):
     wants_prompts: bool = False
     wants_starts: bool = False
     """Whether it gets a task when a session starts."""
-    wants_passed: bool = False
-    """Whether prompts of excluded directories, and of no project, are queued for it too; their texts are not stored."""
     pays: bool = False
     """Whether it calls the model for prompts: one from before the first start is only paid for if `scan` asks for it."""
 
@@ -120,9 +117,7 @@ class Reader:
         *,
         default_mode: str = "local",
         pass_bytes: int = PASS_BYTES,
-        cache: RecordCache | None = None,
     ) -> None:
-        """`cache` gets what was committed."""
         self._store = store
         self._source = source
         self._lookup = lookup
@@ -130,7 +125,6 @@ class Reader:
         self._clock = clock
         self._default_mode = default_mode
         self._pass_bytes = pass_bytes
-        self._cache = cache
         self.floor = -math.inf
         """Prompts that were typed earlier are from before the first start: seconds since 1970, UTC."""
         self._unread: dict[Path, None] = {}
@@ -209,7 +203,7 @@ class Reader:
         with self._store.write() as tx:
             tx.executemany(
                 "INSERT OR IGNORE INTO transcript(path, source, offset, crc) VALUES(?, ?, ?, ?)",
-                [(str(path), self._source.name, one.offset, one.crc) for path, one in positions],
+                [(str(path), self._source.name_of(path), one.offset, one.crc) for path, one in positions],
             )
 
     # --- a pass
@@ -238,9 +232,6 @@ class Reader:
             raise
         for one in slices:
             one.tail.forget_before(one.position.offset)
-            if self._cache is not None:
-                records = tuple(record for run in one.runs for record in run.records)
-                self._cache.put(one.path, Piece(one.start, one.position.offset, one.position.crc, records))
             if one.more:
                 self._unread[one.path] = None
         grown = *self._undecided, *(_describe_growth(one.path, one.tail, one.read) for one in slices)
@@ -350,7 +341,7 @@ class Reader:
             "ON CONFLICT(path) DO UPDATE SET offset = excluded.offset, crc = excluded.crc, lines = excluded.lines, "
             "session = coalesce(nullif(excluded.session, ''), session), cwd = coalesce(nullif(excluded.cwd, ''), cwd)",
             path,
-            self._source.name,
+            self._source.name_of(one.path),
             one.position.offset,
             one.position.crc,
             lines,
@@ -378,7 +369,7 @@ class Reader:
             start, end = part.records[0].start, part.records[-1].end
             batch = Batch(
                 one.path,
-                self._source.name,
+                self._source.name_of(one.path),
                 session,
                 run.place,
                 number,
@@ -414,7 +405,7 @@ class Reader:
         for prompt, at in dated:
             typed = at if prompt.time is None else prompt.time
             why: Passed = "paused" if choices.is_paused_at(run.place, session, typed) else usual
-            row = NewPrompt(prompt, self._source.name, str(one.path), number, why)
+            row = NewPrompt(prompt, self._source.name_of(one.path), str(one.path), number, why)
             stored = insert_prompt(tx, row, now)
             if stored is None:
                 continue
@@ -438,9 +429,7 @@ class Reader:
         return [
             each.name
             for each in self._observers
-            if each.wants_prompts
-            and (not passed or (each.wants_passed and passed != "paused"))
-            and not (is_old and each.pays)
+            if each.wants_prompts and not passed and not (is_old and each.pays)
         ]
 
     def _note_session(
@@ -457,7 +446,7 @@ class Reader:
             "project = excluded.project, cwd = excluded.cwd, headless = excluded.headless, last = max(last, excluded.last), "
             "answers = CASE WHEN ? THEN 0 ELSE answers + excluded.answers END, ended = NULL, ended_by = NULL",
             session,
-            self._source.name,
+            self._source.name_of(one.path),
             str(one.path),
             project,
             run.cwd,

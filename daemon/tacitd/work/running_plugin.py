@@ -1,4 +1,4 @@
-"""A plugin of the second contract as the daemon runs it: its observer, its tasks, its edits of shared files, and decisions.
+"""A plugin as the daemon runs it: its observer, its tasks, its edits of shared files, and decisions.
 
 Everything that it does outside of its functions is rows: what it is asked is a row of `task`, and what it did is committed by
 the workers.
@@ -27,13 +27,12 @@ from tacitd.contract import (
     Tx,
 )
 from tacitd.errors import FileBusyError, FileRefusedError, TacitdError, UnavailableError, UsageError
-from tacitd.events import Due, Event, Message, Project
+from tacitd.events import Project
 from tacitd.files.formats import find_format
 from tacitd.files.row_history import ChangedLine, find_key, list_lines, plan_row_undo
 from tacitd.handler import Decision, Notice, load_hook
 from tacitd.model.budget import Budget, mark_used
 from tacitd.plugin import GatherRule, PluginSpec, SharedFileKind
-from tacitd.work.handler_events import queue_event
 from tacitd.work.messages import read_message
 from tacitd.work.plugin_tools import PluginTools, ToolServices
 from tacitd.work.project_rows import read_choices
@@ -226,18 +225,8 @@ class RunningPlugin:
 
     # --- what is queued
 
-    def queue_event(self, tx: Tx, event: Event) -> None:
-        """Queue a message of a handler of the first contract, or a timed job."""
-        match event:
-            case Due(job=job):
-                self._queue_job(tx, job, event.project)
-            case Message():
-                queue_event(tx, self.name, event, self._services.clock.now())
-            case _:
-                raise ValueError(f"{type(event).__name__} is not posted")
-
-    def _queue_job(self, tx: Tx, name: str, project: Project | None) -> None:
-        """One task, or one for each project in which tacitd may write. What waits for something goes on waiting."""
+    def queue_job(self, tx: Tx, name: str, project: Project | None = None) -> None:
+        """Queue a job: one task, or one for each project in which tacitd may write. What waits for something goes on waiting."""
         job = next(one for one in self.spec.jobs if one.name == name)
         places: list[tuple[int | None, str]] = [(None, "")]
         if project is not None or job.each_project:

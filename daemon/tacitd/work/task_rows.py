@@ -34,10 +34,9 @@ WHERE k.due <= ?
 """The first task of each kind in each lane. It takes as long as there are lanes, however many tasks wait."""
 _REST = """
 SELECT number, plugin, lane, session, project, kind, priority, due FROM task k
-WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind IN ('session-ended', 'compaction') AND (EXISTS(
+WHERE plugin = ? AND lane = ? AND kind = ? AND priority = ? AND due <= ? AND NOT (kind IN ('session-ended', 'compaction') AND EXISTS(
   SELECT 1 FROM prompt_task t JOIN prompt p ON p.number = t.prompt
-  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session)
-  OR EXISTS(SELECT 1 FROM task g WHERE g.plugin = k.plugin AND g.kind = 'grew' AND g.session = k.session)))
+  WHERE t.plugin = k.plugin AND t.state = 'waiting' AND p.session = k.session))
 ORDER BY due, number
 """
 ASKED = ("decision", "command", "undo", "purge")
@@ -48,12 +47,10 @@ _RANKS = {
     "undo": -1,
     "purge": -1,
     "session-started": 0,
-    "committed": 1,
-    "prompts": 2,
-    "grew": 2,
+    "prompts": 1,
 }
 """In a lane, what a person typed goes before what is made of it, such as a synthesis."""
-_LAST = 3
+_LAST = 2
 _DATA = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -144,22 +141,6 @@ def list_ready(
         if known is None or rank < known[0]:
             best[place] = rank, found
     return [best[place][1] for place in sorted(best, key=lambda place: oldest[place])]
-
-
-def list_like(rows: Rows, first: ReadyTask, now: float, most: int, *, single: bool) -> list[ReadyTask]:
-    """The tasks of the same kind in the same lane that are due, without the first one, in their order."""
-    lane = "" if single else " AND lane = ?"
-    found = rows(
-        "SELECT number, plugin, lane, session, project, kind, priority, due FROM task "
-        f"WHERE plugin = ?{lane} AND kind = ? AND priority = 'live' AND due <= ? ORDER BY due, number LIMIT ?",
-        first.plugin,
-        *(() if single else (first.lane,)),
-        first.kind,
-        now,
-        most + 1,
-    )
-    place = first.plugin, first.lane
-    return [ReadyTask(row[0], *place, row[3], row[4], row[5]) for row in found if row[0] != first.number]
 
 
 def _take(row: Row, place: tuple[str, str], is_held: Callable[[ReadyTask], bool]) -> ReadyTask | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
@@ -23,7 +23,7 @@ from tacitd.contract import Done, Later, Outcome, Task, Tx
 from tacitd.errors import FileBusyError, StoreLostError, TacitdError, UnwritableError, describe_plugin_error
 from tacitd.plugin import GatherRule
 from tacitd.store import Store
-from tacitd.work.task_rows import ReadyTask, list_like, list_ready, load_task, store_outcome
+from tacitd.work.task_rows import ReadyTask, list_ready, load_task, store_outcome
 from tacitd.work.tries import PAUSES, Pauses
 
 WORKERS = 3
@@ -32,15 +32,8 @@ STUCK = 60.0
 """Seconds after which a task that still runs takes no worker's place: a project's file system may hang for hours."""
 THREADS = 12
 """Threads, with those that are stuck."""
-TOGETHER, AT_ONCE = 0.05, 50
-"""Seconds in which quiet outcomes of one lane are made that are committed together, and how many."""
 AGAIN = (1.0, 5.0, 20.0, 60.0)
 """Seconds between tries to commit an outcome; the last one is repeated."""
-
-
-class QuietDone(Done, frozen=True):
-    """An outcome that costs nothing to make again: no call was made, and nothing follows. It may be committed with those of the
-    next tasks of its lane."""
 
 
 class Runnable(Struct, frozen=True):
@@ -62,8 +55,6 @@ class _Kept(Struct):
     lane: str
     task: Task
     outcome: Outcome
-    before: Sequence[tuple[Task, Outcome]]
-    """Quiet outcomes of its lane that are committed with it."""
     store: int
     """`Store.generation` when the task was read: its numbers mean nothing in another store."""
     tries: int = 0
@@ -206,7 +197,7 @@ class TaskRunner:
 
     def _run(self, ready: ReadyTask) -> None:
         try:
-            self._run_lane(ready, self._store.generation)
+            self._run_task(ready, self._store.generation)
         except BaseException as error:
             # Nothing was counted, because its outcome is not known. It is begun again, but not at once.
             with self._lock:
@@ -215,26 +206,11 @@ class TaskRunner:
                 raise
             logger.opt(exception=error).error("a task of {} could not be ended", ready.plugin)
 
-    def _run_lane(self, ready: ReadyTask, store: int) -> None:
-        """Run a task, and those like it in its lane as long as their outcomes are quiet: thousands of transcripts may have grown."""
-        begun, before, following = self._clock.monotonic(), list[tuple[Task, Outcome]](), [ready]
-        while following:
-            one = following.pop(0)
-            task = load_task(self._store.rows, one.number, self._plugins[one.plugin].rule, asked=self.asked)
-            if task is None:
-                continue
-            outcome = self._call(self._plugins[one.plugin], one.plugin, task)
-            is_quiet = isinstance(outcome, QuietDone) and self._clock.monotonic() - begun < TOGETHER
-            if is_quiet and not before:
-                now, single = self._clock.now(), one.plugin in self._single
-                like = list_like(self._store.rows, one, now, AT_ONCE, single=single)
-                following = [each for each in like if not self.is_held(each)]
-            if not (isinstance(outcome, QuietDone) and is_quiet and following) or self._stopping.is_set():
-                self._end(_Kept(ready.plugin, ready.lane, task, outcome, before, store))
-                return
-            before.append((task, outcome))
-        if before:
-            self._end(_Kept(ready.plugin, ready.lane, *before[-1], before[:-1], store))
+    def _run_task(self, ready: ReadyTask, store: int) -> None:
+        plugin = self._plugins[ready.plugin]
+        task = load_task(self._store.rows, ready.number, plugin.rule, asked=self.asked)
+        if task is not None:
+            self._end(_Kept(ready.plugin, ready.lane, task, self._call(plugin, ready.plugin, task), store))
 
     def _call(self, plugin: Runnable, name: str, task: Task) -> Outcome:
         if task.kind == "prompts" and not task.prompts:
@@ -270,7 +246,7 @@ class TaskRunner:
             logger.opt(exception=error).error("the outcome of {} cannot be stored", kept.name)
             hint = getattr(error, "hint", "") or "see the log"
             kept.outcome = Later(f"{kept.name} failed: {describe_plugin_error(error)}", hint, blame="work")
-            kept.tries, kept.before = -1, ()  # the quiet ones are made again
+            kept.tries = -1
             self._end(kept)
             return
         self._forget(kept)
@@ -284,8 +260,6 @@ class TaskRunner:
         with self._store.write() as tx:
             if self._store.generation != kept.store:
                 raise StoreLostError("the store is another one than when the task began", "")
-            for other, quiet in kept.before:
-                store_outcome(tx, name, other, quiet, self._clock.now(), self.pauses)
             if files is not None and isinstance(outcome, Done):
                 files.plan(tx, name, task, outcome)
             store_outcome(tx, name, task, outcome, self._clock.now(), self.pauses)

@@ -26,7 +26,6 @@ WHERE k.kind <> 'session-started' AND k.plugin <> 'engine' AND (k.reason <> '' O
 _GONE = """
 SELECT t.plugin, p.session, p.cwd, min(p.ingested) FROM prompt p JOIN prompt_task t ON t.prompt = p.number
 WHERE p.project IS NULL AND p.passed IS NULL AND t.state = 'waiting'
-  AND NOT EXISTS(SELECT 1 FROM task k WHERE k.plugin = t.plugin AND k.kind = 'grew' AND k.key = p.transcript)
 GROUP BY t.plugin, p.session, p.cwd
 """
 """Prompts that were typed in a directory that is not there now."""
@@ -90,8 +89,6 @@ def _find_pause(choices: Choices, root: str, session: str) -> str:
 def _describe(kind: str, key: str, session: str, data: str) -> str:
     known: Mapping[str, object] = msgspec.json.decode(data)
     match kind:
-        case "grew":
-            return f"growth of {key}"
         case "prompts":
             return f"prompts of session {session}"
         case "session-ended":
@@ -103,8 +100,6 @@ def _describe(kind: str, key: str, session: str, data: str) -> str:
         case "message":
             whence = "job" if known.get("by_job") else "session"
             return f"what {known.get('sender', '')} found in {whence} {session}"
-        case "committed":
-            return "files of what was done"
         case _:
             return f"{kind} {key}"
 
@@ -132,37 +127,20 @@ def count_rescued(rows: Rows) -> list[tuple[str, str, int]]:
     return [(plugin, reason, count) for plugin, reason, count in found]
 
 
-def count_rejected_events(rows: Rows) -> int:
-    """How many events without prompts, such as a synthesis, handlers of the first contract rejected."""
-    ((count,),) = rows("SELECT count(*) FROM adapter_rejected")
-    return int(count)
-
-
 def count_tasks(rows: Rows, plugin: str, now: float) -> tuple[int, int, int, float | None]:
-    """How many transcripts are gathered for a plugin, how many of its tasks are due or being done, how many are parked, and when the first
+    """How many sessions are gathered for a plugin, how many of its tasks are due or being done, how many are parked, and when the first
     gathered one is due."""
     ((gathering, busy, parked, due),) = rows(
-        "SELECT count(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN 1 END), "
+        "SELECT count(CASE WHEN kind = 'prompts' AND reason = '' AND due > ? THEN 1 END), "
         "count(CASE WHEN reason = '' AND due <= ? THEN 1 END), "
         "count(CASE WHEN reason <> '' AND kind <> 'session-started' THEN 1 END), "
-        "min(CASE WHEN kind IN ('grew', 'prompts') AND reason = '' AND due > ? THEN due END) FROM task WHERE plugin = ?",
+        "min(CASE WHEN kind = 'prompts' AND reason = '' AND due > ? THEN due END) FROM task WHERE plugin = ?",
         now,
         now,
         now,
         plugin,
     )
     return gathering, busy, parked, due
-
-
-def measure_lag(rows: Rows, plugin: str, unread: tuple[int, int]) -> tuple[int, int]:
-    """How many transcripts a plugin has not handled to their end, and how many bytes of them. `unread`: of how many the end was not
-    ingested, and how many bytes."""
-    ((count, size),) = rows(
-        "SELECT count(*), coalesce(sum(t.offset - a.offset), 0) FROM adapter_position a JOIN transcript t "
-        "ON t.path = a.transcript WHERE a.plugin = ? AND t.offset > a.offset",
-        plugin,
-    )
-    return count + unread[0], size + unread[1]
 
 
 def count_odd_lines(by_path: Mapping[Path, Mapping[str, int]]) -> dict[str, int]:

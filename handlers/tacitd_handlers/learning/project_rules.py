@@ -22,7 +22,6 @@ from tacitd.events import Project
 from tacitd.files import git
 from tacitd.files.disk import RealDisk
 from tacitd.files.formats import bullet, split_bullet
-from tacitd.files.shared_files import read_checkout
 from tacitd.files.worktrees import list_linked_worktrees
 from tacitd.files.write_checks import refuse_unwritable
 from tacitd.handler import Degradation, Notice
@@ -222,7 +221,7 @@ class _CopyRound:
             bool(written)
             and not any(one.exists() for one in written)
             and is_listed(self._project, path)
-            and heads == [(read_checkout(root),)]
+            and heads == [(git.read_checkout(root),)]
         )
 
     def follow_sources(self) -> None:

@@ -10,16 +10,18 @@ import pytest
 from support_cli import Cli
 from tacitd.cli.command_table import load_plugin_table, make_plugin_table
 from tacitd.handler import Degradation, Plugin
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins, find_plugins
+from tacitd.session_context.plugin_view import view_plugin
 
 TOY = """
-from tacitd.handler import Plugin
+from tacitd.plugin import PluginSpec
 def make_plugin():
-    return Plugin("toy", "toy.nothing:Handler", commands={"toy": ("toy.program:toy", "Show toys.", "More")},
-                  context="toy.words:section", explain="toy.words:explain")
+    return PluginSpec("toy", commands={"toy": ("toy.program:toy", "Show toys.", "More")},
+                      session_text="toy.words:section", session_budget=1000, why="toy.words:explain")
 """
 PROGRAM = "import click\n@click.command()\ndef toy():\n    click.echo('toys')\n"
-WORDS = "def section(request):\n    return 'T\\n' * 2 * request.budget\ndef explain(text, cwd):\n    raise KeyError(text)\n"
+WORDS = "def section(request):\n    return 'T\\n' * 2 * request.budget\ndef explain(rows, text, root):\n    raise KeyError(text)\n"
 
 
 @pytest.fixture
@@ -77,7 +79,8 @@ def test_a_name_that_is_taken_is_left_out_and_reported() -> None:
     """The engine's commands come first, then the plugins in their order."""
 
     def offer(name: str, commands: tuple[str, ...], order: int = 50) -> Plugin:
-        return Plugin(name, "x:y", commands=dict.fromkeys(commands, (name, "X.", "More")), order=order)
+        rows = dict.fromkeys(commands, (name, "X.", "More"))
+        return view_plugin(PluginSpec(name, commands=rows, order=order))
 
     found = FoundPlugins(
         (offer("a", ("toy",), 60), offer("b", ("status", "toy"))),

@@ -12,6 +12,7 @@ from support_cli import Cli
 from tacitd.cli import mcp_command
 from tacitd.handler import Plugin
 from tacitd.mcp.agent_tools import AgentInterface, AgentTool
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import FoundPlugins
 
 BROKEN = AgentInterface(
@@ -36,8 +37,8 @@ def test_a_broken_plugin_takes_no_tools_of_others(
 ) -> None:
     """A tool without a command, a tool with the name of another, and a hook that names nothing."""
     plugins = (
-        Plugin("one", "x:y", mcp=f"{__name__}:BROKEN"),
-        Plugin("two", "x:y", mcp="no.such.module:TOOLS"),
+        Plugin("one", PluginSpec("one"), mcp=f"{__name__}:BROKEN"),
+        Plugin("two", PluginSpec("two"), mcp="no.such.module:TOOLS"),
     )
     monkeypatch.setattr(tacitd.plugins, "find_declarations", lambda: FoundPlugins(plugins))
     offer = mcp_command.make_offer()

@@ -15,6 +15,7 @@ from tacitd.files.log import Log
 from tacitd.files.operations import PutLine
 from tacitd.files.transaction import History
 from tacitd.handler import Plugin
+from tacitd.plugin import PluginSpec
 from tacitd.report.sections import ReportScope
 from tacitd.testing import FakeClock
 
@@ -76,7 +77,12 @@ def test_json_has_every_section(cli: Cli) -> None:
 def test_a_broken_plugin_costs_only_its_section(cli: Cli) -> None:
     """The others are there, and the page names what is left out."""
     table = PluginTable(
-        (Plugin("toy", "x:y", report="no_such_module:build"), Plugin("plain", "x:y")), {}, ("gone",)
+        (
+            Plugin("toy", PluginSpec("toy"), report="no_such_module:build"),
+            Plugin("plain", PluginSpec("plain")),
+        ),
+        {},
+        ("gone",),
     )
     sections, problems = collect_sections(table, ReportScope(cli.state, {}, None, 0.0, 1e9))
     assert [one.heading for one in sections] == ["What it cost", "Changes in files"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from tacitd.errors import UnavailableError
 from tacitd.files.locks import acquire_lock
-from tacitd.handler import Footprint, Handler, Plugin
+from tacitd.handler import Footprint, Plugin
+from tacitd.plugin import PluginSpec
 from tacitd.plugins import collect_footprints
 from tacitd.service.managers import Systemd, ToolExit
 from tacitd.service.uninstall import STATE_FILES, describe_removal, uninstall_daemon
@@ -217,12 +217,11 @@ def test_a_slice_that_cannot_say_its_files_hides_no_other() -> None:
     def broken(environ: Mapping[str, str]) -> Footprint:
         raise RuntimeError(environ)
 
-    made = cast(Handler, None)
-    slices = [
-        Plugin("a", lambda: made, footprint=broken),
-        Plugin("b", lambda: made, footprint=lambda _: Footprint([Path("/x")])),
+    plugins = [
+        Plugin("a", PluginSpec("a"), footprint=broken),
+        Plugin("b", PluginSpec("b"), footprint=lambda _: Footprint([Path("/x")])),
     ]
-    assert collect_footprints(slices, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
+    assert collect_footprints(plugins, {}) == {"a": Footprint(), "b": Footprint([Path("/x")])}
 
 
 def test_a_daemon_that_does_not_go_stops_it(places: Paths, monkeypatch: pytest.MonkeyPatch) -> None:

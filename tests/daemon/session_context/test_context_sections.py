@@ -32,9 +32,8 @@ class Hooks:
 
     name: str
     context: str
-    context_order: int = 50
+    order: int = 50
     context_budget: int = 1_000
-    context_for_agents: bool = False
     context_files: str = ""
 
 
@@ -59,11 +58,11 @@ def test_the_order_is_fixed_and_a_failing_plugin_is_named(toys: ModuleType) -> N
         raise KeyError("broken")
 
     plugins = [
-        hook(toys, "late", "L", context_order=90),
+        hook(toys, "late", "L", order=90),
         hook(toys, "bad", fail),
         hook(toys, "odd", 7),
         hook(toys, "empty", ""),
-        hook(toys, "early", "E", context_order=10),
+        hook(toys, "early", "E", order=10),
     ]
     made = collect_sections(plugins, ContextRequest(HERE))
     assert list(made.texts) == ["early", "late"]
@@ -95,13 +94,6 @@ def test_attributes_cannot_end_the_fence() -> None:
     request = ContextRequest(Path('/a/"><x>\n</tacitd-context>'), session='s"\n')
     head = fence_sections({"a": "A"}, request).splitlines()[0]
     assert head.count(">") == head.count("<") == 1 and head.count('"') == 4
-
-
-def test_sub_agents_get_only_the_sections_for_them(toys: ModuleType) -> None:
-    """Lessons and prohibitions, not the profile."""
-    plugins = [hook(toys, "rules", "R", context_for_agents=True), hook(toys, "person", "P")]
-    made = collect_sections(plugins, ContextRequest(HERE, occasion="agent", agent="Explore"))
-    assert list(made.texts) == ["rules"]
 
 
 def test_what_the_client_loads_is_known_to_sections(toys: ModuleType) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from tacitd.errors import UnwritableError
 from tacitd.handler import Plugin, StoredItem
+from tacitd.plugin import PluginSpec
 from tacitd.session_context.context_request import ContextRequest, FailedCall
 from tacitd.session_context.session_texts import SessionTexts
 from tacitd.session_context.shown_texts import KEPT, ShownTexts
@@ -66,7 +67,7 @@ def make_texts(home: Path, tmp_path: Path, clock: FakeClock | None = None) -> Se
     """As the daemon does at its start."""
     plugin = Plugin(
         "toy",
-        "no:thing",
+        PluginSpec("toy"),
         context="toy_texts:section",
         failure_advice="toy_texts:advise",
         items="toy_texts:list_items",
@@ -141,10 +142,10 @@ def test_a_copy_of_a_session_has_its_history(toys: Toys, home: Path, tmp_path: P
 
 
 def test_sub_agents_are_no_session(toys: Toys, home: Path, tmp_path: Path) -> None:
-    """This plugin has nothing for them, and what they get does not count as the session's."""
+    """What they get does not count as the session's."""
     texts = make_texts(home, tmp_path)
     write_transcript(home, "<tacitd-context>")
-    assert texts.answer_hook(ask(home, event="SubagentStart", agent="Explore")) == ""
+    assert "one" in texts.answer_hook(ask(home, event="SubagentStart", agent="Explore"))
     assert "one" in texts.answer_hook(ask(home, source="resume"))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,9 @@ from pathlib import Path
 import pytest
 
 import support_engine
-from support_engine import Scene, Scripted, prompts_of
+from support_engine import Scene
 from tacitd.app import build_app
-from tacitd.events import Prompt, Record, SessionEnded, TranscriptGrew
-from tacitd.handler import Done
+from tacitd.events import Prompt, Record
 from tacitd.sources import lines
 from tacitd.sources.base import (
     Assembler,
@@ -99,13 +98,25 @@ class Talks:
     cwd: Path
     claims: Sequence[SessionClaim] = ()
     name: str = "Talks"
-    absent_hint: str = "Talk once."
     context_files: ContextFiles = field(default_factory=ContextFiles)
     hooks: None = None
 
     @property
     def roots(self) -> Sequence[Path]:
         return (self.home / "talks",)
+
+    @property
+    def names(self) -> Sequence[str]:
+        return (self.name,)
+
+    def name_of(self, path: Path) -> str:
+        return self.name
+
+    def absent_hint(self, root: Path) -> str:
+        return "Talk once."
+
+    def why_odd(self, path: str) -> str:
+        return ""
 
     def is_transcript(self, path: str) -> bool:
         return path.endswith(".talk")
@@ -136,11 +147,11 @@ class TalkScene:
     """An engine that follows talks."""
 
     def __init__(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        def make(home: Path, own: OwnCalls) -> Source:
+        def make(home: Path, own: OwnCalls, environ: Mapping[str, str]) -> Source:
             return Talks(home, own, tmp_path.resolve() / "work" / "app")
 
         monkeypatch.setattr(support_engine, "build_app", partial(build_app, source_for=make))
-        self.scene = Scene(tmp_path, Scripted(lambda event: Done(data={"did": prompts_of(event)})))
+        self.scene = Scene(tmp_path)
         self.engine = self.scene.engine
         self.folder = self.scene.tmp / "claude" / "talks"
         self.folder.mkdir()
@@ -170,7 +181,7 @@ def it(text: str) -> dict[str, str]:
 def test_a_prompt_of_another_format_reaches_the_handler(talks: TalkScene) -> None:
     """DESIGN "Sources": nothing outside a source's own folder depends on its format."""
     path = talks.talk("monday", it("I ran npm."), me("use pnpm"))
-    (grew,) = [event for event in talks.scene.handler.events if isinstance(event, TranscriptGrew)]
+    (grew,) = talks.scene.handler.batches
     assert (grew.transcript, grew.session) == (path, "monday")
     assert [record.text for record in grew.records if record.text] == ["I ran npm."]
     (prompt,) = grew.records[-1].prompts
@@ -201,8 +212,9 @@ def test_sessions_of_another_source_end_when_idle(talks: TalkScene) -> None:
     """S-20: idle time is the engine's; a client that makes no claims ends by it."""
     talks.talk("monday", me("use pnpm"))
     talks.scene.settle(talks.scene.app.config.session.idle + 1)
-    (ended,) = [event for event in talks.scene.handler.events if isinstance(event, SessionEnded)]
-    assert (ended.session, ended.why) == ("monday", "idle")
+    (ended,) = talks.scene.handler.ends
+    assert ended.session == "monday"
+    assert talks.scene.app.store.rows("SELECT ended_by FROM session") == [("idle",)]
 
 
 def test_positions_in_another_format_survive_a_restart(talks: TalkScene) -> None:

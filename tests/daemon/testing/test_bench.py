@@ -3,48 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tacitd.contract import Done, Later, Outcome, Rows, Task, Tools
 from tacitd.errors import ConfigError
-from tacitd.events import Due, Event, TranscriptGrew
-from tacitd.handler import BaseHandler, Commit, Done, Gather, Job, Later, Outcome, Plugin, Tools
+from tacitd.handler import Notice
+from tacitd.plugin import GatherRule, PluginSpec, TimedJob
 from tacitd.session_context.context_request import ContextRequest
 from tacitd.testing import FakeClock, HandlerBench, ScriptedModel
 from tacitd_handlers.continuity import make_plugin
 
 
-class Gathering(BaseHandler):
-    """Commits the words of prompts."""
-
-    def __init__(self) -> None:
-        self.opened = 0
-
-    def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-        self.opened = len(list(commits))
-
-    def handle(self, event: Event, tools: Tools) -> Outcome:
-        if isinstance(event, Due):
-            return Done(data={"job": event.job})
-        if not isinstance(event, TranscriptGrew):
-            return Done()
-        prompts = [prompt.text for record in event.records for prompt in record.prompts]
-        if not prompts:
-            return Done()
-        if "fail" in prompts:
-            return Later("it cannot be done", "do it otherwise")
-        return Done(data={"words": prompts})
-
-    def status(self) -> Mapping[str, Any]:
-        return {"opened": self.opened}
+def run(task: Task, tools: Tools) -> Outcome:
+    """Stores words as activities."""
+    if "fail" in [prompt.text for prompt in task.prompts]:
+        return Later("it cannot be done", "do it otherwise")
+    if task.kind == "job":
+        return Done(notices=[Notice("learned", f"job {task.key}")])
+    return Done(notices=[Notice("learned", prompt.text) for prompt in task.prompts])
 
 
-def count(handler: Gathering, tools: Tools, params: Mapping[str, Any]) -> int:
-    """A method of the plugin."""
-    return handler.opened + int(params["more"])
+def gather(settings: Mapping[str, Any]) -> GatherRule:
+    """A person is let type for five minutes."""
+    return GatherRule(quiet=300.0)
 
 
 def section(request: ContextRequest) -> str:
@@ -52,58 +38,51 @@ def section(request: ContextRequest) -> str:
     return f"In {request.cwd.name}"[: request.budget]
 
 
-def lines(part: Mapping[str, Any]) -> list[str]:
-    """Its lines of `status`."""
-    return [f"{part['opened']} opened"]
+def report(rows: Rows, now: float) -> Mapping[str, Any]:
+    """Its part of `status`."""
+    ((number,),) = rows("SELECT count(*) FROM activity")
+    return {"made": number, "lines": [f"{number} made"]}
 
 
-PLUGIN = Plugin(
+PLUGIN = PluginSpec(
     "gathering",
-    Gathering,
-    jobs=(Job("tidy"),),
-    gather=Gather(quiet=300.0),
-    context=f"{__name__}:section",
-    status_lines=f"{__name__}:lines",
-    methods={"gathering.count": f"{__name__}:count"},
+    run=f"{__name__}:run",
+    gather=f"{__name__}:gather",
+    jobs=(TimedJob("tidy", math.inf),),
+    session_text=f"{__name__}:section",
+    status=f"{__name__}:report",
 )
 
 
 def test_words_go_through_the_real_engine(tmp_path: Path) -> None:
-    """Typed, gathered, committed; `sync` makes it due at once; a restart gets the commits back."""
-    clock = FakeClock()
+    """Typed, gathered, done; `sync` makes it due at once; a restart has the rows."""
+    clock, made = FakeClock(), "SELECT at, text FROM activity ORDER BY number"
     with HandlerBench(tmp_path, PLUGIN, clock=clock) as bench:
         bench.type("one", "two")
         before = clock.now()
         bench.settle()
-        assert bench.commits == [] and clock.now() == before + 2
+        assert bench.rows(made) == [] and clock.now() == before + 2
         assert bench.sync() == []
         bench.answer("done")
         bench.run_job("tidy")
-        assert [one.data for one in bench.commits] == [{"words": ["one", "two"]}, {"job": "tidy"}]
-        assert bench.commits[0].at == before + 2 and bench.commits[0].session == "session"
+        at = before + 2
+        assert bench.rows(made) == [(at, "one"), (at, "two"), (at, "job tidy")]
         for kill in (False, True):
             bench.restart(kill=kill)
-            assert bench.handler.opened == 2  # type: ignore[attr-defined]
-        assert bench.status["opened"] == 2 and bench.status_lines == ["2 opened"]
-        assert bench.call("gathering.count", more=3) == 5
+            assert bench.status["made"] == 3 and bench.status_lines == ["3 made"]
         assert bench.context() == "In project" and bench.context(4, bench.home) == "In h"
         with pytest.raises(ValueError, match="no job"):
             bench.run_job("nothing")
 
 
 def test_parked_work_and_what_is_wrong_are_seen(tmp_path: Path) -> None:
-    """The reasons of parked work; a handler that cannot be opened; a wrong setting."""
+    """The reasons of parked work; a plugin that cannot run; a wrong setting."""
     with HandlerBench(tmp_path, PLUGIN) as bench:
         bench.type("fail", cwd=bench.make_project("other"))
         bench.settle()
         assert bench.sync() == ["it cannot be done"] and bench.degraded == []
-
-    class Broken(Gathering):
-        def open(self, commits: Iterable[Commit], tools: Tools) -> None:
-            raise OSError(28, "No space left")
-
-    with pytest.raises(RuntimeError, match="No space left"):
-        HandlerBench(tmp_path / "b", Plugin("broken", Broken))
+    with pytest.raises(RuntimeError, match="no `run`"):
+        HandlerBench(tmp_path / "b", PluginSpec("broken", jobs=PLUGIN.jobs))
     with pytest.raises(ConfigError):
         HandlerBench(tmp_path / "c", PLUGIN, settings={"TACITD_SESSION__IDLE": "soon"})
 
