@@ -411,7 +411,8 @@ def test_L_37_a_crash_at_every_step_of_a_comparison(tmp_path: Path) -> None:
 
 
 def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """SPEC L-37, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays; both follow."""
+    """SPEC L-37, L-23, RELIABILITY row 3: while the row cannot be written, the caller is told, and the profile stays. Both follow,
+    once, also if it was recorded again meanwhile."""
     desk.record(gaps="edge:a")
     before = desk.text
 
@@ -420,8 +421,9 @@ def test_L_37_no_entry_before_its_row(desk: Desk, monkeypatch: pytest.MonkeyPatc
 
     with monkeypatch.context() as faults:
         faults.setattr("tacitd.files.line_plans.append_missing", full)
-        with pytest.raises(TacitdError, match="the ledger could not be written"):
-            desk.record(gaps="edge:b")
+        for _ in range(2):
+            with pytest.raises(TacitdError, match="the ledger could not be written"):
+                desk.record(gaps="edge:b", days=2)
         desk.look()
         assert len(desk.rows) == 1 and desk.text == before
     desk.bench.restart(kill=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support_examples import examples
 from support_learner import Desk, read_about, row, stamp
 from support_learner_skill import EMPTY_PROFILE, format_weakness
-from tacitd.errors import TacitdError, UsageError
+from tacitd.errors import ParkedError, TacitdError, UsageError
 from tacitd_handlers.learner.profile_text import TEMPLATE
 from tacitd_handlers.learner.vocabulary import LONG, NEW, RECURRING, SHORT
 from tacitd_handlers.learner.weakness_rules import MAX_ACTIVE
@@ -426,3 +426,18 @@ def test_crlf_files_stay_crlf(desk: Desk) -> None:
         data = path.read_bytes()
         assert data.count(b"\n") == data.count(b"\r\n") > 5
     assert desk.entry("edge:a").clean == 1
+
+
+def test_L_37_a_command_behind_one_that_waits_is_told_so(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPEC L-37: a removal is only certain at a second look. Commands are told what is waited for, also those behind; all are done
+    after it."""
+    monkeypatch.setattr("tacitd.work.asked_tasks.PATIENCE", 0.0)
+    desk.record(gaps="edge:a; edge:b")
+    desk.take_out("edge:a")
+    for do in (lambda: desk.record(gaps="edge:a"), lambda: desk.do("forget", "edge:b")):
+        with pytest.raises(ParkedError, match="removed a moment ago"):
+            do()
+    desk.look()
+    assert desk.state.removed == ["edge:a", "edge:b"] and not desk.labels and len(desk.rows) == 2
