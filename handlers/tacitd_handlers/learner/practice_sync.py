@@ -140,7 +140,7 @@ def _notice_edits(
     matched = match_entries(entries, tags, state.aliases)
     for tag in matched:
         record = state.find_tag(tag)
-        record.removed, record.waiting_since = False, ""
+        record.removed, record.waits = False, False
     tag_of_label = {record.label or tag: tag for tag, record in state.tags.items()}
     there = {placed.entry.label for placed in entries}
     gone = {
@@ -163,7 +163,7 @@ def _notice_edits(
         if tag in renamed:
             record.label = renamed[tag].entry.label
         elif (record.label or tag) not in labels_kept:
-            record.removed = not record.waiting_since
+            record.removed = not record.waits
     return []
 
 

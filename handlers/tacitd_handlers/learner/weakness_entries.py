@@ -105,19 +105,19 @@ class EntryBook:
             tag: weakness
             for tag, weakness in changes.items()
             if not self._state.find_tag(tag).removed and not self.is_being_edited(tag)
-            if self._put_one(tag, weakness, replayed.last)
+            if self._put_one(tag, weakness)
         }
         for tag in self._state.waiting:
             course = replayed.tags.get(tag)
             if course is None or course.status == LONG:
-                self._state.set_waiting(tag, "")
+                self._state.set_waiting(tag, waits=False)
             if course is not None and course.status == LONG:
                 self._resolve(tag, course)
         self._drop_surplus()
         while self._state.waiting and (not self.is_full or self._make_room(replayed)):
             if not self.is_full:
                 tag = self._state.waiting[0]
-                self._state.set_waiting(tag, "")
+                self._state.set_waiting(tag, waits=False)
                 self.entries[tag] = returned.get(tag, replayed.tags[tag])
                 self.active.append(tag)
 
@@ -171,7 +171,7 @@ class EntryBook:
         tag = self._find_tag(name)
         if tag in self.entries:
             self._take_out(tag)
-        self._state.set_waiting(tag, "")
+        self._state.set_waiting(tag, waits=False)
         self._state.find_tag(tag).removed = True
         return tag
 
@@ -183,7 +183,7 @@ class EntryBook:
             raise UsageError(f"{tag} was not removed", f"removed: {removed}")
         self._state.find_tag(tag).removed = False
         if tag in replayed.tags:
-            self._state.set_waiting(tag, replayed.tags[tag].tested)
+            self._state.set_waiting(tag, waits=True)
         return tag
 
     def archive(self, name: str) -> str:
@@ -235,7 +235,7 @@ class EntryBook:
             record.label = "" if record.label == chosen.entry.label else record.label
         record = self._state.find_tag(tag)
         record.label, record.removed, record.description = chosen.entry.label, False, chosen.entry.description
-        self._state.set_waiting(tag, "")
+        self._state.set_waiting(tag, waits=False)
         self.others = [one for one in self.others if one is not chosen]
         self.placed[tag], self.entries[tag] = chosen, course
         (self.resolved if chosen.resolved else self.active).append(tag)
@@ -276,18 +276,18 @@ class EntryBook:
 
     # --- lists
 
-    def _put_one(self, tag: str, weakness: Weakness, stamp: str) -> bool:
+    def _put_one(self, tag: str, weakness: Weakness) -> bool:
         """Take over one change. True for an entry of Resolved that is to be active again, and waits for room."""
         if weakness.status == LONG:
             if tag not in self.resolved:
                 self._resolve(tag, weakness)
         elif tag in self.resolved and (not weakness.clean or self.entries[tag].status == LONG):
             self._take_out(tag)  # a person may have archived it: then only a failure brings it back
-            self._state.set_waiting(tag, stamp)
+            self._state.set_waiting(tag, waits=True)
             return True
         elif tag not in self.active and tag not in self.resolved:
             if tag not in self._state.waiting:
-                self._state.set_waiting(tag, stamp)
+                self._state.set_waiting(tag, waits=True)
             return False
         self.entries[tag] = weakness
         return False
