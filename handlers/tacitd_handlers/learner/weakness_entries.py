@@ -8,12 +8,13 @@ that finds no room waits, and nothing is promoted to make room without proof (SP
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tacitd.errors import UsageError
+from tacitd.handler import Notice
+from tacitd_handlers.learner.learner_paths import PROFILE
 from tacitd_handlers.learner.learner_state import LearnerState, TagRecord
 from tacitd_handlers.learner.ledger_replay import Replay
 from tacitd_handlers.learner.profile_text import PlacedEntry, name_entry
@@ -30,13 +31,6 @@ from tacitd_handlers.learner.weakness_text import format_entry, update_entry
 
 if TYPE_CHECKING:
     from tacitd.contract import Leaf
-
-
-class Move(Struct, frozen=True):
-    """A change of list, for the log and the output of `record`."""
-
-    tag: str
-    what: Literal["waits", "promoted", "dropped"]
 
 
 def match_entries(
@@ -83,7 +77,7 @@ class EntryBook:
         """The entries that are no gap's."""
         self.active = [tag for tag, one in self.placed.items() if not one.resolved]
         self.resolved = [tag for tag, one in self.placed.items() if one.resolved]
-        self.moves: list[Move] = []
+        self.notices: list[Notice] = []
         self._moved: dict[Leaf, str | None] = {}
         self._known = {one.leaf for one in placed}
         self._waited = set(state.waiting)
@@ -135,7 +129,8 @@ class EntryBook:
 
     def finish(self) -> None:
         """Note the gaps that wait now and did not before."""
-        self.moves += [Move(tag, "waits") for tag in self._state.waiting if tag not in self._waited]
+        fresh = [tag for tag in self._state.waiting if tag not in self._waited]
+        self.notices += [Notice("waits", tag, PROFILE) for tag in fresh]
 
     def list_changes(self) -> dict[Leaf, str | None]:
         """The leaves that change. Entries that are right already are not among them."""
@@ -297,7 +292,7 @@ class EntryBook:
             self.active.remove(tag)
         self.entries[tag] = weakness
         self.resolved.append(tag)
-        self.moves.append(Move(tag, "promoted"))
+        self.notices.append(Notice("promoted", tag, PROFILE))
 
     def _take_out(self, tag: str) -> None:
         del self.entries[tag]
@@ -311,7 +306,7 @@ class EntryBook:
             oldest = longest_untested(able)
             able.remove(oldest)
             self._take_out(oldest.tag)
-            self.moves.append(Move(oldest.tag, "dropped"))
+            self.notices.append(Notice("dropped", oldest.tag, PROFILE))
 
     def _make_room(self, replayed: Replay) -> bool:
         """Promote the most resolved active entry whose four weeks are proved (SPEC L-27). False if there is none."""

@@ -428,9 +428,7 @@ def test_crlf_files_stay_crlf(desk: Desk) -> None:
     assert desk.entry("edge:a").clean == 1
 
 
-def test_L_37_a_command_behind_one_that_waits_is_told_so(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_L_37_a_command_behind_one_that_waits_is_told_so(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """SPEC L-37: a removal is only certain at a second look. Commands are told what is waited for, also those behind; all are done
     after it."""
     monkeypatch.setattr("tacitd.work.asked_tasks.PATIENCE", 0.0)
