@@ -12,7 +12,6 @@ import select
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from itertools import accumulate
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
@@ -59,8 +58,8 @@ BUDGET = 9_000
 END = "\n=== END LEARNER PROFILE ===\n"
 RESERVED = 300
 """Characters for the line about what was left out, without the profile's path."""
-NOTICES = 3
-"""Notices get at most one part in so many of the budget; the rest is printed at the next start."""
+NOTICES = 10
+"""Notices that a session gets; the rest is printed at the next start."""
 KINDS = (
     ("line of About Me", "lines of About Me"),
     ("active weakness", "active weaknesses"),
@@ -139,8 +138,7 @@ def build_text(
     found = rows(
         "SELECT text FROM learner_notice WHERE coalesce(shown_in, ?) = ? ORDER BY rowid", *(at.session,) * 2
     )
-    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))
-    lines = lines[: _count_that_fit(lines, budget // NOTICES)]
+    lines = list(dict.fromkeys([*format_repairs(repaired), *(text for (text,) in found)]))[:NOTICES]
     notices = [*lines, *format_waiting(read_waiting(rows), _parse(data))]
     path = shorten_path(places.profile, places.user)
     text, left_out = render_blocks(data, path, at, notices, now, budget, is_first=is_first)
@@ -270,12 +268,6 @@ def _measure(profile: LearnerProfile, span: Span) -> int:
 def _render_tail(notices: Sequence[str], retests: str, *, is_first: bool) -> str:
     text = "\n" + "\n".join(notices) + "\n" if notices else ""
     return text + ("\n" + retests if retests else "") + (FIRST + "\n" if is_first else "")
-
-
-def _count_that_fit(lines: Sequence[str], room: int) -> int:
-    """How many of the first lines fit; at least one if there is any."""
-    sizes = list(accumulate(len(line) + 1 for line in lines))
-    return max(min(1, len(lines)), sum(size <= room for size in sizes))
 
 
 def _quote_path(path: str) -> str:
