@@ -217,7 +217,8 @@ class Desk:
         return replace(done, notices=[notice])
 
     def _find_stamp(self, session: str, stamp: str) -> SessionStamp:
-        return find_stamp(self._tools.rows, session, stamp, self.places.session_state, self._now)
+        now = local_minutes(self._now)
+        return find_stamp(self._tools.rows, session, stamp, self.places.session_state, now)
 
     def _store_planned(self, tx: Tx, planned: Sequence[ReportRecord], stamps: Sequence[SessionStamp]) -> None:
         add_reports(tx, planned)

@@ -46,7 +46,7 @@ from tacitd_handlers.learner.profile_text import (
     parse_profile,
     restore_sections,
 )
-from tacitd_handlers.learner.session_stamps import SessionStamp, read_session_state, resolve_session
+from tacitd_handlers.learner.session_stamps import SessionStamp, find_stamp
 from tacitd_handlers.learner.vocabulary import names_a_session
 
 if TYPE_CHECKING:
@@ -124,10 +124,7 @@ def build_text(
     `session` is the session's id, "" if unknown; `now` the local time as a stamp. `is_first`: the profile was made for it. A profile that does not exist or lacks a heading
     is shown as it will be. Nothing is written.
     """
-    known: dict[str, str] = dict(
-        rows("SELECT session, stamp FROM learner_session WHERE stamp <> '' ORDER BY rowid")
-    )
-    at = resolve_session(session, "", known, read_session_state(places.session_state), now)
+    at = find_stamp(rows, session, "", places.session_state, now)
     data = _read_profile(places)
     is_first = (
         is_first
