@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from loguru import logger
 from msgspec.structs import replace
@@ -162,6 +163,9 @@ class Desk:
         self._settings: LearnerSettings = tools.settings["learner"]
         self.places: LearnerPaths = resolve_paths(os.environ, self._settings.profile, self._settings.ledger)
         self._now = tools.clock.now()
+        self._planned = list[ReportRecord]()
+        self._stamps = list[SessionStamp]()
+        """Those of the sessions that something was planned for."""
         self._made = list[SyncResult]()
         """What the last comparison decided."""
 
@@ -181,48 +185,49 @@ class Desk:
         found = self._tools.rows(
             "SELECT number, session, given FROM learner_found WHERE given NOT NULL ORDER BY number"
         )
-        planned, stamps, refused = list[ReportRecord](), list[SessionStamp](), list[tuple[str, int]]()
+        taken = list[tuple[str, int]]()
         for number, session, given in found:
             why = ""
             try:
-                report = parse_report(json.loads(given))
-                at = self._find_stamp(report.session or session, report.stamp)
-                rows = [*self.table.rows, *(one.row for one in planned)]
-                made = plan_report(report, at, rows, self._settings.plan)
-                stamps.append(at)
-                planned += [made] if isinstance(made, ReportRecord) else []
+                self._plan(json.loads(given), session)
             except TacitdError as error:
                 logger.warning("refused a report of session {}: {}", session, error.what)
                 why = f"{session}: {error.what}"
-            refused.append((why, number))
+            taken.append((why, number))
 
         def apply(tx: Tx) -> None:
-            tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", refused)
-            self._store_planned(tx, planned, stamps)
-            if planned:
+            tx.executemany("UPDATE learner_found SET given = NULL, refused = ? WHERE number = ?", taken)
+            self._store_planned(tx)
+            if self._planned:
                 self._queue(tx, "sync")
 
-        return self._append([one.row for one in planned], apply)
+        return self._append([one.row for one in self._planned], apply)
 
     def _record(self) -> Done:
         """Record a problem for a command; the notice has its row."""
-        given = dict(self._task.data["report"])
-        report = parse_report(given)
-        at = self._find_stamp(report.session, report.stamp)
-        made = plan_report(report, at, self.table.rows, self._settings.plan)
+        made = self._plan(dict(self._task.data["report"]))
         row, did = (made, "again") if isinstance(made, LedgerRow) else (made.row, "recorded")
         notice = Notice(did, f"{row.problem} ({row.mode}, {row.verdict})", LEDGER, item=format_row(row))
-        planned = [] if isinstance(made, LedgerRow) else [made]
-        done = self._append([one.row for one in planned], lambda tx: self._store_planned(tx, planned, [at]))
+        done = self._append([one.row for one in self._planned], self._store_planned)
         return replace(done, notices=[notice])
+
+    def _plan(self, given: Mapping[str, Any], session: str = "") -> ReportRecord | LedgerRow:
+        """Plan what a report says; return the row that is there already if it was recorded. Raises TacitdError."""
+        report = parse_report(given)
+        at = self._find_stamp(report.session or session, report.stamp)
+        rows = [*self.table.rows, *(one.row for one in self._planned)]
+        made = plan_report(report, at, rows, self._settings.plan)
+        self._stamps.append(at)
+        self._planned += [made] if isinstance(made, ReportRecord) else []
+        return made
 
     def _find_stamp(self, session: str, stamp: str) -> SessionStamp:
         now = local_minutes(self._now)
         return find_stamp(self._tools.rows, session, stamp, self.places.session_state, now)
 
-    def _store_planned(self, tx: Tx, planned: Sequence[ReportRecord], stamps: Sequence[SessionStamp]) -> None:
-        add_reports(tx, planned)
-        for at in stamps:
+    def _store_planned(self, tx: Tx) -> None:
+        add_reports(tx, self._planned)
+        for at in self._stamps:
             if names_a_session(at.session) and not tx.rows(
                 "SELECT 1 FROM learner_session WHERE session = ? AND stamp <> ''", at.session
             ):
@@ -323,9 +328,10 @@ class Desk:
         if not self._tools.rows("SELECT 1 FROM learner_session WHERE session = ? AND teaches", session):
             return Done()
         at = self._find_stamp(session, "")
+        self._stamps.append(at)
         text = state_text(at, shorten_path(self.places.profile, self.places.user))
         replace_file(self.places.session_state, text.encode(), mode=0o600)
-        return Done(lambda tx: self._store_planned(tx, (), [at]))
+        return Done(self._store_planned)
 
     # --- commands
 
